@@ -15,10 +15,11 @@
 # its standard input, as anybody on the machine can read a command line.
 set -eu
 cd "${SECRETS:-/run/secrets}"
-order=$(cat order)
-stock=$(cat stock)
-console=$(cat console)
-cluster=$(cat cluster)
+quoted() { sed 's/[\\"]/\\&/g' "$1"; } # for a string in double quotes
+order=$(quoted order)
+stock=$(quoted stock)
+console=$(quoted console)
+cluster=$(quoted cluster)
 cd "$OLDPWD"
 exec redis-server "$@" - <<END
 appendonly no

@@ -4,10 +4,11 @@
 # /run/secrets.
 set -eu
 cd /run/secrets
-order=$(cat order)
-stock=$(cat stock)
-console=$(cat console)
-cluster=$(cat cluster)
+quoted() { sed 's/[\\"]/\\&/g' "$1"; } # for a string in double quotes
+order=$(quoted order)
+stock=$(quoted stock)
+console=$(quoted console)
+cluster=$(quoted cluster)
 cd /tmp
 ask='&* +ping +subscribe +psubscribe +unsubscribe +punsubscribe +sentinel|get-master-addr-by-name +sentinel|sentinels +sentinel|replicas'
 [ -f sentinel.conf ] || cat >sentinel.conf <<END

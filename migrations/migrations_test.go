@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"orderstock/migrations"
+	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
 )
 
@@ -131,6 +132,30 @@ func TestAnonymousUsersAreDropped(t *testing.T) {
 	err = admin.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM mysql.user WHERE User = ''").Scan(&left)
 	if err != nil || left != 0 {
 		t.Errorf("%d anonymous users are left, %v", left, err)
+	}
+}
+
+// An administrator need not be able to read mysql.user.
+func TestBootstrapByAnAdministratorOfFewRights(t *testing.T) {
+	t.Parallel()
+	server := serverstest.Start(t, servers.StartMySQL)
+	if err := server.Exec(t.Context(), "CREATE USER few@'%' IDENTIFIED BY 'few'",
+		"GRANT CREATE USER, PROCESS ON *.* TO few@'%' WITH GRANT OPTION",
+		"GRANT ALL ON `order\\_db`.* TO few@'%' WITH GRANT OPTION",
+		"GRANT ALL ON `stock\\_db`.* TO few@'%' WITH GRANT OPTION"); err != nil {
+		t.Fatal(err)
+	}
+	admin, err := sql.Open("mysql", server.DSN("few", "few", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = admin.Close() }()
+	a := migrations.DefaultAccounts()
+	for _, u := range []*migrations.User{&a.OrderApp, &a.StockApp, &a.Migrator, &a.Verifier} {
+		u.Password = "secret"
+	}
+	if err := migrations.Bootstrap(t.Context(), admin, a); err != nil {
+		t.Error(err)
 	}
 }
 

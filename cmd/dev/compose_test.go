@@ -24,7 +24,7 @@ import (
 	"orderstock/pkg/servers"
 )
 
-const redisPasswords = "hunter2"
+const redisPasswords = `hunt"er\2\n`
 
 // composeRedis starts Redis as docker-compose.yml does. The function that it returns locates it for a user; "" is a
 // stranger.

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines().
 
 var quiet = slog.New(slog.DiscardHandler)
 
-const token = "test-token"
+const token = "token-of-the-test"
 
 func must(t *testing.T, err error) {
 	t.Helper()
@@ -329,7 +329,7 @@ func TestARefusedTokenIsNotReady(t *testing.T) {
 	stop()
 	must(t, <-ended)
 
-	cfg.Token = "other"
+	cfg.Token = "another-tests-token"
 	url, stop, ended := listen(t, cfg)
 	eventually(t, "only the token fails", func() bool {
 		status, answer := send(t, "GET", url+"/readyz", "")
@@ -376,13 +376,22 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 
 func TestConfigIsChecked(t *testing.T) {
 	good := map[string]string{
-		"MYSQL_DSN": "x", "REDIS_ADDR": "x", "ZOOKEEPER_ADDRS": "x", "STOCK_URLS": "http://x", "SERVICE_TOKEN": "x",
+		"MYSQL_DSN": "x", "REDIS_ADDR": "x:1", "ZOOKEEPER_ADDRS": "x:1", "STOCK_URLS": "http://x", "SERVICE_TOKEN": token,
 	}
 	for _, c := range []struct{ name, bad, want string }{
 		{"MYSQL_DSN", "", "MYSQL_DSN"},
 		{"SERVICE_TOKEN", "", "SERVICE_TOKEN"},
 		{"STOCK_TIMEOUT", "soon", "STOCK_TIMEOUT"},
 		{"STOCK_TIMEOUT", "0s", "STOCK_TIMEOUT (0s) must be above 0"},
+		{"STOCK_URLS", "http://x:1/shop", "STOCK_URLS (http://x:1/shop) must be http://host:port"},
+		{"STOCK_URLS", "http://x:1,http://y?z=1", "STOCK_URLS (http://y?z=1) must be http://host:port"},
+		{"STOCK_URLS", "x:1", "STOCK_URLS (x:1) must be http://host:port"},
+		{"STOCK_URLS", "http://x:99999", "STOCK_URLS (http://x:99999) must be http://host:port"},
+		{"LISTEN_ADDR", "8080", "LISTEN_ADDR (8080) must be host:port or :port"},
+		{"CONSOLE_URL", "127.0.0.1:8090", "CONSOLE_URL"},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT", "127.0.0.1:4318", "OTEL_EXPORTER_OTLP_ENDPOINT"},
+		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "localhost:4318", "must begin with http:// or https://"},
+		{"OTEL_BSP_MAX_QUEUE_SIZE", "-1", "OTEL_BSP_MAX_QUEUE_SIZE (-1) must be a whole number above 0"},
 		{"STOCK_REQUESTS", "-1", "STOCK_REQUESTS (-1) must be at least 0"},
 		{"RATE_LIMIT_ORDERS", "10", `RATE_LIMIT_ORDERS: "10" is not a rate such as 100-S`},
 		{"TRUSTED_PROXIES", "front", "TRUSTED_PROXIES"},
@@ -415,7 +424,7 @@ func TestConfigIsChecked(t *testing.T) {
 // TestListsAreReadAlike: entries are trimmed, and empty ones are refused by the variable's name.
 func TestListsAreReadAlike(t *testing.T) {
 	for name, value := range map[string]string{
-		"MYSQL_DSN": "x", "REDIS_MASTER": "x", "REDIS_ADDRS": "x", "ZOOKEEPER_ADDRS": "x", "SERVICE_TOKEN": "x",
+		"MYSQL_DSN": "x", "REDIS_MASTER": "x", "REDIS_ADDRS": "x:1", "ZOOKEEPER_ADDRS": "x:1", "SERVICE_TOKEN": token,
 	} {
 		t.Setenv(name, value)
 	}
@@ -426,6 +435,9 @@ func TestListsAreReadAlike(t *testing.T) {
 		"TRUSTED_PROXIES": func(s settings) string { return fmt.Sprint(s.TrustedProxies) },
 	} {
 		one, two, want := "10.0.0.1:1", "10.0.0.2:2", "10.0.0.1:1,10.0.0.2:2"
+		if name == "STOCK_URLS" {
+			one, two, want = "http://a:1", "https://b", "http://a:1,https://b"
+		}
 		if name == "TRUSTED_PROXIES" {
 			one, two, want = "10.0.0.0/8", "::/0", "[10.0.0.0/8 ::/0]"
 		}

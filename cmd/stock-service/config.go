@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
 	"orderstock/pkg/config"
@@ -68,15 +67,14 @@ func (s settings) Check() error {
 	}
 	var advertised error
 	if s.AdvertiseAddr != "" {
-		if host, port, err := net.SplitHostPort(s.AdvertiseAddr); err != nil || host == "" || port == "" {
-			advertised = fmt.Errorf("ADVERTISE_ADDR (%s) must be host:port", s.AdvertiseAddr)
-		}
+		advertised = config.CheckAddrs("ADVERTISE_ADDR", s.AdvertiseAddr)
 	}
 	return errors.Join(
 		unknown, advertised,
 		config.CheckToken("SERVICE_TOKEN_OLD", s.OldToken),
 		s.Service.Check(),
 		s.Settings.Check(),
+		config.CheckListen("LISTEN_ADDR", s.ListenAddr),
 		config.Var("MYSQL_MAX_CONNS", s.MySQLMaxConns).Positive(),
 		config.Var("LOCK_TIMEOUT", s.LockTimeout).Positive(),
 		config.Var("LOCK_PATIENCE", s.LockPatience).Positive(),

@@ -38,7 +38,7 @@ func settingsFor(t *testing.T, strategy string) settings {
 		t.Fatal(err)
 	}
 	cfg, err := env.ParseAsWithOptions[settings](env.Options{Environment: map[string]string{
-		"LISTEN_ADDR": "127.0.0.1:0", "SERVICE_TOKEN": "sesame", "MYSQL_DSN": dsn, "LOG_LEVEL": "ERROR",
+		"LISTEN_ADDR": "127.0.0.1:0", "SERVICE_TOKEN": "sesame-of-the-test", "MYSQL_DSN": dsn, "LOG_LEVEL": "ERROR",
 		"REDIS_ADDR": serverstest.Redis(t).Addr(), "ZOOKEEPER_ADDRS": serverstest.ZooKeeper(t).Addr(),
 		"ZOOKEEPER_ROOT": serverstest.ZooKeeperRoot(t), "STOCK_STRATEGY": strategy,
 	}})
@@ -137,7 +137,7 @@ func testReady(t *testing.T, strategy string, status int, body string) {
 func TestServesAndStops(t *testing.T) {
 	cfg := settingsFor(t, strategy.Default)
 	base, stop, ended := start(t, cfg)
-	client, err := stockapi.NewClient([]string{base}, "sesame")
+	client, err := stockapi.NewClient([]string{base}, "sesame-of-the-test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestServesAndStops(t *testing.T) {
 		t.Errorf("stop: %v", err)
 	}
 	base, _, _ = start(t, cfg)
-	again, err := stockapi.NewClient([]string{base}, "sesame")
+	again, err := stockapi.NewClient([]string{base}, "sesame-of-the-test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestServesAndStops(t *testing.T) {
 // TestFlowsOfTheMostAndLongestFlags fit into a request.
 func TestFlowsOfTheMostAndLongestFlags(t *testing.T) {
 	base, _, _ := start(t, settingsFor(t, "conditional-update"))
-	client, err := stockapi.NewClient([]string{base}, "sesame")
+	client, err := stockapi.NewClient([]string{base}, "sesame-of-the-test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,6 +217,11 @@ func TestInvalidSettingsAreRefused(t *testing.T) {
 	if err := bad.Check(); err == nil || !strings.Contains(err.Error(), "grouped") {
 		t.Errorf("unknown strategy: %v; want the names of the strategies", err)
 	}
+	lost := settingsFor(t, "grouped")
+	lost.AdvertiseAddr = "stock-1:99999"
+	if err := lost.Check(); err == nil || !strings.Contains(err.Error(), "ADVERTISE_ADDR (stock-1:99999) must be host:port") {
+		t.Errorf("announced at a port that cannot be: %v", err)
+	}
 	large := settingsFor(t, "grouped")
 	large.MaxGroup = 257
 	if err := large.Check(); err == nil || !strings.Contains(err.Error(), "STOCK_GROUP (257) must be from 1 to 256") {
@@ -225,9 +230,9 @@ func TestInvalidSettingsAreRefused(t *testing.T) {
 }
 
 func TestConfigKeepsSecrets(t *testing.T) {
-	cfg := settings{Service: config.Service{Token: "sesame", MySQLDSN: "stock_app:hush@tcp(db)/stock"}}
+	cfg := settings{Service: config.Service{Token: "sesame-of-the-test", MySQLDSN: "stock_app:hush@tcp(db)/stock"}}
 	for _, text := range []string{fmt.Sprint(cfg), fmt.Sprintf("%+v", cfg), fmt.Sprintf("%v", &cfg)} {
-		if strings.Contains(text, "sesame") || strings.Contains(text, "hush") {
+		if strings.Contains(text, "sesame-of-the-test") || strings.Contains(text, "hush") {
 			t.Errorf("printed a secret: %s", text)
 		}
 	}

@@ -173,6 +173,5 @@ func dsn(addr string, u migrations.User, database string) string {
 		c.Net = mysqldb.GroupNet
 	}
 	c.ParseTime = true
-	c.Timeout = 5 * time.Second
 	return c.FormatDSN()
 }

@@ -29,6 +29,8 @@ import (
 	"orderstock/pkg/servers"
 )
 
+const tlsToken = "token-of-the-test"
+
 // TestTLS lets the services speak TLS with MySQL, which refuses them otherwise, and HTTPS with each other and with
 // clients, by certificates that the test's own authority signs.
 func TestTLS(t *testing.T) {
@@ -44,7 +46,7 @@ func TestTLS(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = mysql.Kill() })
 	cfg.Servers.MySQL, cfg.OrderServices, cfg.StockServices = mysql, -1, -1
-	cfg.Accounts.OrderApp.Password, cfg.Accounts.StockApp.Password, cfg.Token = "hunter2", "hunter2", "token"
+	cfg.Accounts.OrderApp.Password, cfg.Accounts.StockApp.Password, cfg.Token = "hunter2", "hunter2", tlsToken
 	if _, err := system.Up(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +249,7 @@ func (a *authority) send(t *testing.T, name, url, body string) map[string]any {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Authorization", "Bearer token")
+	req.Header.Set("Authorization", "Bearer "+tlsToken)
 	resp, err := described(t, transport).Do(req)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -145,6 +146,7 @@ func openReader(dsn string) (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.Timeout = cmp.Or(cfg.Timeout, 5*time.Second)
 	// The snapshot of one database waits while the other is read; the server must not mistake it for a dead client.
 	connector, err := mysqldb.Connector(cfg, mysqldb.Options{IdleTimeout: time.Hour})
 	if err != nil {

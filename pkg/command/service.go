@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -36,11 +37,11 @@ func Service(p Program) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		_, port, err := net.SplitHostPort(addr)
+		host, port, err := net.SplitHostPort(addr)
 		if err != nil {
 			return fmt.Errorf("read LISTEN_ADDR: %w", err)
 		}
-		url := "http://" + net.JoinHostPort("127.0.0.1", port) + "/readyz"
+		url := "http://" + net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port) + "/readyz"
 		if https {
 			url = "https" + strings.TrimPrefix(url, "http")
 		}

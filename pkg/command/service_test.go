@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"orderstock/pkg/command"
 )
@@ -25,6 +27,14 @@ func TestHealthAsksTheServiceOnThisMachine(t *testing.T) {
 	plain, tls := httptest.NewServer(ready), httptest.NewTLSServer(ready)
 	t.Cleanup(plain.Close)
 	t.Cleanup(tls.Close)
+	_, port, _ := net.SplitHostPort(plain.Listener.Addr().String())
+	other, err := net.Listen("tcp", "127.0.0.2:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := &http.Server{Handler: ready, ReadHeaderTimeout: time.Minute}
+	go func() { _ = elsewhere.Serve(other) }()
+	t.Cleanup(func() { _ = elsewhere.Close() })
 	for name, test := range map[string]struct {
 		addr   string
 		https  bool
@@ -37,9 +47,13 @@ func TestHealthAsksTheServiceOnThisMachine(t *testing.T) {
 		"not ready": {
 			addr: plain.Listener.Addr().String(), status: http.StatusServiceUnavailable, code: command.Failed,
 		},
-		"nobody listens":     {addr: "127.0.0.1:1", code: command.Failed},
-		"no port":            {addr: "localhost", code: command.Unknown},
-		"settings are wrong": {err: errors.New("LISTEN_ADDR is not set"), code: command.Unknown},
+		"ready, of all addresses": {
+			addr: "[::]:" + port, status: http.StatusOK, code: command.Passed,
+		},
+		"ready, at another address": {addr: other.Addr().String(), status: http.StatusOK, code: command.Passed},
+		"nobody listens":            {addr: "127.0.0.1:1", code: command.Failed},
+		"no port":                   {addr: "localhost", code: command.Unknown},
+		"settings are wrong":        {err: errors.New("LISTEN_ADDR is not set"), code: command.Unknown},
 	} {
 		status = test.status
 		c := command.Service(command.Program{

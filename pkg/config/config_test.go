@@ -12,6 +12,9 @@ import (
 	"orderstock/pkg/config"
 )
 
+// long is a token of the least length.
+const long = "0123456789abcdef"
+
 type shop struct {
 	config.Service
 
@@ -30,7 +33,7 @@ func (s shop) Check() error {
 // TestAnErrorNamesTheInvalidVariable: each wrong variable is named with its value and the valid ones.
 func TestAnErrorNamesTheInvalidVariable(t *testing.T) {
 	good := map[string]string{
-		"MYSQL_DSN": "x", "REDIS_ADDR": "x", "ZOOKEEPER_ADDRS": "x,y", "SERVICE_TOKEN": "x",
+		"MYSQL_DSN": "x", "REDIS_ADDR": "x:1", "ZOOKEEPER_ADDRS": "x:1,y:1", "SERVICE_TOKEN": long,
 		"CONFIRM_TIMEOUT": "2s", "REQUEST_TIMEOUT": "3s", "CLERKS": "1",
 	}
 	for _, c := range []struct{ name, value, want string }{
@@ -42,7 +45,13 @@ func TestAnErrorNamesTheInvalidVariable(t *testing.T) {
 		{"REQUEST_TIMEOUT", "1s", "REQUEST_TIMEOUT (1s) must not be below CONFIRM_TIMEOUT (2s)"},
 		{"REQUEST_TIMEOUT", "2s", "REQUEST_TIMEOUT (2s) must be above CONFIRM_TIMEOUT (2s)"},
 		{"SHUTDOWN_TIMEOUT", "0s", "SHUTDOWN_TIMEOUT (0s) must be above 0"},
-		{"ZOOKEEPER_SESSION_TIMEOUT", "999ms", "ZOOKEEPER_SESSION_TIMEOUT (999ms) must be at least 1s"},
+		{"ZOOKEEPER_SESSION_TIMEOUT", "999ms", "ZOOKEEPER_SESSION_TIMEOUT (999ms) must be from 1s to 10m0s"},
+		{"ZOOKEEPER_SESSION_TIMEOUT", "600h", "must be from 1s to 10m0s"},
+		{"ZOOKEEPER_ADDRS", "x:1,y", "ZOOKEEPER_ADDRS (y) must be host:port"},
+		{"REDIS_ADDR", "x:0", "REDIS_ADDR (x:0) must be host:port"},
+		{"OPS_ADDR", "x:65536", "OPS_ADDR (x:65536) must be host:port or :port"},
+		{"OPS_ADDR", ":0", ""},
+		{"SERVICE_TOKEN", long[1:], "SERVICE_TOKEN must have at least 16 characters"},
 		{"STOCK_PARTITIONS", "0", "STOCK_PARTITIONS (0) must be from 1 to 1024"},
 		{"STOCK_PARTITIONS", "1025", "STOCK_PARTITIONS (1025) must be from 1 to 1024"},
 		{"GOMAXPROCS", "2", ""},
@@ -54,8 +63,8 @@ func TestAnErrorNamesTheInvalidVariable(t *testing.T) {
 		{"ZOOKEEPER_AUTH", "orderstock:", "ZOOKEEPER_AUTH must be user:password"},
 		{"REDIS_AUTH", "order:secret", ""},
 		{"REDIS_AUTH", ":secret", "REDIS_AUTH must be user:password"},
-		{"SERVICE_TOKEN", "x\r\n", ""},
-		{"SERVICE_TOKEN", "\ufeffx", ""},
+		{"SERVICE_TOKEN", long + "\r\n", ""},
+		{"SERVICE_TOKEN", "\ufeff" + long, ""},
 		{"SERVICE_TOKEN", "x ", "SERVICE_TOKEN must be visible ASCII"},
 		{"SERVICE_TOKEN", "x\ny", "SERVICE_TOKEN must be visible ASCII"},
 		{"SERVICE_TOKEN", "clé", "SERVICE_TOKEN must be visible ASCII"},
@@ -83,7 +92,7 @@ func TestAnErrorNamesTheInvalidVariable(t *testing.T) {
 
 func TestRedisBySentinels(t *testing.T) {
 	for name, value := range map[string]string{
-		"MYSQL_DSN": "x", "ZOOKEEPER_ADDRS": "x", "SERVICE_TOKEN": "x", "CONFIRM_TIMEOUT": "2s", "REQUEST_TIMEOUT": "3s",
+		"MYSQL_DSN": "x", "ZOOKEEPER_ADDRS": "x:1", "SERVICE_TOKEN": long, "CONFIRM_TIMEOUT": "2s", "REQUEST_TIMEOUT": "3s",
 		"CLERKS": "1", "REDIS_ADDRS": "a:1,b:1",
 	} {
 		t.Setenv(name, value)
@@ -115,16 +124,16 @@ func TestASecretIsNotPrinted(t *testing.T) {
 func TestASecretMayStandInAFile(t *testing.T) {
 	dir := t.TempDir()
 	token := filepath.Join(dir, "token")
-	if err := os.WriteFile(token, []byte("\ufeffhunter2\r\n"), 0o600); err != nil {
+	if err := os.WriteFile(token, []byte("\ufeff"+long+"\r\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, value := range map[string]string{
-		"MYSQL_DSN": "x", "REDIS_ADDR": "x", "ZOOKEEPER_ADDRS": "x", "CONFIRM_TIMEOUT": "2s", "REQUEST_TIMEOUT": "3s",
+		"MYSQL_DSN": "x", "REDIS_ADDR": "x:1", "ZOOKEEPER_ADDRS": "x:1", "CONFIRM_TIMEOUT": "2s", "REQUEST_TIMEOUT": "3s",
 		"CLERKS": "1", "SERVICE_TOKEN_FILE": token,
 	} {
 		t.Setenv(name, value)
 	}
-	if s, err := config.Read[shop](); err != nil || string(s.Token) != "hunter2" {
+	if s, err := config.Read[shop](); err != nil || string(s.Token) != long {
 		t.Errorf("read %d characters, %v", len(s.Token), err)
 	}
 	t.Setenv("SERVICE_TOKEN", "x")

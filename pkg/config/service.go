@@ -38,7 +38,7 @@ type Service struct {
 	// ZooKeeperAuth is the services' user:password in ZooKeeper, the same for all: it closes their nodes to others. Empty:
 	// the nodes are open to every client.
 	ZooKeeperAuth Secret `env:"ZOOKEEPER_AUTH"`
-	// SessionTimeout is the ZooKeeper session timeout, at least 1s.
+	// SessionTimeout is the ZooKeeper session timeout, from 1s to 10m. The servers have their own bounds.
 	SessionTimeout time.Duration `env:"ZOOKEEPER_SESSION_TIMEOUT" envDefault:"10s"`
 
 	// TLSCert is the certificate, then its signers', in PEM. With it and TLS_KEY the service speaks only HTTPS.
@@ -48,7 +48,7 @@ type Service struct {
 
 	// StockPartitions is the number of partitions of the stock, 1 to 1024, the same for all services.
 	StockPartitions int `env:"STOCK_PARTITIONS" envDefault:"1"`
-	// Token is the bearer token of the stock service.
+	// Token is the bearer token of the stock service, at least 16 characters.
 	Token Secret `env:"SERVICE_TOKEN,required,notEmpty"`
 }
 
@@ -64,7 +64,11 @@ type RedisServer struct {
 	RedisAuth Secret `env:"REDIS_AUTH"`
 }
 
-const maxPartitions = 1024
+const (
+	maxPartitions = 1024
+	maxSession    = 10 * time.Minute
+	minToken      = 16
+)
 
 // Check returns an error that names the first invalid setting, or nil.
 func (s Service) Check() error {
@@ -78,14 +82,30 @@ func (s Service) Check() error {
 	_, tlsWrong := s.TLS()
 	return errors.Join(tlsWrong, root,
 		checkAuth("ZOOKEEPER_AUTH", s.ZooKeeperAuth), checkAuth("REDIS_AUTH", s.RedisAuth),
-		CheckToken("SERVICE_TOKEN", s.Token),
+		CheckToken("SERVICE_TOKEN", s.Token), s.checkTokenLength(),
 		s.checkRedis(),
+		CheckAddrs("ZOOKEEPER_ADDRS", s.ZooKeeperAddrs...), s.checkOps(),
 		Var("STOCK_PARTITIONS", s.StockPartitions).Between(1, maxPartitions),
 		Var("GOMAXPROCS", s.Processors).AtLeast(0),
 		Var("SHUTDOWN_DELAY", s.ShutdownDelay).AtLeast(0),
 		Var("SHUTDOWN_TIMEOUT", s.ShutdownTimeout).Positive(),
-		Var("ZOOKEEPER_SESSION_TIMEOUT", s.SessionTimeout).AtLeast(time.Second),
+		Var("ZOOKEEPER_SESSION_TIMEOUT", s.SessionTimeout).Between(time.Second, maxSession),
 	)
+}
+
+// checkTokenLength: proofs made of the token lie where others may read them, and try guesses.
+func (s Service) checkTokenLength() error {
+	if len(s.Token) < minToken {
+		return fmt.Errorf("SERVICE_TOKEN must have at least %d characters, such as those of: openssl rand -hex 16", minToken)
+	}
+	return nil
+}
+
+func (s Service) checkOps() error {
+	if s.OpsAddr == "" {
+		return nil
+	}
+	return CheckListen("OPS_ADDR", s.OpsAddr)
 }
 
 // TLS returns the service's certificate, or nil if it speaks plain HTTP.
@@ -117,8 +137,10 @@ func (s RedisServer) checkRedis() error {
 			"set one or the other")
 	case s.RedisAddr == "" && s.RedisMaster == "":
 		return errors.New("REDIS_MASTER is not set: the server's name at the Sentinels of REDIS_ADDRS")
+	case s.RedisAddr != "":
+		return CheckAddrs("REDIS_ADDR", s.RedisAddr)
 	}
-	return nil
+	return CheckAddrs("REDIS_ADDRS", s.RedisAddrs...)
 }
 
 // Redis returns the address of Redis, as a server or through Sentinels, and the login. Without a setting it has no

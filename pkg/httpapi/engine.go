@@ -71,6 +71,7 @@ func serveRequest(c *gin.Context, log *slog.Logger, opts Options) {
 	start := time.Now()
 	ctx := request.With(c.Request.Context(), log, c.GetHeader(request.HeaderID))
 	c.Header(request.HeaderID, request.ID(ctx))
+	c.Header("Cache-Control", "no-store") // an answer is true when it is given
 	if leaving(ctx) {
 		c.Header("Connection", "close")
 	}

@@ -198,6 +198,15 @@ func TestTheCallersPatienceBecomesTheDeadline(t *testing.T) {
 	}
 }
 
+func TestNoAnswerIsStored(t *testing.T) {
+	e, _ := serve(t)
+	for _, path := range []string{"/deadline", "/nowhere", "/healthz", "/readyz"} {
+		if got := call(e, "GET", path, "").Header().Get("Cache-Control"); got != "no-store" {
+			t.Errorf("%s: Cache-Control %q", path, got)
+		}
+	}
+}
+
 func TestForeignRequestIDsAreHeldHarmless(t *testing.T) {
 	e, _ := serve(t)
 	for given, kept := range map[string]bool{"abc-1_2": true, "a b": false, strings.Repeat("x", 65): false, `"}`: false} {

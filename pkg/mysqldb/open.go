@@ -1,6 +1,7 @@
 package mysqldb
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -55,12 +56,12 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Open returns the database of the DSN, which ParseDSN describes. It connects on first use, so that a service can start
+// Open returns the database of the DSN, which ParseDSN describes, and which may set no timeouts. It connects on first use, so that a service can start
 // before its database. In a group it uses the current primary (see Group). Callers must Close it.
 func Open(dsn string, opts Options) (*gorm.DB, error) {
 	opts = opts.withDefaults()
 	cfg, err := ParseDSN(dsn)
-	if err != nil {
+	if err = cmp.Or(err, checkEffect(dsn)); err != nil {
 		return nil, err
 	}
 	cfg.InterpolateParams = true // saves a round trip for each statement

@@ -73,7 +73,8 @@ func Open(ctx context.Context, o Options) (*Base, error) {
 		MaxConns: o.MaxConns, Metrics: metrics, Wrap: o.Wrap, Log: o.Log, OpenDB: traces.OpenDB(o.Steps),
 	})
 	if err != nil {
-		return nil, errors.Join(err, traces.Close(ctx))
+		traces.Close(ctx)
+		return nil, err
 	}
 	flags := opflag.OpenAt(o.Settings.Redis(), o.Log)
 	flags.Instrument(traces.Redis)
@@ -87,7 +88,8 @@ func Open(ctx context.Context, o Options) (*Base, error) {
 
 // Close closes the connections and sends the last traces. Nothing may use the base any more.
 func (b *Base) Close(ctx context.Context) error {
-	return errors.Join(b.Flags.Close(), mysqldb.Close(b.DB), b.Traces.Close(ctx))
+	defer b.Traces.Close(ctx)
+	return errors.Join(b.Flags.Close(), mysqldb.Close(b.DB))
 }
 
 // redisLog passes the messages of the Redis client to the service's log: its own logger waits for the reader of

@@ -24,6 +24,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
+	"orderstock/pkg/config"
 	"orderstock/pkg/tracing"
 )
 
@@ -46,21 +47,34 @@ var samplers = []string{
 	"parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio",
 }
 
-// Check returns an error that names the first invalid setting, or nil.
+// Check returns an error that names the invalid settings, or nil. It includes variables that only OpenTelemetry's
+// libraries read: with a wrong value they panic, or send spans elsewhere.
 func (s Settings) Check() error {
-	var sampler, arg, protocol error
+	var wrong []error
 	if s.Sampler != "" && !slices.Contains(samplers, s.Sampler) {
-		sampler = fmt.Errorf("OTEL_TRACES_SAMPLER (%s) must be one of %s", s.Sampler, strings.Join(samplers, ", "))
+		wrong = append(wrong,
+			fmt.Errorf("OTEL_TRACES_SAMPLER (%s) must be one of %s", s.Sampler, strings.Join(samplers, ", ")))
 	}
 	if share, err := strconv.ParseFloat(s.SamplerArg, 64); s.SamplerArg != "" && (err != nil || share < 0 || share > 1) {
-		arg = fmt.Errorf("OTEL_TRACES_SAMPLER_ARG (%s) must be a number from 0 to 1", s.SamplerArg)
+		wrong = append(wrong, fmt.Errorf("OTEL_TRACES_SAMPLER_ARG (%s) must be a number from 0 to 1", s.SamplerArg))
 	}
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"} {
 		if p := os.Getenv(name); p != "" && p != "http/protobuf" {
-			protocol = fmt.Errorf("%s (%s) must be http/protobuf", name, p)
+			wrong = append(wrong, fmt.Errorf("%s (%s) must be http/protobuf", name, p))
 		}
 	}
-	return errors.Join(sampler, arg, protocol)
+	for _, name := range []string{
+		"OTEL_BSP_MAX_QUEUE_SIZE", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "OTEL_BSP_SCHEDULE_DELAY", "OTEL_BSP_EXPORT_TIMEOUT",
+	} {
+		if n := os.Getenv(name); n != "" {
+			if number, err := strconv.Atoi(n); err != nil || number < 1 {
+				wrong = append(wrong, fmt.Errorf("%s (%s) must be a whole number above 0", name, n))
+			}
+		}
+	}
+	const traces = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+	return errors.Join(append(wrong, config.CheckURL("OTEL_EXPORTER_OTLP_ENDPOINT", s.Endpoint),
+		config.CheckURL("CONSOLE_OTLP_ENDPOINT", s.Console), config.CheckURL(traces, os.Getenv(traces)))...)
 }
 
 // on reports whether the environment asks for spans, and if so, whether they are for the console.
@@ -142,17 +156,16 @@ func newProvider(service, instance string, opts ...sdk.TracerProviderOption) (*s
 // closeLimit bounds the last export.
 const closeLimit = 3 * time.Second
 
-// Close exports the remaining spans and ends tracing.
-func (e *Exporter) Close(ctx context.Context) error {
+// Close exports the remaining spans and ends tracing. Spans that nobody takes in time are lost, with a line in the log.
+func (e *Exporter) Close(ctx context.Context) {
 	if e == nil {
-		return nil
+		return
 	}
 	e.cancel()
 	e.watching.Wait()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 	defer cancel()
 	if err := e.provider.Shutdown(ctx); err != nil {
-		return fmt.Errorf("end tracing: %w", err)
+		otel.Handle(fmt.Errorf("end tracing: %w", err))
 	}
-	return nil
 }
