@@ -40,7 +40,7 @@ type Answer struct {
 	TMS    int64  `json:"t_ms"`
 	Code   int    `json:"code"`
 	Status string `json:"status"`
-	Kind   string `json:"kind"` // first, repeat or cancel
+	Kind   string `json:"kind"` // first, repeat, cancel or read
 }
 
 // keepAnswers bounds the orders whose answers are remembered.
@@ -126,6 +126,8 @@ func kindOf(k history.Kind) string {
 		return "first"
 	case history.Cancel:
 		return "cancel"
+	case history.ReadOrder, history.ReadLedger:
+		return "read"
 	}
 	return "repeat"
 }

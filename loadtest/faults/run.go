@@ -208,7 +208,7 @@ func (r *Run) countServed(healed time.Time) {
 	}
 	ended := map[int32]bool{}
 	for _, c := range r.history.Calls {
-		ended[c.Op] = ended[c.Op] || c.Kind != history.Cancel && served(c)
+		ended[c.Op] = ended[c.Op] || c.Kind.Places() && served(c)
 	}
 	var failed []history.Call
 	for _, c := range r.history.Calls {
@@ -253,7 +253,7 @@ func (r *Run) count(ctx context.Context, l *system.System) error {
 // countGivenUp counts the CANCELLED orders that no client cancelled.
 func (r *Run) countGivenUp(ctx context.Context, l *system.System) error {
 	cancelled, err := mysqldb.All(ctx, l.OrderDB, mysqldb.One[string],
-		"SELECT idempotency_key FROM orders WHERE status = 'CANCELLED' AND idempotency_key LIKE ?", r.history.Run+"-%")
+		"SELECT idempotency_key FROM orders WHERE status = 'CANCELLED' AND LOWER(idempotency_key) LIKE ?", r.history.Run+"-%")
 	if err != nil {
 		return fmt.Errorf("read cancelled orders: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"orderstock/loadtest/history"
 	"orderstock/pkg/operation"
@@ -14,15 +15,9 @@ import (
 // readOrder reads the order service's answer into the call. Sent are the items of the order.
 func (c *client) readOrder(e *history.Call, sent []history.Item, body []byte) {
 	var o struct {
-		ID     string          `json:"id"`
+		orderAnswer
 		Status json.RawMessage `json:"status"` // a string in an order, a number in a problem
-		Total  int64           `json:"total"`
-		Items  []struct {
-			GoodsID string `json:"goods_id"`
-			Num     int64  `json:"num"`
-			Price   int64  `json:"price"`
-		} `json:"items"`
-		Code string `json:"code"` // of a problem
+		Code   string          `json:"code"`   // of a problem
 	}
 	if err := json.Unmarshal(body, &o); err != nil {
 		unreadable(e)
@@ -36,23 +31,83 @@ func (c *client) readOrder(e *history.Call, sent []history.Item, body []byte) {
 		return
 	}
 	var status string
-	id, err := strconv.ParseInt(o.ID, 10, 64)
-	if err != nil || id <= 0 || json.Unmarshal(o.Status, &status) != nil {
+	id, named, ok := o.read(c.named[:0])
+	if c.named = named; !ok || json.Unmarshal(o.Status, &status) != nil {
 		unreadable(e)
 		return
 	}
-	named := c.named[:0]
+	e.Order, e.Total, e.Status = id, o.Total, history.ParseStatus(status)
+	if !o.CreatedAt.IsZero() {
+		e.Created = o.CreatedAt.UnixMicro()
+	}
+	c.f.tell(c, e, sent, named, o.Reason)
+}
+
+// orderAnswer is an order in an answer.
+type orderAnswer struct {
+	ID    string `json:"id"`
+	Total int64  `json:"total"`
+	Items []struct {
+		GoodsID string `json:"goods_id"`
+		Num     int64  `json:"num"`
+		Price   int64  `json:"price"`
+	} `json:"items"`
+	Reason    string    `json:"reason"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// read returns the order's id and appends its items to named, if all are numbers.
+func (o *orderAnswer) read(named []history.PricedItem) (id int64, _ []history.PricedItem, ok bool) {
+	id, ok = operation.ParseID(o.ID)
 	for _, it := range o.Items {
 		goods, err := operation.ParseGoodsID(it.GoodsID)
-		if err != nil {
+		ok = ok && err == nil
+		named = append(named, history.PricedItem{Item: history.Item{GoodsID: goods, Num: it.Num}, Price: it.Price})
+	}
+	return id, named, ok
+}
+
+// readLedger reads the operation and the flow rows under the call's flag into the call.
+func (c *client) readLedger(e *history.Call, sent []history.Item, body []byte) {
+	var o struct {
+		stockapi.FlowsResponse
+		Code string `json:"code"` // of a problem
+	}
+	if err := json.Unmarshal(body, &o); err != nil || len(o.Operations) > 1 {
+		unreadable(e)
+		return
+	}
+	if e.Code >= http.StatusBadRequest {
+		e.Problem = history.ParseProblem(o.Code)
+		return
+	}
+	rows := make([]history.Row, len(o.Flows))
+	for i, f := range o.Flows {
+		goods, err := operation.ParseGoodsID(f.GoodsID)
+		if err != nil || f.Flag != c.flag(e) {
 			unreadable(e)
 			return
 		}
-		named = append(named, history.PricedItem{Item: history.Item{GoodsID: goods, Num: it.Num}, Price: it.Price})
+		rows[i] = history.Row{Kind: string(f.Kind), Item: history.Item{GoodsID: goods, Num: f.Num}}
 	}
-	c.named = named
-	e.Order, e.Total, e.Status = id, o.Total, history.ParseStatus(status)
-	e.Told = c.f.tell(c, sent, named)
+	for _, op := range o.Operations {
+		c.takeOperation(e, sent, op)
+	}
+	e.Replayed = false // the record says so of every answer
+	history.SortRows(rows)
+	c.sorted = append(c.sorted[:0], sent...)
+	history.SortItems(c.sorted)
+	c.f.telling.Lock()
+	defer c.f.telling.Unlock()
+	e.Rows = c.f.h.SawRows(c.sorted, rows)
+}
+
+// flag returns the flag of the operation that a call reads or makes.
+func (c *client) flag(e *history.Call) string {
+	if c.f.cfg.Path == history.PathOrder {
+		return strconv.FormatInt(c.reading, 10)
+	}
+	return c.f.h.Key(int(e.Op))
 }
 
 // readOperation reads the stock service's answer into the call.
@@ -75,7 +130,7 @@ func (c *client) readOperation(e *history.Call, sent []history.Item, body []byte
 // takeOperation copies the result recorded under the call's flag into the call.
 func (c *client) takeOperation(e *history.Call, sent []history.Item, op stockapi.Operation) {
 	items, err := stockapi.ParseItems(op.Items)
-	if err != nil || op.Flag != c.f.h.Key(int(e.Op)) {
+	if err != nil || op.Flag != c.flag(e) {
 		unreadable(e)
 		return
 	}
@@ -84,16 +139,16 @@ func (c *client) takeOperation(e *history.Call, sent []history.Item, op stockapi
 		c.named = append(c.named, history.PricedItem{Item: it})
 	}
 	e.Status, e.Replayed = history.ParseStatus(string(op.State)), op.Repeat
-	e.Told = c.f.tell(c, sent, c.named)
+	c.f.tell(c, e, sent, c.named, op.Reason)
 }
 
-// tell returns how the history records the items in an answer.
-func (f *firing) tell(c *client, sent []history.Item, named []history.PricedItem) history.Told {
+// tell records the items and the reason in an answer.
+func (f *firing) tell(c *client, e *history.Call, sent []history.Item, named []history.PricedItem, reason string) {
 	c.sorted = append(c.sorted[:0], sent...)
 	history.SortItems(c.sorted)
 	f.telling.Lock()
 	defer f.telling.Unlock()
-	return f.h.Tell(c.sorted, named)
+	e.Told, e.Reason = f.h.Tell(e.Kind, c.sorted, named), f.h.Reasoned(reason)
 }
 
 // sent returns the items of a call's order. A cancellation sends none, so they come from the plan.

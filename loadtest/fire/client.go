@@ -17,13 +17,15 @@ const operations = "/v1/operations/"
 
 // client sends the calls of one worker, over its own connections.
 type client struct {
-	f        *firing
-	replicas replicas
-	event    Event // of the current call
-	header   []byte
-	path     []byte
-	body     []byte
-	span     trace.Span // of the current call; nil if calls are not traced
+	f             *firing
+	orders, stock replicas      // of the order service, if the path goes there, and of the stock service
+	after         time.Duration // the wait before a repeat that the last answer asked for; 0 if none
+	reading       int64         // the order whose ledger is read
+	event         Event         // of the current call
+	header        []byte
+	path          []byte
+	body          []byte
+	span          trace.Span // of the current call; nil if calls are not traced
 
 	// Buffers for reading answers.
 	planned, sorted []history.Item
@@ -31,11 +33,14 @@ type client struct {
 }
 
 func newClient(f *firing, turn int) *client {
-	urls := f.cfg.OrderURLs
-	if f.cfg.Path == history.PathDeduct {
-		urls = f.cfg.StockURLs
+	return &client{
+		f: f, orders: newReplicas(f.cfg.OrderURLs, f.cfg.Timeout, turn), stock: newReplicas(f.cfg.StockURLs, f.cfg.Timeout, turn),
 	}
-	return &client{f: f, replicas: newReplicas(urls, f.cfg.Timeout, turn)}
+}
+
+func (c *client) close() {
+	c.orders.close()
+	c.stock.close()
 }
 
 // begin records that a call is about to be sent.
@@ -77,11 +82,25 @@ func (c *client) place(ctx context.Context, op int, kind history.Kind, items []h
 		c.header = append(c.header, authorization(c.f.cfg.StockToken)...)
 	} else {
 		r.method, r.path = http.MethodPost, "/v1/orders"
-		c.header = append(c.header, "Idempotency-Key: "...)
-		c.header = append(c.f.h.AppendKey(c.header, op), "\r\n"...)
+		c.header = c.appendKey(c.header, op, kind)
 	}
 	r.header = c.header
 	return c.send(ctx, call, items, r)
+}
+
+// appendKey appends the header with the key of order op, if it has one. A late repeat of every other order has it as a
+// quoted string, which is the same key.
+func (c *client) appendKey(header []byte, op int, kind history.Kind) []byte {
+	if c.f.h.FormOf(op) == history.Keyless {
+		return header
+	}
+	header = append(header, "Idempotency-Key: "...)
+	if quoted := c.f.h.Odd && kind == history.Again && op%2 == 1; quoted {
+		header = append(c.f.h.AppendKey(append(header, '"'), op), '"')
+	} else {
+		header = c.f.h.AppendKey(header, op)
+	}
+	return append(header, "\r\n"...)
 }
 
 // byFunction makes the call through Config.Deduct or Config.Place.
@@ -130,24 +149,54 @@ func (c *client) cancel(ctx context.Context, op int, order int64, intended time.
 	return c.send(ctx, history.Call{Op: int32(op), Kind: history.Cancel, Intended: intended}, nil, r)
 }
 
+// read reads order op, whose id is order on PathOrder, or what the ledger has of it.
+func (c *client) read(ctx context.Context, op int, kind history.Kind, order int64) history.Call {
+	r := request{method: http.MethodGet}
+	if kind == history.ReadOrder {
+		r.path = "/v1/orders/" + strconv.FormatInt(order, 10)
+	} else {
+		c.reading = order
+		r.path = "/v1/flows?flag=" + c.flag(&history.Call{Op: int32(op)})
+		r.header = authorization(c.f.cfg.StockToken)
+	}
+	return c.send(ctx, history.Call{Op: int32(op), Kind: kind, Intended: time.Since(c.f.start)}, nil, r)
+}
+
 // send sends r to a replica and reads the answer. A call that has begun is awaited within its timeout, even if ctx ends
 // first.
 func (c *client) send(ctx context.Context, call history.Call, items []history.Item, r request) history.Call {
 	ctx = c.beginSpan(ctx, call)
 	r.header = c.appendTrace(r.header)
 	e := c.begin(call, items)
-	a, address, attempts, err := c.replicas.do(context.WithoutCancel(ctx), r)
+	to := &c.orders
+	if c.f.cfg.Path == history.PathDeduct || call.Kind == history.ReadLedger {
+		to = &c.stock
+	}
+	a, address, attempts, err := to.do(context.WithoutCancel(ctx), r)
 	e.Done = time.Since(c.f.start)
-	e.Address, e.Attempts = address, attempts
+	e.Address, e.Attempts, e.Code, c.after = address, attempts, uint16(a.code), a.after
 	switch {
 	case err != nil:
 		e.Failure = failureOf(err)
+	case call.Kind == history.ReadLedger:
+		c.readLedger(&e.Call, c.sent(e.Op, items), a.body)
 	case c.f.cfg.Path == history.PathDeduct:
-		e.Code = uint16(a.code)
 		c.readOperation(&e.Call, c.sent(e.Op, items), a.body)
 	default:
-		e.Code, e.Replayed = uint16(a.code), a.replayed
+		e.Replayed = a.replayed
 		c.readOrder(&e.Call, c.sent(e.Op, items), a.body)
+		e.Location = located(a.location, e.Order)
 	}
 	return c.end()
+}
+
+// located compares the header Location with the order in the answer.
+func located(header string, order int64) history.Location {
+	switch header {
+	case "":
+		return history.NotLocated
+	case "/v1/orders/" + strconv.FormatInt(order, 10):
+		return history.Located
+	}
+	return history.Elsewhere
 }

@@ -27,6 +27,8 @@ type Target struct {
 	StockToken string
 	// CancelAfter is the order services' setting CANCEL_AFTER, for the verdict. Default 60 s, as theirs.
 	CancelAfter time.Duration
+	// Strategy is the strategy of the stock services, if it is known.
+	Strategy string
 }
 
 // Placed is an order that Config.Place made.
@@ -63,6 +65,18 @@ type Config struct {
 	// after a call that timed out or is Unserved. The repeats are calls of the kind history.Again. It continues even if
 	// the run's ctx ends. Default: no repeats.
 	Insist time.Duration
+	// Disturbed says that something is broken or limited during the run: calls may have to be repeated. A call that needs
+	// it in calm is a violation. More clients than half of mostInFlight disturb a run by themselves.
+	Disturbed bool
+	// Healed, if not nil, is called when the traffic has ended, and returns when what was broken is healed. The calls
+	// without an end are repeated then, if it returns true. Without it they are repeated at once, unless ctx has ended.
+	Healed func() bool
+	// Patience is how long such a call is repeated while no other ends, with the pause that its answer asks for.
+	// Default 30 s.
+	Patience time.Duration
+	// Plain leaves out the reads and the odd calls that are a small share of each run, and the odd forms of keys: for
+	// measurements.
+	Plain bool
 
 	Mix Mix
 
@@ -112,6 +126,7 @@ func (c Config) withDefaults() Config {
 	c.Concurrency = cmp.Or(c.Concurrency, 200)
 	c.Timeout = cmp.Or(c.Timeout, 15*time.Second)
 	c.CancelAfter = cmp.Or(c.CancelAfter, 60*time.Second)
+	c.Patience = cmp.Or(c.Patience, 30*time.Second)
 	c.Live = cmp.Or(c.Live, &Live{})
 	m := &c.Mix
 	m.Goods, m.Stock = cmp.Or(m.Goods, 5), cmp.Or(m.Stock, 300)
@@ -121,6 +136,9 @@ func (c Config) withDefaults() Config {
 	}
 	return c
 }
+
+// mostInFlight is how many orders a service takes at once by default (MAX_IN_FLIGHT).
+const mostInFlight = 2048
 
 // LeastRate is the lowest Config.Rate above 0, in orders per second. At lower ones nothing happens for longer than
 // anybody would watch.
@@ -155,8 +173,9 @@ func (c Config) validate() error {
 		return fmt.Errorf("concurrency %d: want 1 to 10000", c.Concurrency)
 	case !(c.Rate >= 0 && c.Rate <= 1e6) || c.Rate > 0 && c.Rate < LeastRate: // comparisons with NaN are false
 		return fmt.Errorf("rate %v: want 0, or 0.001 to 1000000 orders a second", c.Rate)
-	case c.Duration < 0 || c.Warmup < 0 || c.Timeout < 0 || c.Insist < 0 || c.CancelAfter < 0:
-		return errors.New("duration, warm-up, timeout, insist and cancel-after cannot be negative")
+	case c.Duration < 0 || c.Warmup < 0 || c.Timeout < 0 || c.Insist < 0 || c.CancelAfter < 0 ||
+		c.Patience < 0:
+		return errors.New("duration, warm-up, timeout, insist, cancel-after and patience cannot be negative")
 	case c.Duration > 0 && c.Warmup >= c.Duration:
 		return errors.New("the warm-up must be shorter than the run")
 	}

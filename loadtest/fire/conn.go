@@ -31,7 +31,12 @@ type conn struct {
 	in   *bufio.Reader
 	out  []byte
 	body bytes.Buffer
+	used time.Time // when the last answer was read
 }
+
+// keptIdle is how long a connection may be idle and still be used. A server closes idle connections, though later, and
+// a request that meets the end of its connection would look like a lost answer.
+const keptIdle = 5 * time.Second
 
 // newConn returns a conn that connects on its first call. Config must have validated base.
 func newConn(base string, timeout time.Duration) *conn {
@@ -57,7 +62,10 @@ type request struct {
 type answer struct {
 	code     int
 	replayed bool
-	body     []byte
+	location string
+	// after is how long to wait before the call is repeated; 0 if the answer does not say.
+	after time.Duration
+	body  []byte
 }
 
 // errDial means that connecting failed: nothing reached the server.
@@ -79,6 +87,9 @@ func (c *conn) do(ctx context.Context, r request) (answer, error) {
 
 // dial connects, unless the connection is open.
 func (c *conn) dial(ctx context.Context, deadline time.Time) error {
+	if c.tcp != nil && time.Since(c.used) > keptIdle {
+		c.close()
+	}
 	if c.tcp != nil {
 		return nil
 	}
@@ -87,7 +98,7 @@ func (c *conn) dial(ctx context.Context, deadline time.Time) error {
 	if err != nil {
 		return fmt.Errorf("%w %s: %w", errDial, c.host, err)
 	}
-	c.tcp = tcp
+	c.tcp, c.used = tcp, time.Now()
 	if c.in == nil {
 		c.in = bufio.NewReaderSize(tcp, 4096)
 	} else {
@@ -119,8 +130,13 @@ func (c *conn) exchange(deadline time.Time, r request) (a answer, keep bool, err
 	a = answer{
 		code:     resp.StatusCode,
 		replayed: resp.Header.Get("Idempotency-Replayed") == "true",
+		location: resp.Header.Get("Location"),
 		body:     c.body.Bytes(),
 	}
+	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		a.after = time.Duration(seconds) * time.Second
+	}
+	c.used = time.Now()
 	return a, !resp.Close, nil
 }
 

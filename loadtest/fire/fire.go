@@ -34,7 +34,8 @@ func Run(ctx context.Context, cfg Config) (*history.History, error) {
 		Run:  strconv.FormatInt(now.UnixMilli(), 36) + "x" + strconv.FormatUint(rand.Uint64N(1<<40), 36),
 		Path: cfg.Path, Started: now.UTC(), Warmup: cfg.Warmup, Timeout: cfg.Timeout, Seed: cfg.Mix.Seed,
 		CancelAfter: cfg.CancelAfter,
-		Library:     cfg.Path == history.PathOrder && cfg.Place != nil || cfg.Path == history.PathDeduct && cfg.Deduct != nil,
+		Disturbed:   cfg.Disturbed || 2*cfg.Concurrency > mostInFlight, Strategy: cfg.Strategy, Odd: !cfg.Plain,
+		Library: cfg.Path == history.PathOrder && cfg.Place != nil || cfg.Path == history.PathDeduct && cfg.Deduct != nil,
 	}
 	raiseOpenFiles(cfg)
 	if err := makeGoods(ctx, cfg, h, now); err != nil {
@@ -74,13 +75,21 @@ func fire(ctx context.Context, cfg Config, h *history.History) error {
 	}
 	running.Wait()
 	h.Elapsed = time.Since(f.start)
+	complete := ctx.Err() == nil
+	if cfg.Healed != nil {
+		complete = cfg.Healed()
+	}
+	if complete {
+		f.finish(workers)
+	}
 	shown()
 
 	sent := 0
 	for _, w := range workers {
 		h.Calls = append(h.Calls, w.calls...)
+		h.Asides = append(h.Asides, w.asides...)
 		sent = max(sent, w.last+1)
-		w.calls = nil
+		w.close()
 	}
 	if h.Asked = sent; ctx.Err() == nil {
 		h.Asked = max(sent, cfg.asked())
@@ -102,7 +111,27 @@ func fire(ctx context.Context, cfg Config, h *history.History) error {
 		items, _ = f.plan.order(n, items[:0])
 		h.AddOrder(items)
 	}
+	if complete && h.Odd && cfg.Path == history.PathOrder && len(cfg.OrderURLs) > 0 {
+		h.Asides = append(h.Asides, f.walk(cfg.Patience)...)
+	}
+	slices.SortFunc(h.Asides, func(a, b history.Aside) int { return int(a.Sent - b.Sent) })
 	return nil
+}
+
+// finish repeats the calls without an end, unless only a function can place the orders.
+func (f *firing) finish(workers []*worker) {
+	if f.cfg.Path == history.PathOrder && len(f.cfg.OrderURLs) == 0 {
+		return
+	}
+	last := &finishing{patience: f.cfg.Patience, start: time.Now()}
+	var running sync.WaitGroup
+	for _, w := range workers {
+		running.Go(func() { w.finish(last) })
+	}
+	running.Wait()
+	if !last.tooLong() {
+		f.h.Patience = f.cfg.Patience
+	}
 }
 
 // claim returns the next order to send and its intended send time, from the start of the run. It returns false if there

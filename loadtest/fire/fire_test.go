@@ -184,7 +184,7 @@ func (s *shop) deduct(w http.ResponseWriter, r *http.Request) {
 func (s *shop) config() fire.Config {
 	return fire.Config{
 		Target: fire.Target{OrderURLs: []string{s.URL}, StockURLs: []string{s.URL}, StockToken: "secret"},
-		Orders: 200, Concurrency: 20,
+		Orders: 200, Concurrency: 20, Plain: true, Patience: 300 * time.Millisecond,
 	}
 }
 
@@ -334,7 +334,7 @@ func TestDeductionsMadeByAFunction(t *testing.T) {
 	for i, want := range []history.Call{
 		{Status: history.Done, Code: 200, Told: history.ToldAsSent},
 		{Status: history.Rejected, Code: 200, Replayed: true},
-		{Code: 409, Problem: history.OtherProblem},
+		{Code: 409, Problem: history.FlagConflict},
 		{Failure: history.Refused},
 		{Failure: history.TimedOut},
 		{Failure: history.Broken},

@@ -60,10 +60,16 @@ func reachable(ctx context.Context, cfg Config) error {
 	return errors.Join(orders.reachable(ctx, "order service"), orders.serve(ctx, "order service", "/v1/orders"))
 }
 
+// restockOf returns the restock of product i of the run.
+func restockOf(h *history.History, i int) stockapi.RestockRequest {
+	name := h.GoodsName()
+	return stockapi.RestockRequest{Flag: h.RestockFlag(i), Num: h.Goods[i].Stock, Name: &name, Price: &h.Goods[i].Price}
+}
+
 // restock stocks one product of the run. Its flag makes it safe to retry.
 func restock(ctx context.Context, cfg Config, stock *replicas, h *history.History, i int) error {
-	g, name := h.Goods[i], h.GoodsName()
-	body, err := json.Marshal(stockapi.RestockRequest{Flag: h.RestockFlag(i), Num: g.Stock, Name: &name, Price: &g.Price})
+	g := h.Goods[i]
+	body, err := json.Marshal(restockOf(h, i))
 	if err != nil {
 		return fmt.Errorf("encode restock: %w", err)
 	}

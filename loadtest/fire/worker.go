@@ -16,6 +16,14 @@ type worker struct {
 	last       int
 	items      []history.Item
 	later      []laterCall
+	asides     []history.Aside
+	open       map[unended]int64 // calls to repeat after the traffic, with the orders' ids
+}
+
+// unended names the calls of an order of which one has no end: those that place it, those that cancel it, or reads.
+type unended struct {
+	op   int32
+	kind history.Kind // Again, Cancel, ReadOrder or ReadLedger
 }
 
 // laterCall is a call to make once the worker has sent some more orders.
@@ -34,10 +42,14 @@ const laterOrders = 5
 // insistEvery is the pause before a client that insists repeats an order.
 const insistEvery = 100 * time.Millisecond
 
+func (w *worker) close() {
+	w.main.close()
+	w.twin.close()
+	w.calls, w.asides = nil, nil
+}
+
 func (w *worker) run(ctx context.Context) {
-	defer w.main.replicas.close()
-	defer w.twin.replicas.close()
-	w.last = -1
+	w.last, w.open = -1, map[unended]int64{}
 	for sent := 0; ; sent++ {
 		op, intended, ok := w.f.claim(ctx)
 		if !ok {
@@ -79,6 +91,7 @@ func (w *worker) order(ctx context.Context, op int, intended time.Duration, sent
 	if first.Failure == history.Refused || first.Failure == history.Unsent {
 		sleepUntil(ctx, time.Now().Add(50*time.Millisecond)) // nothing listens: do not use up all orders at once
 	}
+	w.look(ctx, first)
 	if !do.cancel || w.f.cfg.Path == history.PathOrder && first.Order == 0 {
 		return
 	}
@@ -94,9 +107,12 @@ func (w *worker) order(ctx context.Context, op int, intended time.Duration, sent
 func (w *worker) insist(ctx context.Context, c history.Call) history.Call {
 	ctx, limit := context.WithoutCancel(ctx), time.Now().Add(w.f.cfg.Insist)
 	unanswered := func() bool { return c.Unserved() || c.Failure == history.TimedOut }
-	for unanswered() && time.Now().Before(limit) && sleepUntil(ctx, time.Now().Add(insistEvery)) {
+	for unanswered() && time.Now().Before(limit) && sleepUntil(ctx, time.Now().Add(max(insistEvery, w.main.after))) {
 		c = w.main.place(ctx, int(c.Op), history.Again, w.items, time.Since(w.f.start))
 		w.keep(c)
+	}
+	if c.Kind == history.Again && c.Ended() {
+		delete(w.open, unended{c.Op, history.Again})
 	}
 	return c
 }
@@ -109,10 +125,12 @@ func (w *worker) late(ctx context.Context, l laterCall) {
 		w.keep(w.main.place(ctx, l.op, history.Again, w.items, intended))
 	case l.twice:
 		twin := w.together(func() history.Call { return w.twin.cancel(ctx, l.op, l.order, intended) })
-		w.keep(w.main.cancel(ctx, l.op, l.order, intended))
-		w.keep(<-twin)
+		w.keepOf(l.order, w.main.cancel(ctx, l.op, l.order, intended))
+		w.keepOf(l.order, <-twin)
+		w.lookAgain(ctx, l)
 	default:
-		w.keep(w.main.cancel(ctx, l.op, l.order, intended))
+		w.keepOf(l.order, w.main.cancel(ctx, l.op, l.order, intended))
+		w.lookAgain(ctx, l)
 	}
 }
 
@@ -123,4 +141,17 @@ func (w *worker) together(call func() history.Call) <-chan history.Call {
 	return made
 }
 
-func (w *worker) keep(c history.Call) { w.calls = append(w.calls, c) }
+func (w *worker) keep(c history.Call) { w.keepOf(c.Order, c) }
+
+// keepOf keeps a call of the order with that id.
+func (w *worker) keepOf(order int64, c history.Call) {
+	w.calls = append(w.calls, c)
+	if c.Ended() {
+		return
+	}
+	kind := c.Kind
+	if kind.Places() {
+		kind = history.Again
+	}
+	w.open[unended{c.Op, kind}] = order
+}

@@ -18,11 +18,18 @@ const (
 	Again
 	// Cancel cancels the order.
 	Cancel
+	// ReadOrder reads the order by its id.
+	ReadOrder
+	// ReadLedger reads the operation and the flow rows under the order's flag.
+	ReadLedger
 )
 
-var kindNames = [...]string{"place", "twin", "again", "cancel"}
+var kindNames = [...]string{"place", "twin", "again", "cancel", "read", "ledger"}
 
 func (k Kind) String() string { return kindNames[k] }
+
+// Places reports whether the call places the order.
+func (k Kind) Places() bool { return k <= Again }
 
 // Status is the state in an answer: of the order or, if the stock service was called directly, of the
 // operation.
@@ -97,7 +104,31 @@ type Call struct {
 	Intended, Sent, Done time.Duration
 	// Order is the id of the order in the answer, or 0, and Total the order's total.
 	Order, Total int64
+	// Created is the date of the order in the answer, in microseconds since 1970; 0 if there is none.
+	Created int64
+	// Reason is the reason in the answer, as History.Reason returns it.
+	Reason Reason
+	// Location is the order in the header of that name.
+	Location Location
+	// Rows are the flow rows in the answer to ReadLedger.
+	Rows Rows
 }
+
+// Location is the order that the header Location names.
+type Location uint8
+
+const (
+	// NotLocated: there was no such header.
+	NotLocated Location = iota
+	// Located: it was the path of the order in the answer.
+	Located
+	// Elsewhere: it was anything else.
+	Elsewhere
+)
+
+var locationNames = [...]string{"", "order", "elsewhere"}
+
+func (l Location) String() string { return locationNames[l] }
 
 // Unserved reports whether a client may repeat the call elsewhere under its key: the answer is 503 or 429, or a proxy's
 // 502 or 504, or the connection was refused or broke.
@@ -107,6 +138,20 @@ func (c Call) Unserved() bool {
 		return true
 	}
 	return c.Failure == Refused || c.Failure == Broken
+}
+
+// Ended reports whether the call got its end: the order is confirmed, rejected or cancelled, a cancellation is done or
+// has nothing to cancel, or what was read is in the answer. A refusal is an end, unless it is 429 or 500 and above.
+func (c *Call) Ended() bool {
+	switch {
+	case c.Failure != Answered || c.Code >= http.StatusInternalServerError || c.Code == http.StatusTooManyRequests:
+		return false
+	case c.Kind == Cancel:
+		return c.Status != Pending && c.Status != Cancelling && c.Status != Confirmed
+	case c.Kind.Places():
+		return c.Status != Pending
+	}
+	return true
 }
 
 // Latency counts from the intended time.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The file of a history is JSON lines: a header, a line for each call, and a footer with their number, so that a
+// The file of a history is JSON lines: a header, a line for each call and each aside, and a footer with their number, so that a
 // truncated file is noticed. Each call has its line number, so that none can be missing, duplicated or out of place.
 
 type headerLine struct {
@@ -24,6 +24,10 @@ type headerLine struct {
 	Seed      uint64    `json:"seed"`
 	Asked     int       `json:"asked,omitempty"`
 	Library   bool      `json:"library,omitempty"`
+	Disturbed bool      `json:"disturbed,omitempty"`
+	Patience  int64     `json:"patience_us,omitempty"`
+	Strategy  string    `json:"strategy,omitempty"`
+	Odd       bool      `json:"odd,omitempty"`
 	Goods     []Goods   `json:"goods"`
 }
 
@@ -41,6 +45,10 @@ type callLine struct {
 	Order      int64        `json:"order,string,omitempty"`
 	Total      int64        `json:"total,omitempty"`
 	ToldItems  []pricedLine `json:"told_items,omitempty"`
+	Reason     string       `json:"reason,omitempty"`
+	Created    int64        `json:"created_us,omitempty"`
+	Location   string       `json:"location,omitempty"`
+	Rows       []rowLine    `json:"rows,omitempty"`
 	Replayed   bool         `json:"replayed,omitempty"`
 	Problem    string       `json:"problem,omitempty"`
 	Error      string       `json:"error,omitempty"`
@@ -61,16 +69,25 @@ type pricedLine struct {
 	Price   int64 `json:"price,omitempty"`
 }
 
+type rowLine struct {
+	Kind    string `json:"kind"`
+	GoodsID int64  `json:"goods_id,string"`
+	Num     int64  `json:"num"`
+}
+
 type footerLine struct {
 	Orders int `json:"orders"`
 	Calls  int `json:"calls"`
+	Asides int `json:"asides,omitempty"`
 }
 
 // Write writes the history as JSON lines.
 func (h *History) Write(w io.Writer) error {
 	out := bufio.NewWriterSize(w, 1<<18)
 	header := headerLine{
-		Run: h.Run, Path: h.Path, Started: h.Started, Seed: h.Seed, Asked: h.Asked, Library: h.Library, CancelUs: h.CancelAfter.Microseconds(),
+		Run: h.Run, Path: h.Path, Started: h.Started, Seed: h.Seed, Asked: h.Asked, Library: h.Library,
+		CancelUs:  h.CancelAfter.Microseconds(),
+		Disturbed: h.Disturbed, Patience: h.Patience.Microseconds(), Strategy: h.Strategy, Odd: h.Odd,
 		ElapsedUs: h.Elapsed.Microseconds(), WarmupUs: h.Warmup.Microseconds(),
 		WindowUs: h.Window.Microseconds(), TimeoutUs: h.Timeout.Microseconds(), Goods: h.Goods,
 	}
@@ -79,8 +96,11 @@ func (h *History) Write(w io.Writer) error {
 	for i := 0; err == nil && i < len(h.Calls); i++ {
 		err = encoder.Encode(h.line(i))
 	}
+	for i := 0; err == nil && i < len(h.Asides); i++ {
+		err = encoder.Encode(h.asideLine(i))
+	}
 	if err == nil {
-		err = encoder.Encode(footerLine{h.Orders(), len(h.Calls)})
+		err = encoder.Encode(footerLine{h.Orders(), len(h.Calls), len(h.Asides)})
 	}
 	if err = errors.Join(err, out.Flush()); err != nil {
 		return fmt.Errorf("write history: %w", err)
@@ -95,12 +115,13 @@ func (h *History) line(i int) callLine {
 		Line: i + 2, Op: int64(c.Op), Kind: c.Kind.String(), Key: h.Key(int(c.Op)),
 		IntendedUs: c.Intended.Microseconds(), SentUs: c.Sent.Microseconds(), DoneUs: c.Done.Microseconds(),
 		Code: c.Code, Status: c.Status.String(), Order: c.Order, Total: c.Total, Replayed: c.Replayed,
-		Error: c.Failure.String(), Problem: c.Problem.String(),
+		Error: c.Failure.String(), Problem: c.Problem.String(), Reason: h.Reason(c), Created: c.Created,
+		Location: c.Location.String(), ToldItems: priced(h.ToldItems(c)),
 	}
-	for _, it := range h.ToldItems(c) {
-		l.ToldItems = append(l.ToldItems, pricedLine{it.GoodsID, it.Num, it.Price})
+	for _, row := range h.FlowRows(c) {
+		l.Rows = append(l.Rows, rowLine{row.Kind, row.GoodsID, row.Num})
 	}
-	if c.Kind != Cancel {
+	if c.Kind.Places() {
 		l.Body = &bodyLine{}
 		for _, it := range h.Items(int(c.Op)) {
 			l.Body.Items = append(l.Body.Items, itemLine(it))

@@ -3,7 +3,6 @@
 package history
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 	"time"
@@ -46,19 +45,33 @@ type History struct {
 	Asked int
 	// Library is true if a client library made the first calls. It may have sent each more than once.
 	Library bool
+	// Disturbed is true if something was broken or limited during the run, so that calls may have to be repeated.
+	Disturbed bool
+	// Patience is how long each call without an end was repeated after the traffic; 0 if none was.
+	Patience time.Duration
+	// Strategy is the strategy of the stock services, if it is known.
+	Strategy string
+	// Odd is true if some orders have odd keys: see FormOf.
+	Odd bool
 	// Goods are the run's products, by ascending id without gaps.
 	Goods []Goods
 	// Calls are sorted by send time.
 	Calls []Call
+	// Asides are the calls that concern no single order, sorted by send time.
+	Asides []Aside
 
-	items itemLists
-	told  [][]PricedItem
+	items   itemLists
+	told    [][]PricedItem
+	reasons []string
+	rows    [][]Row
 }
 
-// Clone returns a copy whose Calls may be changed, and whose answers may be given other items.
+// Clone returns a copy whose Calls and Asides may be changed, and whose answers may be given other items, reasons and
+// rows. The lists of orders on pages are shared.
 func (h *History) Clone() *History {
 	clone := *h
-	clone.Calls, clone.told = slices.Clone(h.Calls), slices.Clip(h.told)
+	clone.Calls, clone.Asides = slices.Clone(h.Calls), slices.Clone(h.Asides)
+	clone.told, clone.reasons, clone.rows = slices.Clip(h.told), slices.Clip(h.reasons), slices.Clip(h.rows)
 	return &clone
 }
 
@@ -70,30 +83,6 @@ func (h *History) Orders() int { return h.items.len() }
 
 // Items returns the items of order n, by ascending goods id. The caller must not change them.
 func (h *History) Items(n int) []Item { return h.items.at(n) }
-
-// Key returns the idempotency key of order n or, on PathDeduct, its flag.
-func (h *History) Key(n int) string { return string(h.AppendKey(nil, n)) }
-
-// AppendKey appends Key(n) to b. It is safe for concurrent use.
-func (h *History) AppendKey(b []byte, n int) []byte {
-	if h.Path == PathDeduct {
-		b = append(b, DirectPrefix...)
-	}
-	b = append(b, h.Run...)
-	b = append(b, '-')
-	return strconv.AppendInt(b, int64(n), 10)
-}
-
-// OrderOf returns the number of the order with that key, or -1 if it is none of this run's. The key must match exactly.
-func (h *History) OrderOf(key []byte) int {
-	if h.Path == PathDeduct {
-		var direct bool
-		if key, direct = bytes.CutPrefix(key, []byte(DirectPrefix)); !direct {
-			return -1
-		}
-	}
-	return numbered(key, "", h.Run, h.Orders())
-}
 
 // restockPrefix begins the flag of each restock of a run.
 const restockPrefix = "restock-"

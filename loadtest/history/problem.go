@@ -8,7 +8,7 @@ type Problem uint16
 const (
 	// NoProblem: the answer has no code.
 	NoProblem Problem = iota
-	// OtherProblem stands for a code that no answer to a valid call has.
+	// OtherProblem stands for a code that no call of a run is answered.
 	OtherProblem
 	Overloaded
 	Unavailable
@@ -18,11 +18,26 @@ const (
 	RateLimited
 	OrderRejected
 	StockLocked
+	OrderNotFound
+	UnknownGoods
+	DuplicateGoods
+	InvalidNum
+	InvalidKey
+	KeyMissing
+	KeyReused
+	InvalidFlag
+	FlagConflict
+	Unauthorized
+
+	// Problems is the number of problems.
+	Problems
 )
 
 var problemNames = [...]string{
 	"", "other", "overloaded", "unavailable", "stock_unavailable", "unknown_outcome", "internal", "rate_limited",
-	"order_rejected", "stock_locked",
+	"order_rejected", "stock_locked", "order_not_found", "unknown_goods", "duplicate_goods", "invalid_num",
+	"invalid_idempotency_key", "idempotency_key_missing", "idempotency_key_reused", "invalid_flag", "flag_conflict",
+	"unauthorized",
 }
 
 func (p Problem) String() string { return problemNames[p] }
@@ -40,7 +55,6 @@ func (p Problem) NothingChanged() bool {
 	switch p {
 	case Overloaded, Unavailable, StockUnavailable, StockLocked, RateLimited:
 		return true
-	case NoProblem, OtherProblem, UnknownOutcome, Internal, OrderRejected:
 	}
-	return false
+	return p >= OrderNotFound // refused
 }

@@ -50,7 +50,11 @@ func (r *reading) history() (*History, error) {
 		if bytes.HasPrefix(r.line, []byte(`{"orders"`)) {
 			return r.h, r.footer()
 		}
-		if err := r.takeCall(); err != nil {
+		take := r.takeCall
+		if bytes.HasPrefix(r.line, []byte(`{"aside"`)) {
+			take = r.takeAside
+		}
+		if err := take(); err != nil {
 			return nil, err
 		}
 	}
@@ -85,10 +89,13 @@ func (r *reading) header() error {
 	}
 	us := func(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 	r.h = &History{
-		Run: l.Run, Path: l.Path, Started: l.Started, Seed: l.Seed, Asked: l.Asked, Library: l.Library, CancelAfter: us(l.CancelUs),
+		Run: l.Run, Path: l.Path, Started: l.Started, Seed: l.Seed, Asked: l.Asked, Library: l.Library,
+		CancelAfter: us(l.CancelUs),
+		Disturbed:   l.Disturbed, Patience: us(l.Patience), Strategy: l.Strategy, Odd: l.Odd,
 		Elapsed: us(l.ElapsedUs), Warmup: us(l.WarmupUs), Window: us(l.WindowUs), Timeout: us(l.TimeoutUs),
 	}
-	if l.Run == "" || l.Path != PathOrder && l.Path != PathDeduct || l.Asked < 0 || l.TimeoutUs < 0 || l.CancelUs < 0 {
+	if l.Run == "" || l.Path != PathOrder && l.Path != PathDeduct || l.Asked < 0 || l.TimeoutUs < 0 ||
+		l.CancelUs < 0 || l.Patience < 0 {
 		return fmt.Errorf("no run: %q, path %q, asked %d, timeout %d", l.Run, l.Path, l.Asked, l.TimeoutUs)
 	}
 	for i, g := range l.Goods {
@@ -105,15 +112,19 @@ const ahead = 20_000
 
 func (r *reading) takeCall() error {
 	l := &r.call
-	*l = callLine{ToldItems: l.ToldItems[:0]}
+	*l = callLine{ToldItems: l.ToldItems[:0], Rows: l.Rows[:0]}
 	if err := json.Unmarshal(r.line, l, strict); err != nil {
 		return err
 	}
 	if l.Line != r.number {
 		return fmt.Errorf("the call of line %d", l.Line)
 	}
+	if len(r.h.Asides) > 0 {
+		return errors.New("a call after an aside")
+	}
 	kind, failure := slices.Index(kindNames[:], l.Kind), slices.Index(failureNames[:], l.Error)
-	if kind < 0 || failure < 0 || l.Op < 0 || l.Op >= MaxOrders || l.Op > int64(r.number+ahead) {
+	location := slices.Index(locationNames[:], l.Location)
+	if kind < 0 || failure < 0 || location < 0 || l.Op < 0 || l.Op >= MaxOrders || l.Op > int64(r.number+ahead) {
 		return fmt.Errorf("no call: op %d, kind %q, error %q", l.Op, l.Kind, l.Error)
 	}
 	if l.SentUs < 0 || l.DoneUs < l.SentUs {
@@ -122,6 +133,7 @@ func (r *reading) takeCall() error {
 	c := Call{
 		Op: int32(l.Op), Kind: Kind(kind), Failure: Failure(failure), Code: l.Code, Order: l.Order, Total: l.Total,
 		Replayed: l.Replayed, Status: ParseStatus(l.Status), Problem: ParseProblem(l.Problem),
+		Created: l.Created, Location: Location(location),
 		Intended: time.Duration(l.IntendedUs) * time.Microsecond,
 		Sent:     time.Duration(l.SentUs) * time.Microsecond,
 		Done:     time.Duration(l.DoneUs) * time.Microsecond,
@@ -135,13 +147,13 @@ func (r *reading) takeCall() error {
 	if err := r.body(c); err != nil {
 		return err
 	}
-	c.Told = r.told(c.Op)
+	c.Told, c.Rows, c.Reason = r.told(c), r.rows(c.Op), r.h.Reasoned(l.Reason)
 	r.h.Calls = append(r.h.Calls, c)
 	return nil
 }
 
 func (r *reading) isKey(key string, op int32) bool {
-	var room [64]byte
+	var room [255]byte
 	return string(r.h.AppendKey(room[:0], int(op))) == key
 }
 
@@ -151,7 +163,7 @@ func (r *reading) body(c Call) error {
 		r.bodies = append(r.bodies, nil)
 	}
 	known, body := r.bodies[c.Op], r.call.Body
-	if (c.Kind == Cancel) != (body == nil) {
+	if c.Kind.Places() != (body != nil) {
 		return fmt.Errorf("a call of kind %q, with a body: %t", r.call.Kind, body != nil)
 	}
 	if body == nil {
@@ -172,15 +184,32 @@ func (r *reading) body(c Call) error {
 	return nil
 }
 
-func (r *reading) told(op int32) Told {
+func (r *reading) told(c Call) Told {
 	if len(r.call.ToldItems) == 0 {
 		return ToldNothing
 	}
-	named := make([]PricedItem, len(r.call.ToldItems))
-	for i, it := range r.call.ToldItems {
-		named[i] = PricedItem{Item: Item{GoodsID: it.GoodsID, Num: it.Num}, Price: it.Price}
+	return r.h.Tell(c.Kind, r.bodies[c.Op], unpriced(r.call.ToldItems))
+}
+
+func (r *reading) rows(op int32) Rows {
+	rows := make([]Row, len(r.call.Rows))
+	for i, row := range r.call.Rows {
+		rows[i] = Row{row.Kind, Item{GoodsID: row.GoodsID, Num: row.Num}}
 	}
-	return r.h.Tell(r.bodies[op], named)
+	return r.h.SawRows(r.bodies[op], rows)
+}
+
+func (r *reading) takeAside() error {
+	var l asideLine
+	if err := json.Unmarshal(r.line, &l, strict); err != nil {
+		return err
+	}
+	a, ok := r.aside(&l)
+	if n := len(r.h.Asides); !ok || n > 0 && a.Sent < r.h.Asides[n-1].Sent {
+		return fmt.Errorf("no aside, or sent before the one above it: %s", l.Aside)
+	}
+	r.h.Asides = append(r.h.Asides, a)
+	return nil
 }
 
 // footer checks that the file is complete and nothing follows.
@@ -189,8 +218,8 @@ func (r *reading) footer() error {
 	if err := json.Unmarshal(r.line, &l, strict); err != nil {
 		return err
 	}
-	if l.Calls != len(r.h.Calls) {
-		return fmt.Errorf("%d calls, want %d", len(r.h.Calls), l.Calls)
+	if l.Calls != len(r.h.Calls) || l.Asides != len(r.h.Asides) {
+		return fmt.Errorf("%d calls and %d asides, want %d and %d", len(r.h.Calls), len(r.h.Asides), l.Calls, l.Asides)
 	}
 	if l.Orders < len(r.bodies) || l.Orders > len(r.bodies)+ahead || l.Orders > MaxOrders {
 		return fmt.Errorf("%d orders, want %d", len(r.bodies), l.Orders)

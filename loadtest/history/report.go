@@ -135,7 +135,7 @@ func (r *Report) failures() string {
 	counts := map[string]int{}
 	var names, texts []string
 	for _, c := range r.History.Calls {
-		if c.Status != NoStatus && c.Status != Unheard {
+		if c.Status != NoStatus && c.Status != Unheard || c.Kind == ReadLedger && c.Ended() {
 			continue
 		}
 		name := c.Failure.String()

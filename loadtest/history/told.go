@@ -20,30 +20,30 @@ const (
 	toldOther // and above: an index into History.told
 )
 
-// AsSent returns the items of order n as a correct answer lists them.
-func (h *History) AsSent(n int) []PricedItem {
+// AsSent returns the items of order n as a correct answer to a call of that kind lists them.
+func (h *History) AsSent(kind Kind, n int) []PricedItem {
 	items := h.Items(n)
 	named := make([]PricedItem, len(items))
 	for i, it := range items {
-		named[i] = PricedItem{it, h.price(it.GoodsID)}
+		named[i] = PricedItem{it, h.price(kind, it.GoodsID)}
 	}
 	return named
 }
 
-// price returns the price of a product in answers.
-func (h *History) price(goods int64) int64 {
-	if i, ours := h.Product(goods); ours && h.Path == PathOrder {
+// price returns the price of a product in answers; the stock service's have none.
+func (h *History) price(kind Kind, goods int64) int64 {
+	if i, ours := h.Product(goods); ours && h.Path == PathOrder && kind != ReadLedger {
 		return h.Goods[i].Price
 	}
 	return 0
 }
 
-// Tell returns the Told of an answer with the items named, in their order. Sent are the items of the order, by
-// ascending goods id.
-func (h *History) Tell(sent []Item, named []PricedItem) Told {
+// Tell returns the Told of an answer to a call of that kind with the items named, in their order. Sent are the items of
+// the order, by ascending goods id.
+func (h *History) Tell(kind Kind, sent []Item, named []PricedItem) Told {
 	same := len(named) == len(sent)
 	for i := 0; same && i < len(sent); i++ {
-		same = named[i] == PricedItem{sent[i], h.price(sent[i].GoodsID)}
+		same = named[i] == PricedItem{sent[i], h.price(kind, sent[i].GoodsID)}
 	}
 	switch {
 	case len(named) == 0:
@@ -56,14 +56,40 @@ func (h *History) Tell(sent []Item, named []PricedItem) Told {
 }
 
 // ToldItems returns the items in a call's answer.
-func (h *History) ToldItems(c *Call) []PricedItem {
+func (h *History) ToldItems(c *Call) []PricedItem { return h.toldItems(c.Told, c.Kind, int(c.Op)) }
+
+func (h *History) toldItems(told Told, kind Kind, n int) []PricedItem {
 	switch {
-	case c.Told == ToldNothing:
+	case told == ToldNothing:
 		return nil
-	case c.Told == ToldAsSent:
-		return h.AsSent(int(c.Op))
-	case int(c.Told-toldOther) < len(h.told):
-		return h.told[c.Told-toldOther]
+	case told == ToldAsSent:
+		return h.AsSent(kind, n)
+	case int(told-toldOther) < len(h.told):
+		return h.told[told-toldOther]
 	}
 	return nil
+}
+
+// Reason identifies the reason in an answer. There are few different ones. 0 is none.
+type Reason uint32
+
+// Reasoned returns the Reason with that text.
+func (h *History) Reasoned(text string) Reason {
+	if text == "" {
+		return 0
+	}
+	i := slices.Index(h.reasons, text)
+	if i < 0 {
+		i = len(h.reasons)
+		h.reasons = append(h.reasons, text)
+	}
+	return Reason(i + 1)
+}
+
+// Reason returns the reason in a call's answer.
+func (h *History) Reason(c *Call) string {
+	if c.Reason == 0 || int(c.Reason) > len(h.reasons) {
+		return ""
+	}
+	return h.reasons[c.Reason-1]
 }

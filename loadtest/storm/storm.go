@@ -195,7 +195,7 @@ func (s *storm) flows(ctx context.Context, when string) error {
 func (s *storm) count(h *history.History) {
 	answered := map[int32]bool{}
 	for _, c := range h.Calls {
-		if c.Kind != history.Cancel {
+		if c.Kind.Places() {
 			answered[c.Op] = answered[c.Op] || passed(c)
 		}
 	}

@@ -102,10 +102,13 @@ func (t Trial) Fire(ctx context.Context) (*Result, error) {
 			}
 		})
 	}
+	rest := sync.OnceFunc(func() { close(ended); acting.Wait() })
+	load := t.Load
+	load.Disturbed = load.Disturbed || len(t.Acts) > 0
+	load.Healed = func() bool { rest(); return ctx.Err() == nil }
 	var err error
-	r.History, err = fire.Run(loadCtx, t.Load)
-	close(ended)
-	acting.Wait()
+	r.History, err = fire.Run(loadCtx, load)
+	rest()
 	for i, a := range t.Acts {
 		if !a.Optional {
 			err = errors.Join(err, r.Strikes[i].Err)

@@ -16,21 +16,33 @@ type reply struct {
 
 func (r *reply) cancels() bool { return r.Kind == history.Cancel }
 
+// answers reports whether it says something about the order, as the answer to a call that places it or, with cancels, to
+// one that cancels it.
+func (r *reply) answers(cancels bool) bool {
+	return r.says != silent && r.cancels() == cancels && (cancels || r.Kind.Places())
+}
+
 // answers judges all calls of order n against its outcome in the books, and against each other. Placed and cancelled
 // report whether any call may have placed the order, and asked to cancel it.
 func (j *judge) answers(n int, did end) (placed, cancelled bool) {
 	j.replies = j.replies[:0]
-	for _, i := range j.callsOf(n) {
+	calls := j.callsOf(n)
+	for _, i := range calls {
 		c := &j.h.Calls[i]
-		says, wellFormed := saidBy(j.h.Path, c)
+		says, wellFormed := j.said(n, c)
 		if !wellFormed {
 			j.add(AnswerWellFormed, nil, n, 0, "an answer to a valid "+c.Kind.String()+" by the contract", "%s", answer(c))
 		}
 		if mayHaveWorked(c) || j.h.Library && c.Kind == history.Place {
-			placed, cancelled = placed || c.Kind != history.Cancel, cancelled || c.Kind == history.Cancel
+			placed, cancelled = placed || c.Kind.Places(), cancelled || c.Kind == history.Cancel
 		}
 		j.replies = append(j.replies, reply{c, says})
+		if wellFormed && c.Kind == history.ReadLedger && c.Code != 0 && c.Ended() {
+			j.replies = append(j.replies, reply{c, rowWords[c.Rows]})
+		}
 	}
+	j.ends(n, calls)
+	j.onPage(n, did)
 	sold, asked := false, false
 	for i := range j.replies {
 		r := &j.replies[i]
@@ -59,6 +71,9 @@ func (j *judge) answer(n int, r *reply, did end) {
 		flag = strconv.AppendInt(nil, did.order, 10)
 	}
 	if did.status == history.NoStatus {
+		if r.says == ledgerNone || r.says == rowsNone {
+			return
+		}
 		j.add(AnswersTrue, flag, n, 0, "the order that a client was told of", "%s, and no such order", answer(r.Call))
 		return
 	}
@@ -66,16 +81,27 @@ func (j *judge) answer(n int, r *reply, did end) {
 		j.add(AnswersTrue, flag, n, 0, "answers that agree with the books: "+did.status.String()+", first outcome "+
 			did.outcome.String(), "%s", answer(r.Call))
 	}
-	if (r.says == toldCancelled || r.says == toldRestored) && !r.cancels() && !j.askedBefore(r) {
+	undone := r.says == toldCancelled || r.says == toldRestored ||
+		j.h.Path == history.PathDeduct && (r.says == ledgerCancelled || r.says == ledgerRestored)
+	if undone && !r.cancels() && !j.askedBefore(r) {
 		j.add(AnswersOverTime, flag, n, 0, "an answer from before the cancellation", "%s", answer(r.Call))
 	}
+	if r.says < rowsNone {
+		j.contents(n, r, did, flag)
+	}
+}
+
+// contents judges what an answer says of the order besides its state.
+func (j *judge) contents(n int, r *reply, did end, flag []byte) {
 	told := history.ToldAsSent
-	if r.says == toldCancelled {
+	if r.says == toldCancelled || r.says == ledgerCancelled || r.says == ledgerNone {
 		told = history.ToldNothing // a cancellation arrived first; its record has no items
 	}
 	order, total := did.order, j.h.Total(j.h.Items(n))
 	switch {
-	case r.says == askedRejected:
+	case r.Kind == history.ReadLedger:
+		order, total = 0, 0
+	case r.says == askedRejected && r.cancels():
 		order, total, told = 0, 0, history.ToldNothing
 	case j.h.Path == history.PathDeduct:
 		total = 0
@@ -86,9 +112,9 @@ func (j *judge) answer(n int, r *reply, did end) {
 		j.add(AnswersTrue, flag, n, 0, "order "+strconv.FormatInt(order, 10)+" with a total of "+
 			strconv.FormatInt(total, 10), "%s", answer(r.Call))
 	}
-	if r.Told != told {
+	if r.Told != told && !(told == history.ToldAsSent && slices.Equal(j.h.ToldItems(r.Call), j.h.AsSent(r.Kind, n))) {
 		j.add(AnswersTrue, flag, n, 0, "the items that were sent in every answer", "%v, sent %v", j.h.ToldItems(r.Call),
-			j.h.AsSent(n))
+			j.h.AsSent(r.Kind, n))
 	}
 }
 
@@ -122,7 +148,7 @@ func (j *judge) repeats(n int, cancels bool) {
 	first, answered := (*reply)(nil), never // the call marked as the first, and when any of them was answered
 	for i := range j.replies {
 		r := &j.replies[i]
-		if r.says == silent || r.cancels() != cancels {
+		if !r.answers(cancels) {
 			continue
 		}
 		if r.says.recorded(j.h.Path, cancels) {
@@ -141,7 +167,7 @@ func (j *judge) repeats(n int, cancels bool) {
 	}
 	for i := range j.replies {
 		r := &j.replies[i]
-		if r.says == silent || r.cancels() != cancels {
+		if !r.answers(cancels) {
 			continue
 		}
 		switch {
@@ -163,7 +189,7 @@ func (w word) recorded(path history.Path, cancels bool) bool {
 func (j *judge) preceded(r *reply) bool {
 	for i := range j.replies {
 		other := &j.replies[i]
-		if other.Call != r.Call && !other.cancels() && other.Sent < r.Done && mayHaveWorked(other.Call) &&
+		if other.Call != r.Call && other.Kind.Places() && other.Sent < r.Done && mayHaveWorked(other.Call) &&
 			(other.says == silent || !other.Replayed) {
 			return true
 		}

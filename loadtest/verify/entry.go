@@ -12,8 +12,11 @@ import (
 // entry judges everything under one flag, if it concerns the run: its keys, its flags or its products.
 func (j *judge) entry(e *Entry) {
 	n, restock := j.orderOf(e), j.h.RestockOf(e.Flag)
+	if len(e.Orders) > 0 {
+		j.inBooks(e.Orders[0].ID)
+	}
 	garbled := j.splitItems(e)
-	if n < 0 && restock < 0 && j.touched(e) == 0 {
+	if n < 0 && restock < 0 && j.touched(e) == 0 && !j.underOurKey(e) {
 		return
 	}
 	j.sumUp(e, n)
@@ -50,11 +53,50 @@ func (j *judge) orderOf(e *Entry) int {
 	switch {
 	case j.h.Path == history.PathDeduct:
 		return j.h.OrderOf(e.Flag)
-	case len(e.Orders) > 0 && e.Orders[0].Key != nil:
+	case len(e.Orders) == 0:
+	case e.Orders[0].Key != nil:
 		return j.h.OrderOf(e.Orders[0].Key)
+	default:
+		return j.withoutKey(e)
 	}
 	return -1
 }
+
+// findKeyless finds the orders of the run that were sent without a key.
+func (j *judge) findKeyless() {
+	for n := range j.h.Orders() {
+		if j.h.FormOf(n) != history.Keyless {
+			continue
+		}
+		id := int64(0)
+		for _, i := range j.callsOf(n) {
+			id = max(id, j.h.Calls[i].Order)
+		}
+		if id != 0 {
+			j.unkeyed[id] = n
+		} else {
+			j.unnamed = append(j.unnamed, n)
+		}
+	}
+}
+
+// withoutKey returns the run's order number for an order without a key, by its id or, if no answer named that, by its
+// items; or -1.
+func (j *judge) withoutKey(e *Entry) int {
+	if n, known := j.unkeyed[e.Orders[0].ID]; known {
+		return n
+	}
+	at := slices.IndexFunc(j.unnamed, func(n int) bool {
+		return !j.seen[n] && slices.EqualFunc(e.Items, j.h.Items(n), func(a ItemRow, b history.Item) bool { return a.Item == b })
+	})
+	if at < 0 {
+		return -1
+	}
+	return j.unnamed[at]
+}
+
+// underOurKey reports whether an order's key begins like those of the run, in any case.
+func (j *judge) underOurKey(e *Entry) bool { return len(e.Orders) > 0 && j.h.IsRuns(e.Orders[0].Key) }
 
 // direct reports whether an entry is a deduction without an order, or a restock.
 func (j *judge) direct(e *Entry) bool {

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"bytes"
 	"fmt"
 
 	"orderstock/loadtest/history"
@@ -19,7 +18,7 @@ type foreignOrder struct {
 // mayBeOthers reports whether others may have made an entry of the run's products: an order, without the name of the
 // run in its key. Restocks and deductions without an order are no customers' calls.
 func (j *judge) mayBeOthers(e *Entry) bool {
-	return len(e.Orders) == 1 && len(e.Restocks) == 0 && !bytes.HasPrefix(e.Orders[0].Key, []byte(j.h.Run))
+	return len(e.Orders) == 1 && len(e.Restocks) == 0 && !j.underOurKey(e)
 }
 
 // foreign takes down a foreign order.
@@ -76,7 +75,7 @@ func (j *judge) secondOrders(all bool) bool {
 	calls, placed, unused := 0, make([]bool, j.h.Orders()), map[string]int{}
 	for i := range j.h.Calls {
 		c := &j.h.Calls[i]
-		if c.Kind == history.Cancel {
+		if !c.Kind.Places() {
 			continue
 		}
 		if all || placed[c.Op] {

@@ -124,7 +124,9 @@ func TestARefusedDeductionMayBeCancelled(t *testing.T) {
 		"refused": {Failure: history.Refused},
 		"503":     {Code: http.StatusServiceUnavailable, Problem: history.Overloaded},
 	} {
-		h := &history.History{Run: run, Path: history.PathDeduct, Goods: []history.Goods{{ID: 1, Stock: 5, Price: 100}}}
+		h := &history.History{
+			Run: run, Path: history.PathDeduct, Disturbed: true, Goods: []history.Goods{{ID: 1, Stock: 5, Price: 100}},
+		}
 		h.AddOrder(items(1, 1))
 		h.AddOrder(items(1, 1))
 		first.Sent, first.Done = 1, 2

@@ -15,6 +15,7 @@ const (
 	OrderAsRequested      = "order-as-requested"
 	Unexplained           = "unexplained"
 	Settled               = "settled"
+	Served                = "served"
 	AnswerWellFormed      = "answer-well-formed"
 	AnswersTrue           = "answers-true"
 	AnswersOverTime       = "answers-over-time"
@@ -35,6 +36,7 @@ var catalogue = []struct{ name, says string }{
 	{OrderAsRequested, "an order has the items, prices, total and body hash of the request that placed it"},
 	{Unexplained, "every row under the run's keys or of its products has exactly one request that explains it"},
 	{Settled, "no order is still PENDING or CANCELLING after the time to settle"},
+	{Served, "every call gets an end: at once where nothing was broken, and else when it is repeated after the heal"},
 	{AnswerWellFormed, "answers obey the contract, and no valid call is refused"},
 	{AnswersTrue, "every answer agrees with the books: order, end, items and total; or that nothing has changed"},
 	{AnswersOverTime, "no answer contradicts an earlier one, and of all answers to a key one is the first"},

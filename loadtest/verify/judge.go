@@ -59,9 +59,15 @@ type judge struct {
 	others     int
 	firstOther string
 	unclaimed  []foreignOrder
+	calm       bool          // nothing was broken during the run
+	unkeyed    map[int64]int // the orders without a key, by the ids that answers named
+	unnamed    []int         // the orders without a key whose ids no answer named
+	listed     []listing     // the orders on the pages that were read, by id
+	pages      *walk
 	// Buffers, reused for each entry.
 	op, deducts, restores []history.Item
 	replies               []reply
+	page                  history.Call
 }
 
 // rejectedOrder is an order of the run that was rejected.
@@ -74,8 +80,10 @@ func newJudge(h *history.History, v *Verdict, terms Terms) *judge {
 	j := &judge{
 		h: h, v: v, samples: terms.Samples, declared: map[string]bool{}, sums: map[int64]*goodsSum{},
 		byOrder: sortCalls(h), stocked: make([]bool, len(h.Goods)), seen: make([]bool, h.Orders()),
-		sold: make([]int64, len(h.Goods)),
+		sold: make([]int64, len(h.Goods)), calm: calm(h), unkeyed: map[int64]int{},
 	}
+	j.findKeyless()
+	j.readPages()
 	for _, c := range catalogue {
 		v.Invariants = append(v.Invariants, Invariant{Name: c.name, Says: c.says, Sample: []string{}})
 	}
@@ -113,6 +121,7 @@ func (j *judge) close() {
 	j.strangers()
 	j.pieces()
 	j.rejections()
+	j.asides()
 }
 
 // add counts a violation that concerns a flag, order n of the run or -1, and a product or 0. It describes the first few
@@ -160,7 +169,7 @@ func incomplete(h *history.History) (reasons []string) {
 		if c.Failure == history.Unsent {
 			unsent++
 		}
-		if c.Kind == history.Cancel {
+		if !c.Kind.Places() {
 			continue
 		}
 		if c.Code != 0 && !answered[c.Op] {

@@ -38,6 +38,7 @@ type end struct {
 	order   int64          // 0 on PathDeduct
 	status  history.Status // the operation's state, on PathDeduct
 	outcome history.Status // the order's first outcome; the state, on PathDeduct
+	state   history.Status // the operation's
 }
 
 // ours judges the entry of order n of the run against the order's calls.
@@ -45,14 +46,14 @@ func (j *judge) ours(e *Entry, n int) {
 	var did end
 	if len(e.Operations) > 0 {
 		op := &e.Operations[0]
-		did.status, did.outcome = op.State, op.State
+		did.status, did.outcome, did.state = op.State, op.State, op.State
 		if (op.State == history.Done || op.State == history.Restored) && !op.Fenced {
 			j.v.Unlocked++
 		}
 		j.operation(e, op, n)
 	}
 	if j.h.Path == history.PathOrder {
-		did = end{e.Orders[0].ID, e.Orders[0].Status, e.Orders[0].Outcome}
+		did = end{e.Orders[0].ID, e.Orders[0].Status, e.Orders[0].Outcome, did.state}
 		j.order(e, &e.Orders[0], n)
 		j.expiry(e, &e.Orders[0], n)
 	}

@@ -56,14 +56,25 @@ type times struct {
 	// sent is when the first call that places the order was sent; rejected and cancelled are when the first answer with
 	// that state arrived.
 	sent, rejected, cancelled time.Duration
+	// sold is when the first answer arrived that shows the deduction, and undone when the first call was sent that may
+	// cancel it, or 0 if it may be given back without one.
+	sold, undone time.Duration
 }
 
 func (j *judge) times(n int) times {
-	t := times{never, never, never}
+	t := times{never, never, never, never, never}
 	for _, i := range j.callsOf(n) {
 		c := &j.h.Calls[i]
-		if c.Kind != history.Cancel {
+		if c.Kind.Places() {
 			t.sent = min(t.sent, c.Sent)
+		}
+		if c.Kind == history.Cancel {
+			t.undone = min(t.undone, c.Sent)
+		}
+		switch c.Status {
+		case history.Confirmed, history.Done, history.Restored:
+			t.sold = min(t.sold, c.Done)
+		default:
 		}
 		switch c.Status {
 		case history.Rejected:
@@ -81,6 +92,8 @@ type levelBound struct {
 	stock    int64
 	deducts  timeline // by the earliest possible time of each
 	restores timeline // by the latest possible time of each
+	// The same the other way round.
+	lateDeducts, earlyRestores timeline
 }
 
 // timeline is a list of moments, each with the running total of pieces.
@@ -99,17 +112,28 @@ func newLevelBound(stock int64, sum *goodsSum, timesOf func(n int) times) *level
 	for _, d := range sum.deducts {
 		at := time.Duration(0) // an order outside the run: at any time
 		if d.op >= 0 {
-			at = timesOf(int(d.op)).sent
+			t := timesOf(int(d.op))
+			if at = t.sent; t.sold != never {
+				b.lateDeducts = append(b.lateDeducts, moment{t.sold, d.num})
+			}
 		}
 		b.deducts = append(b.deducts, moment{at, d.num})
 	}
 	for _, r := range sum.restores {
+		early := time.Duration(0)
 		if r.op >= 0 {
-			if at := timesOf(int(r.op)).cancelled; at != never {
-				b.restores = append(b.restores, moment{at, r.num})
+			t := timesOf(int(r.op))
+			if t.cancelled != never {
+				b.restores = append(b.restores, moment{t.cancelled, r.num})
+			}
+			if t.undone != never {
+				early = t.undone
 			}
 		}
+		b.earlyRestores = append(b.earlyRestores, moment{early, r.num})
 	}
+	b.lateDeducts.sumUp()
+	b.earlyRestores.sumUp()
 	b.deducts.sumUp()
 	b.restores.sumUp()
 	return b
@@ -134,4 +158,9 @@ func (tl timeline) before(at time.Duration) int64 {
 // least returns a lower bound of the product's level at any moment between sent and answered.
 func (b *levelBound) least(sent, told time.Duration) int64 {
 	return b.stock - b.deducts.before(told) + b.restores.before(sent)
+}
+
+// most returns an upper bound of the product's level at any moment between sent and answered.
+func (b *levelBound) most(sent, told time.Duration) int64 {
+	return b.stock - b.lateDeducts.before(sent) + b.earlyRestores.before(told)
 }

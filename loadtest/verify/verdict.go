@@ -57,7 +57,10 @@ type Verdict struct {
 	Oversold       int64 `json:"oversold"`
 	DoubleDeducted int64 `json:"double_deducted"`
 	// Unlocked counts the run's deductions without a fencing token: no lock was held.
-	Unlocked   int64       `json:"unlocked"`
+	Unlocked int64 `json:"unlocked"`
+	// Served counts the calls that got an end, and Repeated those that did not, and had to be repeated.
+	Served     int         `json:"served"`
+	Repeated   int         `json:"repeated"`
 	OrdersPerS float64     `json:"orders_per_s"`
 	P50Ms      float64     `json:"p50_ms"`
 	P99Ms      float64     `json:"p99_ms"`
@@ -100,7 +103,7 @@ func (v *Verdict) String() string {
 	if v.Unlocked != 0 {
 		line += fmt.Sprintf(" unlocked=%d", v.Unlocked)
 	}
-	return line
+	return line + fmt.Sprintf(" served=%d repeated=%d", v.Served, v.Repeated)
 }
 
 // Write prints the broken invariants, how many hold, the unknown parts and the verdict's line. With all

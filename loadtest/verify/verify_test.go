@@ -249,6 +249,14 @@ var corruptions = []corruption{
 		c.Order, c.Total, c.Failure = orderID(999), 900, history.Answered
 	}},
 	{name: "a wrong total told", finds: verify.AnswersTrue, history: func(w *world) { w.placed(0).Total++ }},
+	{name: "a call that never got an end", finds: verify.Served, history: func(w *world) {
+		w.h.Patience = time.Second
+		c := w.placed(25)
+		c.Code, c.Problem, c.Failure = 503, history.Overloaded, history.Answered
+	}},
+	{name: "an order refused in calm, and repeated", finds: verify.Served, history: func(w *world) {
+		w.h.Disturbed = false
+	}},
 	{name: "a valid order refused", finds: verify.AnswerWellFormed, history: func(w *world) {
 		c := w.placed(25)
 		c.Code, c.Failure = 422, history.Answered

@@ -25,7 +25,7 @@ func (c *change) changeAnswer(r *rand.Rand) bool {
 		call.Status = history.Status(r.IntN(int(history.Unheard) + 1))
 	case 2:
 		c.what = "Problem"
-		call.Problem = history.Problem(r.IntN(int(history.OrderRejected) + 1))
+		call.Problem = history.Problem(r.IntN(int(history.Problems)))
 	case 3:
 		c.what = "Told"
 		call.Told = []history.Told{history.ToldNothing, history.ToldAsSent, c.tellOther(r, call)}[r.IntN(3)]
@@ -49,7 +49,7 @@ func (c *change) changeAnswer(r *rand.Rand) bool {
 // tellOther returns an answer with one item more or less, or with another number or price.
 func (c *change) tellOther(r *rand.Rand, call *history.Call) history.Told {
 	h, sent := c.history, c.history.Items(int(call.Op))
-	named := h.AsSent(int(call.Op))
+	named := h.AsSent(call.Kind, int(call.Op))
 	switch at := r.IntN(len(named)); r.IntN(4) {
 	case 0:
 		named[at].Num++
@@ -60,7 +60,7 @@ func (c *change) tellOther(r *rand.Rand, call *history.Call) history.Told {
 	case 3:
 		named = append(named, named[at])
 	}
-	return h.Tell(sent, named)
+	return h.Tell(call.Kind, sent, named)
 }
 
 // changeFile deletes, duplicates, moves or truncates a line of the history's file, and reads the file again.

@@ -76,7 +76,7 @@ func deduction(c *change) bool {
 func lostBefore(c *change) bool {
 	_, after := c.calls()
 	return after.Replayed && c.another(func(other *history.Call) bool {
-		return other.Kind != history.Cancel && other.Status == history.NoStatus && other.Sent < after.Done &&
+		return other.Kind.Places() && other.Status == history.NoStatus && other.Sent < after.Done &&
 			!other.Problem.NothingChanged() && other.Failure != history.Refused && other.Code != http.StatusTooManyRequests
 	})
 }

@@ -1,0 +1,76 @@
+package fire
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"orderstock/loadtest/history"
+)
+
+const (
+	// mostPatience bounds the repeats of a run. A rate limit may make them slow.
+	mostPatience = 5 * time.Minute
+	// finishEvery is the pause before a call without an end is repeated, unless its answer names another.
+	finishEvery = 200 * time.Millisecond
+)
+
+// finishing is the end of a run, when each call without an end is repeated.
+type finishing struct {
+	patience time.Duration
+	start    time.Time
+	ended    atomic.Int64 // when the last of them ended, since start
+}
+
+// over reports whether nothing has ended for the whole patience, or all of it took too long.
+func (f *finishing) over() bool {
+	since := time.Since(f.start)
+	return since-time.Duration(f.ended.Load()) > f.patience || f.tooLong()
+}
+
+func (f *finishing) tooLong() bool { return time.Since(f.start) > mostPatience }
+
+// finish repeats each call of the worker that has no end until it has one, in turns.
+func (w *worker) finish(f *finishing) {
+	ctx := context.Background() // each call has its timeout
+	for len(w.open) > 0 {
+		for which, order := range w.open {
+			if f.over() {
+				return
+			}
+			c := w.again(ctx, which, order)
+			if c.Ended() {
+				delete(w.open, which)
+				f.ended.Store(int64(time.Since(f.start)))
+				continue
+			}
+			time.Sleep(max(finishEvery, w.main.after))
+		}
+	}
+}
+
+// again makes one more call, and keeps it.
+func (w *worker) again(ctx context.Context, which unended, order int64) (c history.Call) {
+	op := int(which.op)
+	switch {
+	case which.kind == history.Again && w.f.h.FormOf(op) == history.Keyless:
+		if order == 0 {
+			return history.Call{} // nobody can ask for it; it is no answer to a call
+		}
+		c = w.main.read(ctx, op, history.ReadOrder, order)
+		w.calls = append(w.calls, c)
+		if c.Status == history.Pending {
+			c.Kind = history.Again
+		}
+		return c
+	case which.kind == history.Again:
+		w.items, _ = w.f.plan.order(op, w.items[:0])
+		c = w.main.place(ctx, op, history.Again, w.items, time.Since(w.f.start))
+	case which.kind == history.Cancel:
+		c = w.main.cancel(ctx, op, order, time.Since(w.f.start))
+	default:
+		c = w.main.read(ctx, op, which.kind, order)
+	}
+	w.calls = append(w.calls, c)
+	return c
+}

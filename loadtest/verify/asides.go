@@ -1,0 +1,100 @@
+package verify
+
+import (
+	"net/http"
+	"strconv"
+
+	"orderstock/loadtest/history"
+)
+
+// refusal is an answer to a call that the contract refuses.
+type refusal struct {
+	code    uint16
+	problem history.Problem
+}
+
+// refusedAs are the right answers to odd calls, on PathOrder and on PathDeduct.
+var refusedAs = map[history.AsideKind][2]refusal{
+	history.BlankKey:       {{http.StatusBadRequest, history.InvalidKey}, {http.StatusUnprocessableEntity, history.InvalidFlag}},
+	history.LongKey:        {{http.StatusBadRequest, history.InvalidKey}, {http.StatusUnprocessableEntity, history.InvalidFlag}},
+	history.OtherBody:      {{http.StatusUnprocessableEntity, history.KeyReused}, {http.StatusConflict, history.FlagConflict}},
+	history.TwiceInBasket:  bothWays(http.StatusUnprocessableEntity, history.DuplicateGoods),
+	history.BeyondLimit:    bothWays(http.StatusUnprocessableEntity, history.InvalidNum),
+	history.Nothing:        bothWays(http.StatusUnprocessableEntity, history.InvalidNum),
+	history.UnknownProduct: bothWays(http.StatusUnprocessableEntity, history.UnknownGoods),
+	history.UnknownOrder:   bothWays(http.StatusNotFound, history.OrderNotFound),
+	history.NoToken:        bothWays(http.StatusUnauthorized, history.Unauthorized),
+	history.RestockOther:   bothWays(http.StatusConflict, history.FlagConflict),
+}
+
+func bothWays(code uint16, problem history.Problem) [2]refusal {
+	return [2]refusal{{code, problem}, {code, problem}}
+}
+
+// asides judges the calls that concern no single order.
+func (j *judge) asides() {
+	j.invented()
+	bounds := map[int32]*levelBound{}
+	for i := range j.h.Asides {
+		a := &j.h.Asides[i]
+		says := a.Kind.String() + " at " + a.Sent.Round(1e6).String() + ": " + strconv.Itoa(int(a.Code)) + " " +
+			a.Problem.String() + " " + a.Failure.String()
+		if a.Failure != history.Answered || a.Code >= http.StatusInternalServerError || a.Code == http.StatusTooManyRequests {
+			j.unserved(a, says)
+			continue
+		}
+		want, refused := refusedAs[a.Kind]
+		right := a.Code == http.StatusOK && a.Problem == history.NoProblem
+		if refused {
+			w := want[0]
+			if j.h.Path == history.PathDeduct {
+				w = want[1]
+			}
+			right = a.Code == w.code && a.Problem == w.problem
+		}
+		if !right {
+			j.add(AnswerWellFormed, nil, int(a.Op), 0, "the answer of the contract to an odd call", "%s", says)
+			continue
+		}
+		if a.Kind == history.Level || a.Kind == history.RestockAgain {
+			j.level(a, says, bounds)
+		}
+	}
+}
+
+// unserved judges an aside without an end.
+func (j *judge) unserved(a *history.Aside, says string) {
+	known, listed := refusals[a.Code]
+	if a.Failure == history.Unreadable || a.Code != 0 && listed && !contains(known, a.Problem) {
+		j.add(AnswerWellFormed, nil, int(a.Op), 0, "an answer by the contract", "%s", says)
+		return
+	}
+	if j.calm && j.mustServe(a.Code, a.Done-a.Sent) {
+		j.add(Served, nil, int(a.Op), 0, "an end at once, as nothing was broken", "%s", says)
+	}
+}
+
+func contains(known []history.Problem, p history.Problem) bool {
+	for _, k := range known {
+		if k == p {
+			return true
+		}
+	}
+	return false
+}
+
+// level judges the level of a product that was read: it lies between the pieces that may be left at most and at least
+// during the call.
+func (j *judge) level(a *history.Aside, says string, bounds map[int32]*levelBound) {
+	g := j.h.Goods[a.Goods]
+	b := bounds[a.Goods]
+	if b == nil {
+		b = newLevelBound(g.Stock, j.sums[g.ID], j.times)
+		bounds[a.Goods] = b
+	}
+	least, most := b.least(a.Sent, a.Done), b.most(a.Sent, a.Done)
+	if a.Num < least || a.Num > most || a.Price != g.Price {
+		j.add(AnswersTrue, nil, -1, g.ID, strconv.FormatInt(least, 10)+" to "+strconv.FormatInt(most, 10)+" pieces at "+
+			strconv.FormatInt(g.Price, 10), "%d at %d: %s", a.Num, a.Price, says)
+	}
+}
