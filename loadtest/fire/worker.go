@@ -75,7 +75,8 @@ func (w *worker) order(ctx context.Context, op int, intended time.Duration, sent
 	var do intent
 	w.items, do = w.f.plan.order(op, w.items[:0])
 	var first history.Call
-	if do.repeat {
+	keyless := w.f.h.FormOf(op) == history.Keyless // a repeat would be another order
+	if do.repeat && !keyless {
 		twin := w.together(func() history.Call { return w.twin.place(ctx, op, history.Twin, w.items, intended) })
 		first = w.main.place(ctx, op, history.Place, w.items, intended)
 		w.keep(first)
@@ -85,7 +86,7 @@ func (w *worker) order(ctx context.Context, op int, intended time.Duration, sent
 		first = w.main.place(ctx, op, history.Place, w.items, intended)
 		w.keep(first)
 	}
-	if w.f.cfg.Insist > 0 {
+	if w.f.cfg.Insist > 0 && !keyless {
 		first = w.insist(ctx, first)
 	}
 	if first.Failure == history.Refused || first.Failure == history.Unsent {
