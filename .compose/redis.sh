@@ -2,7 +2,7 @@
 # Starts a Redis server with the necessary rights for each user, and only PING for strangers:
 #
 #   order     sets operation flags, and counts the requests of clients
-#   stock     takes the flags, and owns the keys of the strategies redis-lock and redis-prededuct
+#   stock     takes the flags, and owns the keys of the strategy redis-lock
 #   console   checks whether a flag is set
 #   replica   reads everything, for a second server (.compose/cluster.yml)
 #   sentinel  makes one of the two servers the primary
@@ -27,7 +27,7 @@ save ""
 protected-mode no
 user default on nopass resetkeys resetchannels -@all +ping
 user order on ">$order" ~opflag:* +set +ping "(~ratelimit:* +evalsha +script|load +incrby +get +pexpire +pttl)"
-user stock on ">$stock" ~opflag:* +del +ping "(~stocklock:* ~prededuct:* +@read +@write +@scripting -@dangerous)"
+user stock on ">$stock" ~opflag:* +del +ping "(~stocklock:* +@read +@write +@scripting -@dangerous)"
 user console on ">$console" ~opflag:* +exists
 user replica on ">$cluster" +psync +replconf +ping
 user sentinel on ">$cluster" &* +ping +info +role +subscribe +publish +multi +exec +slaveof +config|rewrite +client|setname +client|kill +script|kill

@@ -23,3 +23,12 @@ func Open(dsn, database string) (*sql.DB, error) { return open(dsn, nil, databas
 
 // IdleTimeout is how long the server keeps a silent connection of the commands.
 const IdleTimeout = idleTimeout
+
+// UpTo brings db to that version of a schema.
+func UpTo(ctx context.Context, db *sql.DB, which string, version int64) error {
+	provider, err := newProvider(db, which)
+	if err == nil {
+		_, err = provider.UpTo(ctx, version)
+	}
+	return err
+}

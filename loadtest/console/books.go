@@ -15,7 +15,7 @@ import (
 // booksQuery reads levels and sums of the ledger in one statement, which is one
 // snapshot: the two must agree in the middle of a run as well.
 const booksQuery = `SELECT s.goods_id, s.name,
-	s.num + COALESCE((SELECT SUM(b.num) FROM stock_buckets b WHERE b.goods_id = s.goods_id), 0),
+	s.num,
 	COALESCE(SUM(CASE WHEN f.kind = 'restock' THEN f.num END), 0),
 	COALESCE(SUM(CASE WHEN f.kind = 'deduct' THEN -f.num END), 0),
 	COALESCE(SUM(CASE WHEN f.kind = 'restore' THEN f.num END), 0),

@@ -213,7 +213,7 @@ func (c *contestant) fire(ctx context.Context, cfg Config, p point) (err error) 
 	c.locks.add(before, after)
 	c.fired += fired.History.Elapsed
 	c.reports = append(c.reports, fired.History.Measure())
-	return c.written(ctx)
+	return nil
 }
 
 // asOrderService makes the load's deductions like the order service: it sets the flag in Redis, then calls the client

@@ -75,8 +75,8 @@ func TestJudgeSurvival(t *testing.T) {
 			{Strategy: strategy, Fault: ladder.Flushed, Verdict: verdict, Broken: []string{"acknowledged-order-kept"}},
 		}}).Judge()
 	}
-	if err := lost("redis-prededuct", "violation"); err != nil {
-		t.Errorf("redis-prededuct: %v", err)
+	if err := lost("unsafe", "violation"); err != nil {
+		t.Errorf("unsafe: %v", err)
 	}
 	if err := lost(ladder.Default, "pass"); err != nil {
 		t.Errorf("%s keeps all: %v", ladder.Default, err)

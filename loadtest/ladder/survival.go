@@ -12,7 +12,6 @@ import (
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/redisdb"
-	"orderstock/pkg/retry"
 	"orderstock/stock-service/deduct/strategy"
 )
 
@@ -101,9 +100,6 @@ func (c *contestant) survive(ctx context.Context, cfg Config, fault string) (s S
 	if err != nil {
 		return s, err
 	}
-	if err := c.written(ctx); err != nil {
-		return s, err
-	}
 	verdict, err := t.Judge(ctx, r.History)
 	if err != nil {
 		return s, err
@@ -138,35 +134,6 @@ func (c *contestant) flush(ctx context.Context) (err error) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	return errors.Join(err, client.Close())
-}
-
-// unwritten is the metric of a strategy that writes the ledger later than it answers.
-const unwritten = "orderstock_stock_prededuct_unwritten"
-
-// written waits until the stock services have written everything to the ledger, for a minute at most.
-func (c *contestant) written(ctx context.Context) error {
-	if c.stack == nil {
-		return nil
-	}
-	within, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("a minute has passed"))
-	defer cancel()
-	pause := retry.Policy{First: 20 * time.Millisecond, Max: 20 * time.Millisecond}
-	for _, s := range c.stack.Stock {
-		err := retry.Run(within, pause, func() error {
-			counts, err := s.Metrics(ctx)
-			if err != nil {
-				return retry.Stop(fmt.Errorf("read the metrics of %s: %w", s.Name(), err))
-			}
-			if n := counts[unwritten]; n > 0 {
-				return fmt.Errorf("%s still has %.0f operations to write", s.Name(), n)
-			}
-			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("wait for the ledger: %w", err)
-		}
-	}
-	return nil
 }
 
 // lost reports whether a strategy that is not unsafe has another verdict than pass.

@@ -14,7 +14,7 @@ func TestStrategyIsChecked(t *testing.T) {
 		{"", "", ""},
 		{"zk-lock", "", ""},
 		{"unsafe", "WARNING: the strategy unsafe oversells", ""},
-		{"groupde", "", "want one of unsafe, redis-prededuct"},
+		{"groupde", "", "want one of unsafe, single-node"},
 	} {
 		var said string
 		c := system.Config{

@@ -88,12 +88,10 @@ type RestockRow struct {
 	Price *int64
 }
 
-// ProductRow is a row of the table stock, with the product's rows of stock_buckets.
+// ProductRow is a row of the table stock.
 type ProductRow struct {
 	Goods int64
 	Name  []byte
 	Price int64
 	Num   int64
-	// Buckets is the sum of the product's buckets, and Least the lowest of Num and of them.
-	Buckets, Least int64
 }

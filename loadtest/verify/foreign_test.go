@@ -151,7 +151,7 @@ func TestARefusedDeductionMayBeCancelled(t *testing.T) {
 			Restocks: []verify.RestockRow{
 				{Flag: []byte(h.RestockFlag(0)), Goods: 1, Name: []byte(h.GoodsName()), Price: &price},
 			},
-			Products: []verify.ProductRow{{Goods: 1, Name: []byte(h.GoodsName()), Price: 100, Num: 4, Least: 4}},
+			Products: []verify.ProductRow{{Goods: 1, Name: []byte(h.GoodsName()), Price: 100, Num: 4}},
 		}
 		if v := verify.Judge(books.Books(), h, verify.Terms{}); v.Outcome != verify.Pass {
 			var text strings.Builder

@@ -57,8 +57,7 @@ func (j *judge) sumUp(e *Entry, n int) {
 	}
 }
 
-// levels compares the stock level of each product of the run, and the pieces in its buckets, with the sum of its flow
-// rows.
+// levels compares the stock level of each product of the run with the sum of its flow rows.
 func (j *judge) levels(products iter.Seq2[ProductRow, error]) error {
 	for p, err := range products {
 		if err != nil {
@@ -73,12 +72,12 @@ func (j *judge) levels(products iter.Seq2[ProductRow, error]) error {
 			j.add(StockBalances, nil, -1, p.Goods, "one level", "two")
 		}
 		s.level = true
-		if p.Least < 0 {
-			j.add(StockBalances, nil, -1, p.Goods, "no level below zero", "%d", p.Least)
+		if p.Num < 0 {
+			j.add(StockBalances, nil, -1, p.Goods, "no level below zero", "%d", p.Num)
 		}
-		if p.Num+p.Buckets != s.all {
+		if p.Num != s.all {
 			j.add(StockBalances, nil, -1, p.Goods, "the sum of the flow rows, "+strconv.FormatInt(s.all, 10), "%d pieces",
-				p.Num+p.Buckets)
+				p.Num)
 		}
 		if string(p.Name) != j.h.GoodsName() || p.Price != j.h.Goods[i].Price {
 			j.add(Unexplained, nil, -1, p.Goods, "the name and price that the run set, "+j.h.GoodsName()+" and "+

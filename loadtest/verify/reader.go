@@ -67,9 +67,8 @@ func (d *database) books(ctx context.Context) (books Books, done func(), err err
 // levels returns the stock levels of a snapshot.
 func levels(ctx context.Context, stock *snapshot) iter.Seq2[ProductRow, error] {
 	return explained("read stock levels", mysqldb.Rows(ctx, stock, func(r *ProductRow) []any {
-		return []any{&r.Goods, &r.Name, &r.Price, &r.Num, &r.Buckets, &r.Least}
-	}, `SELECT s.goods_id, s.name, s.price, s.num, COALESCE(SUM(b.num), 0), LEAST(s.num, COALESCE(MIN(b.num), s.num))
-		FROM stock s LEFT JOIN stock_buckets b ON b.goods_id = s.goods_id GROUP BY s.goods_id, s.name, s.price, s.num`))
+		return []any{&r.Goods, &r.Name, &r.Price, &r.Num}
+	}, "SELECT goods_id, name, price, num FROM stock"))
 }
 
 // tables returns the other tables of the snapshots.

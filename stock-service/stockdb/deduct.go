@@ -20,21 +20,20 @@ const maxMoves = 5
 // second attempt with all that it took, and the flow rows. Errors as for stock.Deducter.
 func (s *DB) Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error) {
 	op := stock.Operation{Flag: r.Flag, Items: r.Items, Token: fence.Highest(r.Items)}
-	return s.deduct(ctx, op, func(tx *gorm.DB, _ bool) (int64, error) { return takeItems(tx, r.Items, fence) })
+	return s.deduct(ctx, op, func(tx *gorm.DB) (int64, error) { return takeItems(tx, r.Items, fence) })
 }
 
 // deduct executes op in one transaction; take lowers the levels in it. take returns errShort with the first product
-// whose level is too low, and deduct records the rejection; after errMoved deduct starts over. last is true in the last
-// try.
+// whose level is too low, and deduct records the rejection; after errMoved deduct starts over.
 func (s *DB) deduct(
-	ctx context.Context, op stock.Operation, take func(tx *gorm.DB, last bool) (short int64, err error),
+	ctx context.Context, op stock.Operation, take func(tx *gorm.DB) (short int64, err error),
 ) (stock.Operation, error) {
 	op.State = operation.Done
 	err := errMoved
 	for move := 0; move < maxMoves && errors.Is(err, errMoved); move++ {
 		var short int64
 		err = s.transact(ctx, goodsOf(op.Items), func(tx *gorm.DB) (err error) {
-			if short, err = take(tx, move == maxMoves-1); err != nil {
+			if short, err = take(tx); err != nil {
 				return err
 			}
 			if err := insertOperations(tx, op); err != nil {

@@ -127,12 +127,12 @@ func (s *DB) Goods(ctx context.Context, ids ...int64) ([]stock.Goods, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return s.goods(ctx, "SELECT goods_id, name, price, "+levelOf+" FROM stock WHERE goods_id IN ? ORDER BY goods_id", ids)
+	return s.goods(ctx, "SELECT goods_id, name, price, num FROM stock WHERE goods_id IN ? ORDER BY goods_id", ids)
 }
 
 // GoodsAfter implements stock.Ledger.
 func (s *DB) GoodsAfter(ctx context.Context, after int64, limit int) ([]stock.Goods, error) {
-	return s.goods(ctx, "SELECT goods_id, name, price, "+levelOf+" FROM stock "+
+	return s.goods(ctx, "SELECT goods_id, name, price, num FROM stock "+
 		"WHERE goods_id > ? ORDER BY goods_id LIMIT ?", after, limit)
 }
 

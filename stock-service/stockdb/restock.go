@@ -103,7 +103,7 @@ func raiseLevel(tx *gorm.DB, r stock.Restock) error {
 
 func readGoods(tx *gorm.DB, id int64) (stock.Goods, error) {
 	var row goodsRow
-	err := tx.Raw("SELECT goods_id, name, price, "+levelOf+" FROM stock WHERE goods_id = ?", id).Scan(&row).Error
+	err := tx.Raw("SELECT goods_id, name, price, num FROM stock WHERE goods_id = ?", id).Scan(&row).Error
 	if err != nil {
 		return stock.Goods{}, fmt.Errorf("read stock: %w", err)
 	}

@@ -19,14 +19,13 @@ import (
 
 // read are the columns that the verdict reads.
 var read = map[string][]string{
-	"orders":        {"id", "status", "outcome", "reason", "idempotency_key", "body_hash", "total"},
-	"order_items":   {"order_id", "goods_id", "num", "price"},
-	"pruned":        {"order_id"},
-	"operations":    {"flag", "state", "reason", "items"},
-	"stock_flow":    {"flag", "goods_id", "kind", "num"},
-	"restocks":      {"flag", "goods_id", "name", "price"},
-	"stock":         {"goods_id", "name", "price", "num"},
-	"stock_buckets": {"goods_id", "num"},
+	"orders":      {"id", "status", "outcome", "reason", "idempotency_key", "body_hash", "total"},
+	"order_items": {"order_id", "goods_id", "num", "price"},
+	"pruned":      {"order_id"},
+	"operations":  {"flag", "state", "reason", "items"},
+	"stock_flow":  {"flag", "goods_id", "kind", "num"},
+	"restocks":    {"flag", "goods_id", "name", "price"},
+	"stock":       {"goods_id", "name", "price", "num"},
 }
 
 // unread are the columns that the verdict does not read, by table, each with the reason.
@@ -46,7 +45,6 @@ var unread = map[string]map[string]string{
 		"updated_at":    "a clock of the services, which the verdict does not trust",
 		"version":       "the record of one strategy; a write that it should have turned away shows in the pieces",
 	},
-	"stock_buckets": {"bucket": "only the sum of a product's buckets means anything"},
 }
 
 // Each column of the schema is read, or is unread for a reason.

@@ -8,7 +8,6 @@ import (
 
 	"orderstock/pkg/redisdb"
 	"orderstock/stock-service/deduct"
-	"orderstock/stock-service/deduct/compared/prededuct"
 	"orderstock/stock-service/deduct/strategy"
 	"orderstock/stock-service/stock"
 )
@@ -20,11 +19,6 @@ type Ledger interface {
 	DeductOptimistic(ctx context.Context, r stock.Request) (stock.Operation, error)
 	// DeductPessimistic reads the levels FOR UPDATE, and writes the new ones.
 	DeductPessimistic(ctx context.Context, r stock.Request) (stock.Operation, error)
-	// DeductSkipLocked takes the pieces from a bucket that nobody holds.
-	DeductSkipLocked(ctx context.Context, r stock.Request) (stock.Operation, error)
-	// Find and Goods are methods of stock.Ledger.
-	Find(ctx context.Context, flags ...string) (map[string]stock.Operation, error)
-	Goods(ctx context.Context, ids ...int64) ([]stock.Goods, error)
 	// DeductUnsafe reads the levels and then writes them, as if there were no concurrent writers.
 	DeductUnsafe(ctx context.Context, r stock.Request) (stock.Operation, error)
 }
@@ -33,8 +27,7 @@ type Ledger interface {
 type Config struct {
 	deduct.Config
 	Ledger Ledger
-	// Redis is the server for redis-lock's locks, under keys that begin with stocklock:, and for the levels of
-	// redis-prededuct, under keys that begin with prededuct: and Root. Sentinels are not supported.
+	// Redis is the server for redis-lock's locks, under keys that begin with stocklock:. Sentinels are not supported.
 	Redis redisdb.Server
 	// AllowUnsafe permits a strategy that is not safe.
 	AllowUnsafe bool
@@ -53,23 +46,16 @@ func New(name string, cfg Config) (deduct.Strategy, error) {
 		return nil, fmt.Errorf("strategy %s %s; %w", name, info.Warning, ErrUnsafe)
 	}
 	cfg.Config.Ledger = cfg.Ledger
-	if (name == "redis-lock" || name == "redis-prededuct") && cfg.Redis.Master != "" {
+	if name == "redis-lock" && cfg.Redis.Master != "" {
 		return nil, fmt.Errorf("%s needs one Redis server: set REDIS_ADDR, not REDIS_ADDRS", name)
 	}
 	switch name {
 	case "unsafe":
 		return unsafe{cfg.Ledger}, nil
-	case "redis-prededuct":
-		return prededuct.New(prededuct.Config{
-			Ledger: cfg.Ledger, Redis: cfg.Redis, Prefix: "prededuct:" + cfg.Root + ":",
-			Wait: cmp.Or(cfg.LockTimeout, deduct.DefaultLockTimeout), Metrics: cfg.Metrics, Log: cfg.Log,
-		}), nil
 	case "optimistic":
 		return inTheDatabase{cfg.Ledger.DeductOptimistic, cmp.Or(cfg.LockTimeout, deduct.DefaultLockTimeout)}, nil
 	case "pessimistic":
 		return inTheDatabase{cfg.Ledger.DeductPessimistic, cmp.Or(cfg.LockTimeout, deduct.DefaultLockTimeout)}, nil
-	case "skip-locked":
-		return inTheDatabase{cfg.Ledger.DeductSkipLocked, cmp.Or(cfg.LockTimeout, deduct.DefaultLockTimeout)}, nil
 	case "case-study":
 		return newCaseStudy(cfg), nil
 	case "single-node":

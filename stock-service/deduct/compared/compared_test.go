@@ -15,7 +15,7 @@ import (
 
 func TestStrategies(t *testing.T) {
 	for _, name := range []string{
-		"case-study", "single-node", "zk-lock", "redis-lock", "optimistic", "pessimistic", "skip-locked",
+		"case-study", "single-node", "zk-lock", "redis-lock", "optimistic", "pessimistic",
 	} {
 		t.Run(name, func(t *testing.T) { stocktest.Suite(t, name) })
 	}

@@ -1,4 +1,3 @@
 // Package compared holds the deduction strategies that are kept only for comparison with package deduct's. All but
-// unsafe and redis-prededuct are correct, because the transaction of package stockdb is. Package strategy describes
-// each.
+// unsafe are correct, because the transaction of package stockdb is. Package strategy describes each.
 package compared

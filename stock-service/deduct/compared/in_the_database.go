@@ -7,7 +7,7 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// inTheDatabase implements optimistic, pessimistic and skip-locked: the statements of one transaction isolate
+// inTheDatabase implements optimistic and pessimistic: the statements of one transaction isolate
 // deductions.
 type inTheDatabase struct {
 	deduct func(ctx context.Context, r stock.Request) (stock.Operation, error)

@@ -32,10 +32,6 @@ var All = []Info{
 		Summary: "reads, then writes, without a lock: oversells; only with `--allow-unsafe`",
 	},
 	{
-		Name: "redis-prededuct", Warning: "loses operations that it reported as done if Redis loses data",
-		Summary: "a Lua script in Redis, the ledger written behind: a flush loses deductions; only with `--allow-unsafe`",
-	},
-	{
 		Name: "single-node", LockServer: "ZooKeeper",
 		Summary: "one ephemeral node for each product, watched by all waiters: the herd",
 	},
@@ -54,10 +50,6 @@ var All = []Info{
 	{Name: "redis-lock", LockServer: "Redis", Summary: "a Redlock for each product (redsync): no fencing token"},
 	{Name: "pessimistic", Summary: "each operation separately: `SELECT … FOR UPDATE`, then the update"},
 	{Name: "optimistic", Summary: "each operation separately: a version column, and a retry if it has changed"},
-	{
-		Name:    "skip-locked",
-		Summary: "each product split into 16 rows; an operation takes a free one (`FOR UPDATE SKIP LOCKED`)",
-	},
 	{
 		Name:    "conditional-update",
 		Summary: "no lock: the condition of the update and the row locks",

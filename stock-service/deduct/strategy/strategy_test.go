@@ -36,7 +36,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("find %s: %+v, %v", name, s, err)
 		}
 	}
-	if _, err := strategy.Find("groupde"); err == nil || !strings.Contains(err.Error(), "unsafe, redis-prededuct, ") {
+	if _, err := strategy.Find("groupde"); err == nil || !strings.Contains(err.Error(), "unsafe, single-node, ") {
 		t.Errorf("find groupde: %v; want the names", err)
 	}
 	if s, err := strategy.Find(strategy.Default); err != nil || s.Unsafe() {

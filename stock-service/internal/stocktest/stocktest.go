@@ -120,10 +120,8 @@ func (p *Place) WantUnused(t testing.TB, flag string) {
 var Invariants = map[string]string{
 	"level is the sum of its flows, and not below zero": `
 		SELECT s.goods_id FROM stock s
-		LEFT JOIN (SELECT goods_id, SUM(num) AS num, MIN(num) AS least FROM stock_buckets GROUP BY goods_id) b
-			ON b.goods_id = s.goods_id
 		LEFT JOIN (SELECT goods_id, SUM(num) AS num FROM stock_flow GROUP BY goods_id) f ON f.goods_id = s.goods_id
-		WHERE s.num < 0 OR b.least < 0 OR s.num + COALESCE(b.num, 0) <> COALESCE(f.num, 0)`,
+		WHERE s.num < 0 OR s.num <> COALESCE(f.num, 0)`,
 	"flows have goods": `
 		SELECT f.goods_id FROM stock_flow f LEFT JOIN stock s ON s.goods_id = f.goods_id WHERE s.goods_id IS NULL`,
 	"deductions have an operation that is done or restored": `
