@@ -64,7 +64,7 @@ func (p *phase) judge(ctx context.Context, first bool) (*Verdict, error) {
 
 // open brings the stock to where the file says, and reads the books.
 func (p *phase) open(ctx context.Context, first bool) error {
-	p.vars = shop.Vars{"run": p.id, "phase": p.name}
+	p.vars = shop.Vars{"run": p.id, "phase": p.name, "serial": time.Now().Unix()*10 + int64(p.number)}
 	if !first && len(p.f.Reset) == 0 && !p.f.Fresh() && p.f.Books == nil {
 		return errors.New("the stock is not known after the first phase: reset: brings it back, or name the products " +
 			"with {{phase}}")

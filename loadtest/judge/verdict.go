@@ -133,7 +133,7 @@ func (e *Evidence) shows(v *Verdict) (reasons []string) {
 	case !asked:
 		reasons = append(reasons, "no more was ordered than there is, so it could not show whether the shop oversells: "+
 			"give more --orders, or less stock")
-	case v.Rejected == 0 && !void:
+	case v.Rejected == 0 && !void && !slices.Contains(v.Violated(), NotOversold):
 		text := "more was ordered than there is, nothing was rejected, and nothing was accepted too much"
 		if v.Unknown > 0 {
 			text += ": is the refusal under answers? " + e.unclear()

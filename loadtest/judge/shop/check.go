@@ -33,7 +33,7 @@ func (c *checker) file() {
 	if len(f.Stock) == 0 {
 		c.say(f.At, `stock is missing: the pieces of each product before the first order, such as {"1": 100}`)
 	}
-	known := names{"run": true, "phase": true}
+	known := names{"run": true, "phase": true, "serial": true}
 	for i := range f.Reset {
 		c.step(&f.Reset[i], known)
 	}
@@ -248,7 +248,7 @@ func (c *checker) answers() {
 			c.rejected(r)
 		}
 		if r.Order != nil {
-			c.vars(r.At, names{"key": true, "uuid": true, "n": true, "run": true, "phase": true}, r.Order.Text)
+			c.vars(r.At, names{"key": true, "uuid": true, "n": true, "run": true, "phase": true, "serial": true}, r.Order.Text)
 		}
 	}
 	if len(c.f.Answers) > 0 && !accepted {
