@@ -1,0 +1,81 @@
+package judge_test
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"orderstock/loadtest/judge"
+	"orderstock/loadtest/judge/shop"
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/system/systemtest"
+	"orderstock/loadtest/verify"
+)
+
+// Our own services pass in all phases, by the file in the folder example; without protection they do not.
+func TestOurServices(t *testing.T) {
+	t.Parallel()
+	bin := systemtest.Build(t)
+	for strategy, want := range map[string]verify.Outcome{"": verify.Pass, "unsafe": verify.Violation} {
+		t.Run("strategy "+strategy, func(t *testing.T) {
+			t.Parallel()
+			st := systemtest.Up(t, bin, func(c *system.Config) { c.Strategy = strategy })
+			cfg := judge.Config{File: example(t, st), Clients: 20}
+			if strategy == "unsafe" {
+				cfg.Phases = []string{judge.Together}
+			}
+			if r := run(t, cfg); r.Outcome != want || want == verify.Pass && r.Phases[3].Kills == 0 {
+				t.Errorf("%s; want %s\n%s", r, want, text(r))
+			}
+		})
+	}
+}
+
+// example returns the file for a stack, of which a killed service is started again by the test.
+func example(t *testing.T, st *system.Stack) *shop.File {
+	t.Helper()
+	file, err := os.ReadFile(filepath.Join("example", "orderstock.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := st.LoadtestEnv()
+	before, _, _ := strings.Cut(string(file), "service:")
+	f := parse(t, t.TempDir(), strings.NewReplacer(
+		"http://127.0.0.1:8080", st.Order[0].URL(), "http://127.0.0.1:8081", st.Stock[0].URL(),
+		"{{env.SERVICE_TOKEN}}", env["SERVICE_TOKEN"],
+		"{{env.VERIFY_STOCK_DSN}}", env["VERIFY_STOCK_DSN"], "{{env.VERIFY_ORDER_DSN}}", env["VERIFY_ORDER_DSN"],
+	).Replace(before)+`service: {kill: "true", start: "true", ready: /readyz}`)
+	f.Service.Kill = restarter(t, st.Order[0])
+	return f
+}
+
+// restarter returns a command that kills the service. The test starts it again once it is dead.
+func restarter(t *testing.T, s *system.Service) string {
+	t.Helper()
+	pid := filepath.Join(t.TempDir(), "pid")
+	write := func() {
+		if err := os.WriteFile(pid, []byte(strconv.Itoa(s.Pid())), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	write()
+	ended := make(chan struct{})
+	t.Cleanup(func() { <-ended })
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-t.Context().Done():
+				return
+			case <-s.Done():
+			}
+			if t.Context().Err() != nil || s.Restart(t.Context()) != nil {
+				return
+			}
+			write()
+		}
+	}()
+	return `kill -9 $(cat ` + pid + `)`
+}
