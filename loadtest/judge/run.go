@@ -43,7 +43,7 @@ type Config struct {
 	Clients int
 	// Seed chooses baskets and repeats. Default 1.
 	Seed uint64
-	// Hosts are allowed beside this machine.
+	// Hosts are allowed besides this machine.
 	Hosts []string
 	// Phases to run. Default: all that the file allows.
 	Phases []string

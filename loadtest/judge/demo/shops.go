@@ -18,7 +18,7 @@ type Shop struct {
 	Name string
 	// Says is what the shop does.
 	Says string
-	// Phase is the first in which it must be found wrong, by the invariant Violates; "" if it is right.
+	// Phase is the first phase that must find it wrong, and Violates the invariant; "" if it is right.
 	Phase, Violates string
 	// order returns what handles an order. The key is the request's Idempotency-Key. The context ends with the shop.
 	order func(ctx context.Context, db *sql.DB) func(key string, pieces int) answer

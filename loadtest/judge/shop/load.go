@@ -10,7 +10,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// Load reads and checks a file. The hosts are those that the user allows beside this machine. An error names the line
+// Load reads and checks a file. The hosts are those that the user allows besides this machine. An error names the line
 // and the column of each mistake.
 func Load(name string, hosts []string) (*File, error) {
 	text, err := os.ReadFile(name)
