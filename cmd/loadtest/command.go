@@ -73,7 +73,7 @@ type firing struct {
 
 func (r *firing) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	loadFlags(f, &r.load)
+	r.load.Flags(f)
 	r.to.flags(f)
 	within(f, &r.traced, "trace-sample", 0, 0, 1, "share of the orders that are traced, 0 to 1; "+
 		"the trace is sent to the services (needs OTEL_EXPORTER_OTLP_ENDPOINT, there as well)")

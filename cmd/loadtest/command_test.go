@@ -206,22 +206,6 @@ func TestQuickLocksKeepGivenFlags(t *testing.T) {
 	}
 }
 
-// TestFormHasEverySettingOfFire: the console's page has every setting of "loadtest fire".
-func TestFormHasEverySettingOfFire(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "loadtest", "console", "page", "js", "scenario.js"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	elsewhere := []string{ // fields with their own flags, and the flags for the target and the results
-		"path", "seed", "url", "stock-url", "out", "history", "report", "all", "json", "samples", "no-verify", "help",
-	}
-	fireCommand().Flags().VisitAll(func(f *pflag.Flag) {
-		if !slices.Contains(elsewhere, f.Name) && !strings.Contains(string(page), `", "`+f.Name+`", "`) {
-			t.Errorf("the page has no field for --%s", f.Name)
-		}
-	})
-}
-
 func TestFaultsNameTheirCells(t *testing.T) {
 	out, exit := execute(t, "run", "faults", "--list")
 	if lines := strings.Count(out, "\n"); exit != command.Passed || lines != len(faults.Cells()) {

@@ -104,26 +104,6 @@ func (s *surroundings) flags(f *pflag.FlagSet) {
 		"may expire before")
 }
 
-// loadFlags adds the flags of the load.
-func loadFlags(f *pflag.FlagSet, c *fire.Config) {
-	f.StringVar((*string)(&c.Path), "path", string(history.PathOrder),
-		"order: whole orders; deduct: the stock service alone")
-	f.IntVar(&c.Orders, "orders", 0, "orders to send (default 2000, or no limit with --duration)")
-	f.DurationVar(&c.Duration, "duration", 0, "end after this time")
-	f.DurationVar(&c.Warmup, "warmup", 0, "time at the beginning that is not measured")
-	f.Float64Var(&c.Rate, "rate", 0, "orders a second; 0: each as soon as a client is free")
-	f.IntVar(&c.Concurrency, "concurrency", 200, "clients")
-	f.DurationVar(&c.Timeout, "timeout", 15*time.Second, "of each call")
-	f.IntVar(&c.Mix.Goods, "goods", 5, "products, made new for the run")
-	f.Int64Var(&c.Mix.Stock, "stock", 300, "pieces of each product")
-	f.IntVar(&c.Mix.ItemsMax, "items-max", 3, "most products in one order")
-	f.IntVar(&c.Mix.NumMax, "num-max", 3, "most pieces of one product in an order")
-	f.Float64Var(&c.Mix.Zipf, "zipf", 0, "how much more popular the first products are: weight 1/i^zipf; 0: all equally")
-	f.Float64Var(&c.Mix.Repeat, "repeat", 0.1, "share of orders sent again under the same key, at the same time and later")
-	f.Float64Var(&c.Mix.Cancel, "cancel", 0, "share of orders that are cancelled")
-	f.Uint64Var(&c.Mix.Seed, "seed", 0, "makes the same orders again; 0: random")
-}
-
 // fromEnvironment sets flags that are not given from the environment variables of their names in capitals.
 func fromEnvironment(f *pflag.FlagSet, names ...string) error {
 	var err error

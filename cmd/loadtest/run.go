@@ -18,7 +18,6 @@ import (
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/faults"
-	"orderstock/loadtest/fire"
 	"orderstock/loadtest/mutants"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
@@ -29,10 +28,8 @@ import (
 type runConfig struct {
 	out, bin string
 	resultFlags
-	load     fire.Config
-	settle   time.Duration
-	strategy string
-	breaks   []string
+	scene  console.Scenario
+	breaks []string
 }
 
 func runCommand() *cobra.Command {
@@ -63,9 +60,9 @@ Without a NAME, the flags say what is fired and what breaks meanwhile.`,
 		Args: cobra.ArbitraryArgs,
 	}
 	own := pflag.NewFlagSet("run", pflag.ContinueOnError) // a load of your own
-	loadFlags(own, &cfg.load)
-	own.DurationVar(&cfg.settle, "settle", 20*time.Second, "how long to wait for unfinished orders to end")
-	own.StringVar(&cfg.strategy, "strategy", "",
+	cfg.scene.Load.Flags(own)
+	own.DurationVar(&cfg.scene.Settle, "settle", 20*time.Second, "how long to wait for unfinished orders to end")
+	own.StringVar(&cfg.scene.Strategy, "strategy", "",
 		"how the stock services deduct: "+strings.Join(strategy.Names(), ", ")+" (default "+strategy.Default+")")
 	own.StringArrayVar(&cfg.breaks, "break", nil,
 		`what breaks and when, from the first order: "1s pause stock-1", "1s cut stock-1 to mysql", `+
@@ -101,8 +98,8 @@ type experiment func(*cobra.Command) error
 // compiling. own are the flags of a load of your own.
 func (cfg *runConfig) experiments(f, own *pflag.FlagSet, names []string) ([]experiment, error) {
 	if len(names) == 0 {
-		s, err := cfg.scenario()
-		return []experiment{cfg.play(func(c *console.Console) (console.Run, error) { return c.Fire(s) })}, err
+		err := cfg.readBreaks()
+		return []experiment{cfg.play(func(c *console.Console) (console.Run, error) { return c.Fire(cfg.scene) })}, err
 	}
 	if cfg.report != "" && len(names) > 1 {
 		return nil, errors.New("--report is one file: name one experiment")
@@ -135,7 +132,7 @@ func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 	_, isCell := faults.Find(cell)
 	seed := ""
 	if seeded {
-		seed = strconv.FormatUint(cfg.load.Mix.Seed, 10)
+		seed = strconv.FormatUint(cfg.scene.Load.Mix.Seed, 10)
 	}
 	switch {
 	case len(letter) == 1 && sided && !slices.Contains(variants, side):
@@ -167,25 +164,23 @@ func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 		}, nil
 	case slices.Contains(mutants.Names(), name):
 		return func(cmd *cobra.Command) error {
-			return runMutants(cmd, mutants.Config{Only: name, Seed: cfg.load.Mix.Seed}, cfg.out, cfg.resultFlags)
+			return runMutants(cmd, mutants.Config{Only: name, Seed: cfg.scene.Load.Mix.Seed}, cfg.out, cfg.resultFlags)
 		}, nil
 	}
 	return nil, fmt.Errorf(`no fault, cell or mutant %q: there are A to Q, and what "run faults --list" and `+
 		`"run mutants --list" print`, name)
 }
 
-// scenario returns the load and the faults of the flags.
-func (cfg *runConfig) scenario() (console.Scenario, error) {
-	s := console.ScenarioOf(cfg.load)
-	s.Strategy, s.SettleS = cfg.strategy, cfg.settle.Seconds()
+// readBreaks adds the faults of the flags to the scenario, and validates it.
+func (cfg *runConfig) readBreaks() error {
 	for _, text := range cfg.breaks {
 		a, err := act.Parse(text)
 		if err != nil {
-			return s, fmt.Errorf("--break %w", err)
+			return fmt.Errorf("--break %w", err)
 		}
-		s.Faults = append(s.Faults, a)
+		cfg.scene.Faults = append(cfg.scene.Faults, a)
 	}
-	return s, s.Validate()
+	return cfg.scene.Validate()
 }
 
 // play returns an experiment that the console shows.

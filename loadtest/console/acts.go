@@ -60,9 +60,8 @@ func (c *Console) actsOf(p *plan, scene Scenario) (acts []trial.Timed) {
 	}
 	if p.fault != nil && p.fault.Strike != "" {
 		if cell, ok := faults.Find(p.fault.Strike); ok {
-			seed, _ := scene.seed() // validated
 			a := act.Action{Action: cell.Fault, Step: string(cell.Step), When: string(cell.When)}
-			add(500*time.Millisecond, c.acts.Add(a, faults.New(c.lab, cell, seed)))
+			add(500*time.Millisecond, c.acts.Add(a, faults.New(c.lab, cell, scene.Load.Mix.Seed)))
 		}
 	}
 	if p.fault != nil && p.fault.MinusFive {

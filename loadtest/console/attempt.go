@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -75,7 +76,7 @@ func (c *Console) attempt(ctx context.Context, p *plan, run Run) (*Record, error
 		return nil, err
 	}
 	scene := p.scene
-	scene.Seed = run.Seed
+	scene.Load.Mix.Seed, _ = strconv.ParseUint(run.Seed, 10, 64) // the plan made it
 	t := c.trial(at, p, scene, m)
 	h, err := c.fire(ctx, t, scene, m)
 	if err != nil {
@@ -107,14 +108,14 @@ func label(v catalogue.Side) string {
 // trial returns the run as a trial: its load, the faults that strike during it, and the books to judge.
 func (c *Console) trial(at *view, p *plan, scene Scenario, m *meter) trial.Trial {
 	t := trial.Trial{
-		Load: scene.config(at.Target.Target),
+		Load: scene.Load,
 		Books: verify.Config{
 			Databases: at.Databases, Settle: p.scene.settle(),
 			Settled: func(time.Duration) { c.hub.set(secPhase, phaseJudging) },
 		},
 		Acts: c.actsOf(p, scene),
 	}
-	t.Load.Observer, t.Load.Live = m, &m.live
+	t.Load.Target, t.Load.Observer, t.Load.Live = at.Target.Target, m, &m.live
 	return t
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"orderstock/loadtest/console"
+	"orderstock/loadtest/fire"
 )
 
 // TestNothingKeepsAnybodyOut has axe-core look at the page in all its states, light and dark: it
@@ -24,7 +25,7 @@ func TestNothingKeepsAnybodyOut(t *testing.T) {
 	b.await(30*time.Second, `document.querySelectorAll(".faults li").length === 17`)
 	for range 2 { // the first one is laid over the second
 		if _, err := s.console.Fire(console.Scenario{
-			Strategy: "unsafe", Orders: 200, Concurrency: 64, Goods: 1, Stock: 50,
+			Strategy: "unsafe", Load: fire.Config{Orders: 200, Concurrency: 64, Mix: fire.Mix{Goods: 1, Stock: 50}},
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console"
+	"orderstock/loadtest/fire"
 	"orderstock/loadtest/verify"
 )
 
@@ -192,7 +193,9 @@ func TestAddress(t *testing.T) {
 func TestChartWithARunLaidOver(t *testing.T) {
 	s := theStage(t)
 	for range 2 {
-		if _, err := s.console.Fire(console.Scenario{DurationS: 5, Rate: 100, Concurrency: 32, Goods: 3}); err != nil {
+		if _, err := s.console.Fire(console.Scenario{
+			Load: fire.Config{Duration: 5 * time.Second, Rate: 100, Concurrency: 32, Mix: fire.Mix{Goods: 3}},
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.console.Await(t.Context()); err != nil {

@@ -3,6 +3,7 @@ package console
 import (
 	"orderstock/loadtest/act"
 	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/fire"
 	"orderstock/loadtest/system"
 	"orderstock/stock-service/deduct/strategy"
 )
@@ -14,7 +15,8 @@ type Form struct {
 	Whens      []faultpoint.When `json:"whens"`
 	Actions    []act.Kind        `json:"actions"`
 	Wires      []string          `json:"wires"`
-	Defaults   Scenario          `json:"defaults"`
+	Settings   []fire.Setting    `json:"settings"`
+	Defaults   map[string]any    `json:"defaults"`
 	// Program is the load tester's name in a shell.
 	Program string `json:"program"`
 }
@@ -29,10 +31,12 @@ type FormStrategy struct {
 func (c *Console) form() Form {
 	f := Form{
 		Steps: faultpoint.Steps, Whens: act.Whens, Actions: act.Kinds,
-		Program: c.program,
-		Wires:   []string{system.ToMySQL, system.ToRedis, system.ToZooKeeper, system.ToStock},
-		Defaults: Scenario{
-			Path: "order", Orders: 800, Concurrency: 200, Goods: 5, Stock: 300, ItemsMax: 3, NumMax: 3, Repeat: 0.1,
+		Program:  c.program,
+		Wires:    []string{system.ToMySQL, system.ToRedis, system.ToZooKeeper, system.ToStock},
+		Settings: new(Scenario).Settings(),
+		Defaults: map[string]any{
+			"path": "order", "orders": 800, "concurrency": 200, "goods": 5, "stock": 300, "items_max": 3, "num_max": 3,
+			"repeat": 0.1,
 		},
 	}
 	for _, s := range strategy.All {

@@ -14,6 +14,7 @@ import (
 	"orderstock/loadtest/act"
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console"
+	"orderstock/loadtest/fire"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/verify"
 )
@@ -183,7 +184,9 @@ func TestGroupsWithoutTheirLockAreCounted(t *testing.T) {
 	}
 	// The service that does the work is paused with the lock in hand: the first one, if that is it.
 	_, err := s.console.Fire(console.Scenario{
-		Orders: 900, Rate: 300, Concurrency: 200, Goods: 3, Stock: 5000, TimeoutS: 5,
+		Load: fire.Config{
+			Orders: 900, Rate: 300, Concurrency: 200, Timeout: 5 * time.Second, Mix: fire.Mix{Goods: 3, Stock: 5000},
+		},
 		Faults: []act.Action{pause("stock-1", 300), pause("stock-2", 1500)},
 	})
 	if err != nil {

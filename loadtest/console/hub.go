@@ -56,7 +56,7 @@ func (h *hub) entry(e Entry) {
 // mostSamples and mostLines bound the record of a run: the samples of the longest one, and the last lines of the
 // log. An attached console may watch for days.
 const (
-	mostSamples = int(mostDuration * time.Second / interval)
+	mostSamples = int(10 * time.Minute / interval)
 	mostLines   = 500
 )
 

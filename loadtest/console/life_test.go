@@ -15,6 +15,7 @@ import (
 
 	"orderstock/loadtest/act"
 	"orderstock/loadtest/console"
+	"orderstock/loadtest/fire"
 	"orderstock/loadtest/trace"
 	"orderstock/loadtest/verify"
 )
@@ -22,7 +23,9 @@ import (
 // stocked runs a small sale, so that there is something to order by hand, and returns the products, by falling id.
 func (s *stage) stocked(t *testing.T) []string {
 	t.Helper()
-	if _, err := s.console.Fire(console.Scenario{Orders: 50, Concurrency: 10, Goods: 16, Stock: 10_000}); err != nil {
+	if _, err := s.console.Fire(console.Scenario{
+		Load: fire.Config{Orders: 50, Concurrency: 10, Mix: fire.Mix{Goods: 16, Stock: 10_000}},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if v, err := s.verdict(t.Context()); err != nil || v.Outcome != verify.Pass {
@@ -89,7 +92,7 @@ func TestShareOfARunIsTraced(t *testing.T) {
 	if err := row.Scan(&before); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.console.Fire(console.Scenario{Orders: 20, Concurrency: 4, TraceSample: 1}); err != nil {
+	if _, err := s.console.Fire(console.Scenario{Load: fire.Config{Orders: 20, Concurrency: 4}, TraceSample: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if v, err := s.verdict(t.Context()); err != nil || v.Outcome != verify.Pass {

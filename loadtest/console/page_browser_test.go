@@ -162,8 +162,8 @@ func TestFormMatchesItsScenario(t *testing.T) {
 	if body := s.posted("/api/act", 1)[0]; body != `{"action":"pause","target":"order-1"}` {
 		t.Errorf("the page breaks %s, but shows that it pauses order-1", body)
 	}
-	if command := s.text(".free .command"); !strings.Contains(command, "--timeout 12s") {
-		t.Errorf("the command waits for its own default, and not for the 12 s of the page: %s", command)
+	if command := s.text(".free .command"); !strings.HasSuffix(command, "--orders 800 --repeat 0.1") {
+		t.Errorf("the command is not of the settings that the page shows: %s", command)
 	}
 	s.set(".free input[name=settle_s]", "40")
 	s.set(".free input[name=trace_sample]", "0.5")

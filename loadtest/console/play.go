@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"orderstock/loadtest/catalogue"
-	"orderstock/loadtest/fire"
 	"orderstock/loadtest/verify"
 	"orderstock/stock-service/deduct/strategy"
 )
@@ -70,13 +69,11 @@ func (c *Console) Play(letter string, v catalogue.Side, seed string) (Run, error
 	if v != catalogue.Broken && v != catalogue.Fixed {
 		return Run{}, invalid("variant %q: want broken or fixed", v)
 	}
-	scene := ScenarioOf(f.Load)
-	scene.Seed = cmp.Or(seed, c.runs.firstSeed(f.Letter, v))
-	first, err := scene.seed()
+	first, err := strconv.ParseUint(cmp.Or(seed, c.runs.firstSeed(f.Letter, v)), 10, 64)
 	if err != nil {
-		return Run{}, err
+		return Run{}, invalid("seed %q: want a number from 0 to 2^64-1", seed)
 	}
-	p := &plan{fault: &f, variant: v, services: f.Fixed, scene: scene, tries: 1, seed: first}
+	p := &plan{fault: &f, variant: v, services: f.Fixed, scene: Scenario{Load: f.Load}, tries: 1, seed: first}
 	p.title = f.Title
 	if v == catalogue.Broken {
 		p.services = f.Broken
@@ -104,19 +101,16 @@ func (c *Console) Fire(s Scenario) (Run, error) {
 	if c.lab == nil && len(s.Faults) > 0 {
 		return Run{}, conflict("%s", notOurs)
 	}
-	if s.Seed == "" {
-		s.Seed = strconv.FormatUint(rand.Uint64N(1<<32), 10)
+	for s.Load.Mix.Seed == 0 {
+		s.Load.Mix.Seed = rand.Uint64N(1 << 32)
 	}
-	seed, _ := s.seed() // validated
 	services := catalogue.Variant{Strategy: s.Strategy}
-	p := &plan{title: "free play", scene: s, tries: 1, seed: seed, services: services}
-	p.command = c.program + " fire" + s.flags()
-	if s.TraceSample > 0 {
-		p.command += fmt.Sprintf(" --trace-sample %g", s.TraceSample)
-	}
+	p := &plan{title: "free play", scene: s, tries: 1, seed: s.Load.Mix.Seed, services: services}
+	verb := " fire"
 	if c.lab != nil {
-		p.command = c.program + " run" + s.flags()
+		verb = " run"
 	}
+	p.command = c.program + verb + s.flags(c.lab != nil)
 	return c.begin(p)
 }
 
@@ -199,7 +193,7 @@ type plan struct {
 func (p *plan) newRun(attempt int) Run {
 	now := time.Now().UTC()
 	seed := p.seed + uint64(attempt-1)
-	cfg := p.scene.config(fire.Target{})
+	cfg := p.scene.Load
 	return Run{
 		ID: now.Format("20060102-150405.000") + "-" + strconv.Itoa(attempt), Title: p.title,
 		Fault: p.letter(), Variant: string(p.variant), Says: p.services.Says,

@@ -32,6 +32,13 @@ const stillForm = `{
 		{"name": "kill-server", "says": "kill the server", "target": "server"},
 		{"name": "pause", "says": "stop the process", "target": "replica"}
 	],
+	"settings": [
+		{"name": "orders", "flag": "orders", "label": "Orders", "most": 200000, "unit": ""},
+		{"name": "repeat", "flag": "repeat", "label": "Sent again", "most": 1, "unit": ""},
+		{"name": "settle_s", "flag": "settle", "label": "Seconds to settle", "most": 300, "unit": "s"},
+		{"name": "trace_sample", "flag": "trace-sample", "label": "Traced", "most": 1, "unit": ""},
+		{"name": "path", "flag": "path", "label": "", "most": 0, "unit": ""}
+	],
 	"defaults": {"path": "order", "orders": 800, "concurrency": 200, "goods": 5, "stock": 300, "repeat": 0.1}}`
 
 // stillState is a part of the state of a console that is idle.

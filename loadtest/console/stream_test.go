@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/console"
+	"orderstock/loadtest/fire"
 )
 
 // door serves a stage's page at another address. It ends streams of the page, and can hold back new ones.
@@ -70,7 +71,7 @@ func TestPageComesBack(t *testing.T) {
 			`page.state.run.value.id === %q && page.state.samples.value.length === %d && `+
 			`document.querySelector(".hero").innerText.includes("PASS")`, run.ID, len(s.state(t).Samples)))
 	}
-	sale := console.Scenario{DurationS: 1, Rate: 100, Concurrency: 32}
+	sale := console.Scenario{Load: fire.Config{Duration: time.Second, Rate: 100, Concurrency: 32}}
 	missed, err := s.console.Fire(sale)
 	if err != nil {
 		t.Fatal(err)

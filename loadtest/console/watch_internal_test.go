@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"orderstock/loadtest/act"
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/history"
@@ -208,12 +210,19 @@ func TestCommandRepeatsTheRun(t *testing.T) {
 			t.Errorf("attempt %d: %q, want %q", attempt, got, want)
 		}
 	}
-	for want, of := range map[string]Scenario{
-		" --orders 7 --repeat 0 --timeout 12s":              {Orders: 7},
-		" --repeat 0.5 --timeout 3s --settle 40s --seed 18": {Repeat: 0.5, TimeoutS: 3, SettleS: 40, Seed: "18"},
+	for want, of := range map[string]string{
+		" --orders 7 --repeat 0 --trace-sample 0.5":         `{"orders": 7, "trace_sample": 0.5}`,
+		" --repeat 0.5 --timeout 3s --seed 18 --settle 40s": `{"repeat": 0.5, "timeout_s": 3, "settle_s": 40, "seed": "18"}`,
 	} {
-		if got := of.flags(); got != want {
+		var s Scenario
+		if err := json.Unmarshal([]byte(of), &s, json.RejectUnknownMembers(true)); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.flags(false); got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+		if got := s.flags(true); strings.Contains(got, "trace") {
+			t.Errorf("nobody would receive the spans of %q", got)
 		}
 	}
 }

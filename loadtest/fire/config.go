@@ -37,58 +37,59 @@ type Placed struct {
 	Status       history.Status
 }
 
-// Config configures Run. The zero value of a field means its default.
+// Config configures Run. The zero value of a field means its default. It is the one description of a load:
+// as JSON, as flags (Flags), and as the fields of a page (Settings).
 type Config struct {
-	Target
+	Target `json:"-"`
 	// Path defaults to history.PathOrder.
-	Path history.Path
+	Path history.Path `json:"path,omitzero"`
 	// Deduct, if not nil, makes the first call of each deduction on PathDeduct instead of a plain request, for example
 	// through the order service's client. It must not change the items, which come in any order.
-	Deduct func(ctx context.Context, flag string, items []history.Item) (stockapi.Operation, error)
+	Deduct func(ctx context.Context, flag string, items []history.Item) (stockapi.Operation, error) `json:"-"`
 	// Place, if not nil, makes the first call of each order on PathOrder instead of a request. It must not change the
 	// items, either.
-	Place func(ctx context.Context, key string, items []history.Item) (Placed, error)
+	Place func(ctx context.Context, key string, items []history.Item) (Placed, error) `json:"-"`
 
 	// Orders is the number of orders to send, each under its own key. Default 2000, or no limit if Duration is given.
-	Orders int
+	Orders int `json:"orders,omitzero"`
 	// Duration, if above zero, ends the run after that time.
-	Duration time.Duration
+	Duration time.Duration `json:"duration_s,omitzero,format:sec"`
 	// Warmup at the beginning is sent and judged, but not measured. Default none.
-	Warmup time.Duration
+	Warmup time.Duration `json:"warmup_s,omitzero,format:sec"`
 	// Rate is in orders per second, evenly spaced; 0 sends each as soon as a client is free.
-	Rate float64
+	Rate float64 `json:"rate,omitzero"`
 	// Concurrency is the number of clients. Default 200.
-	Concurrency int
+	Concurrency int `json:"concurrency,omitzero"`
 	// Timeout bounds each call. Default 15 s.
-	Timeout time.Duration
+	Timeout time.Duration `json:"timeout_s,omitzero,format:sec"`
 	// Insist, if above 0, is how long a client keeps repeating an order under its key, each time at the next address,
 	// after a call that timed out or is Unserved. The repeats are calls of the kind history.Again. It continues even if
 	// the run's ctx ends. Default: no repeats.
-	Insist time.Duration
+	Insist time.Duration `json:"-"`
 	// Disturbed says that something is broken or limited during the run: calls may have to be repeated. A call that needs
 	// it in calm is a violation. More clients than half of mostInFlight disturb a run by themselves.
-	Disturbed bool
+	Disturbed bool `json:"-"`
 	// Healed, if not nil, is called when the traffic has ended, and returns when what was broken is healed. The calls
 	// without an end are repeated then, if it returns true. Without it they are repeated at once, unless ctx has ended.
-	Healed func() bool
+	Healed func() bool `json:"-"`
 	// Patience is how long such a call is repeated while no other ends, with the pause that its answer asks for.
 	// Default 30 s.
-	Patience time.Duration
+	Patience time.Duration `json:"-"`
 	// Plain leaves out the reads and the odd calls that are a small share of each run, and the odd forms of keys: for
 	// measurements.
-	Plain bool
+	Plain bool `json:"-"`
 
-	Mix Mix
+	Mix Mix `json:",inline"`
 
 	// Progress, if not nil, gets a bar if it is a terminal, else a line every two seconds.
-	Progress io.Writer
+	Progress io.Writer `json:"-"`
 	// Observer, if not nil, observes each call.
-	Observer Observer
+	Observer Observer `json:"-"`
 	// Tracer, if not nil, makes a span for each call and propagates it to the services. All calls of one order are one
 	// trace.
-	Tracer Tracer
+	Tracer Tracer `json:"-"`
 	// Live, if not nil, counts the calls. It may be read at any time.
-	Live *Live
+	Live *Live `json:"-"`
 }
 
 // Tracer begins the span of a call, which ends it. The calls with one key are one trace. An otlp.Client is a Tracer.
@@ -99,23 +100,24 @@ type Tracer interface {
 // Mix describes the orders of a run.
 type Mix struct {
 	// Goods is the number of products, created for the run, and Stock the pieces of each. Defaults 5 and 300.
-	Goods int
-	Stock int64
+	Goods int   `json:"goods,omitzero"`
+	Stock int64 `json:"stock,omitzero"`
 	// ItemsMax bounds the products in one order and NumMax the pieces of each: both
 	// are drawn evenly from 1 up. Defaults 3 and 3.
-	ItemsMax, NumMax int
+	ItemsMax int `json:"items_max,omitzero"`
+	NumMax   int `json:"num_max,omitzero"`
 	// Several, if above 0, is the share of orders with two or more products. Default: as ItemsMax draws it.
-	Several float64
+	Several float64 `json:"-"`
 	// Zipf, if above 0, makes low-numbered products more popular: the i-th is
 	// drawn with a weight of 1/i^Zipf.
-	Zipf float64
+	Zipf float64 `json:"zipf,omitzero"`
 	// Repeat is the share of orders that are sent again under the same key: once concurrently and once later.
-	Repeat float64
+	Repeat float64 `json:"repeat,omitzero"`
 	// Cancel is the share of orders that are cancelled: half of them as soon as they are answered, half later; some of
 	// them by two concurrent calls.
-	Cancel float64
+	Cancel float64 `json:"cancel,omitzero"`
 	// Seed reproduces the same orders. Default: random.
-	Seed uint64
+	Seed uint64 `json:"seed,omitzero,string"`
 }
 
 func (c Config) withDefaults() Config {

@@ -1,11 +1,13 @@
 // The address bar holds the page's state, so that a link shares it: free play, the chosen fault, the tour's stop.
 import { batch, effect } from "./ui.js";
 import { chosen, variant } from "./state.js";
-import { changes, FIELDS } from "./scenario.js";
+import { changes } from "./scenario.js";
 import { tab } from "./faults.js";
 import { at } from "./tour.js";
 
+// The settings of free play that are no numbers, and what is not of free play.
 const TEXTS = ["path", "strategy", "seed"];
+const OTHERS = ["fault", "variant", "stop"];
 const FAULT = ["action", "target", "step", "when", "wire", "after_ms"];
 
 // A link may come from anybody, and its texts end up in a command line: nothing in them means anything to a shell.
@@ -15,9 +17,8 @@ const plain = (text) => /^[\w.-]*$/.test(text);
 function read() {
   const query = new URLSearchParams(location.hash.slice(1));
   const found = {};
-  for (const [name] of FIELDS) {
-    const value = Number(query.get(name));
-    if (query.has(name) && Number.isFinite(value)) found[name] = value;
+  for (const [name, text] of query) {
+    if (![...TEXTS, ...OTHERS].includes(name) && plain(name) && text !== "" && Number.isFinite(Number(text))) found[name] = Number(text);
   }
   for (const name of TEXTS) if (query.has(name) && plain(query.get(name))) found[name] = query.get(name);
   const faults = query.getAll("fault").filter((text) => text.includes("~")).map((text) => text.split("~")).filter((parts) => parts.every(plain))
@@ -36,7 +37,7 @@ function read() {
 function write() {
   const query = new URLSearchParams();
   const of = changes.value;
-  for (const name of [...FIELDS.map(([field]) => field), ...TEXTS]) if (of[name] !== undefined) query.set(name, of[name]);
+  for (const [name, value] of Object.entries(of)) if (name !== "faults") query.set(name, value);
   for (const fault of of.faults || []) query.append("fault", FAULT.map((name) => fault[name] ?? "").join("~"));
   if (variant.value || chosen.value !== "A") query.append("fault", chosen.value);
   if (variant.value) query.set("variant", variant.value);

@@ -2,13 +2,14 @@
 import { Button, Empty, html, note, notNow, signal, useValue } from "./ui.js";
 import { act } from "./api.js";
 import { form, state, victim, whyNotBreak, whyNotFire } from "./state.js";
-import { change, command, faultWords, FIELDS, flags, reset, scenario } from "./scenario.js";
+import { change, command, faultWords, flags, reset, scenario, settings } from "./scenario.js";
 import { many } from "./format.js";
 import { copy } from "./copy.js";
 
 export async function fire() {
   if (whyNotFire.value) return refuse(whyNotFire.value);
-  await act("api/fire", scenario.value);
+  const { seed, ...of } = scenario.value;
+  await act("api/fire", seed ? { ...of, seed } : of);
 }
 
 const refuse = (why) => note(notNow(why));
@@ -23,13 +24,9 @@ export function pauseOrResume() {
   return strike({ action: is === "paused" ? "resume" : "pause", target: victim.value });
 }
 
-const SHARES = ["repeat", "cancel", "trace_sample"];
-
-function Setting({ field, now }) {
-  const [name, , words, says, step] = field;
-  const share = SHARES.includes(name);
-  return html`<label title=${says}>${words}
-    <input type="number" name=${name} min="0" max=${share ? 1 : null} step=${step === "any" && share ? 0.05 : step} value=${now[name] ?? 0}
+function Setting({ field: { name, label, says, most }, now }) {
+  return html`<label title=${says}>${label}
+    <input type="number" name=${name} min="0" max=${most} step=${most === 1 ? 0.05 : "any"} value=${now[name] ?? 0}
       onInput=${(event) => event.target.value !== "" && change({ [name]: Number(event.target.value) })} /></label>`;
 }
 
@@ -45,8 +42,9 @@ function Settings() {
   const known = useValue(form);
   const attached = useValue(state.mode) === "attached";
   const shown = known?.strategies?.find((one) => one.name === (now.strategy || "grouped"));
-  const fields = (main) => FIELDS.filter(([name]) => MAIN.includes(name) === main).map((field) => html`<${Setting} key=${field[0]} field=${field} now=${now} />`);
-  const isDefault = FIELDS.every(([name]) => MAIN.includes(name) || now[name] === (known?.defaults?.[name] ?? now[name]));
+  const all = useValue(settings);
+  const fields = (main) => all.filter(({ name }) => MAIN.includes(name) === main).map((field) => html`<${Setting} key=${field.name} field=${field} now=${now} />`);
+  const isDefault = all.every(({ name }) => MAIN.includes(name) || now[name] === (known?.defaults?.[name] ?? now[name]));
   return html`
     <div class="fields">${fields(true)}</div>
     ${attached ? html`<p class="muted">The running stock services keep their strategy.</p>` : html`<label class="whole">Strategy: how buyers are kept apart
