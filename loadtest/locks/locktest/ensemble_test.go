@@ -29,6 +29,7 @@ func TestEnsemble(t *testing.T) {
 	t.Run("move with creates in flight", func(t *testing.T) {
 		testCreatesInFlight(t, g, connect(t, 20*time.Second, ensemble.Addrs()...))
 	})
+	t.Run("a follower is cut off with its client", func(t *testing.T) { testCutOffFollower(t, ensemble) })
 	contenders := 50
 	if testing.Short() {
 		contenders = 20
@@ -93,6 +94,40 @@ func TestEnsemble(t *testing.T) {
 		c.everyone(t)
 	})
 	c.finish(t)
+}
+
+// testCutOffFollower: a follower that hears nothing of its leader answers reads and pings for five seconds more. That
+// must not make a holder believe that its session is alive.
+func testCutOffFollower(t *testing.T, ensemble *servers.Ensemble) {
+	const timeout = 2 * time.Second
+	follower, err := ensemble.Follower(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := connect(t, timeout, follower.Addr())
+	lock, err := plain(s, "/locks/cut-off").Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range ensemble.Servers {
+		if other == follower {
+			continue
+		}
+		if err := other.Pause(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := other.Resume(); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	for began := time.Now(); lock.Context().Err() == nil; time.Sleep(20 * time.Millisecond) {
+		late := time.Since(began) > 2*timeout
+		if _, _, err := s.Conn().Exists("/"); err == nil && late && lock.Context().Err() == nil {
+			t.Fatal("the holder believes a follower that knows nothing of its leader")
+		}
+	}
 }
 
 // contention is goroutines that contend over several sessions, and their record.
