@@ -147,10 +147,11 @@ func TestServerLosesItsData(t *testing.T) {
 
 // A server that was set back to an older state knows the session, and a node that this client has deleted since. The
 // Session begins a new ZooKeeper session: it must not keep the old one, and with it that node, alive.
+// It takes 15 s: the server is away for some, so that it ends the old session later than the client.
 func TestServerIsRestoredToAnOlderState(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
-	s := connectTo(t, server.Addr(), zklock.WithSessionTimeout(4*time.Second))
+	s := connectTo(t, server.Addr(), zklock.WithSessionTimeout(10*time.Second))
 	m := zklock.NewMutex(s, "/lock", zklock.WithHandoff(1, 0))
 	lock := acquire(t, m)
 	saved := t.TempDir()
@@ -160,9 +161,14 @@ func TestServerIsRestoredToAnOlderState(t *testing.T) {
 		must(t, errorOf(s.Conn().Create("/node-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))))
 	}
 	id := s.ID()
-	server.change(t, func() error { return errors.Join(server.wipe(), os.CopyFS(server.data, os.DirFS(saved))) })
+	server.change(t, func() error {
+		time.Sleep(3 * time.Second)
+		return errors.Join(server.wipe(), os.CopyFS(server.data, os.DirFS(saved)))
+	})
 	began := time.Now()
-	release(t, acquire(t, m))
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	release(t, acquireWith(t, ctx, m))
 	t.Logf("acquired again after %s", time.Since(began))
 	if s.ID() == id {
 		t.Error("the old session goes on, with a node that was deleted")

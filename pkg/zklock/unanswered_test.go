@@ -112,15 +112,18 @@ func TestReleaseOfACopy(t *testing.T) {
 	m := zklock.NewMutex(s, dir+"/lock")
 	lock := acquire(t, m)
 	stale := *lock
+	var waiting []*acquisition
+	for range 2 {
+		queued := make(chan struct{})
+		waiting = append(waiting, begin(signalDone(t.Context(), queued), m))
+		await(t, queued, "the wait")
+	}
 	release(t, lock)
-	held := acquire(t, m)
-	queued := make(chan struct{})
-	next := begin(signalDone(t.Context(), queued), m)
-	await(t, queued, "the wait")
+	held := waiting[0].wait(t)
 	wantErr(t, stale.Release(t.Context()), zklock.ErrReleased, "release of a copy")
-	next.waits(t, s, dir, "a second holder beside the first")
+	waiting[1].waits(t, s, dir, "a second holder beside the first")
 	release(t, held)
-	release(t, next.wait(t))
+	release(t, waiting[1].wait(t))
 }
 
 func TestCloseIsNoLoss(t *testing.T) {
