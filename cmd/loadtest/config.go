@@ -59,7 +59,7 @@ func (s surroundings) target() fire.Target {
 }
 
 func (s surroundings) databases() verify.Databases {
-	return verify.Databases{OrderDSN: s.OrderDSN, StockDSN: s.StockDSN}
+	return verify.Databases{OrderDSN: s.OrderDSN, StockDSN: s.StockDSN, ZooKeeperAddrs: s.ZooKeeperAddrs}
 }
 
 // output configures the results: their folder and format.

@@ -27,6 +27,8 @@ type Stack struct {
 	Stock   []*Service
 
 	cfg Config
+	// since is ZooKeeper's last transaction before the services were started.
+	since int64
 }
 
 // Up brings up the schemas, then the stock services, then the order services, and returns when all of them
@@ -62,6 +64,7 @@ func (st *Stack) up(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
+	st.since = verify.LastTransaction(ctx, strings.Split(st.Servers.ZooKeeper.Addr(), ","))
 	st.cfg.Progress(fmt.Sprintf("starting %d stock and %d order services", max(st.cfg.StockServices, 0),
 		max(st.cfg.OrderServices, 0)))
 	if st.Stock, err = st.startAll(ctx, Stock, st.cfg.StockServices); err != nil {
@@ -132,6 +135,8 @@ func (st *Stack) Databases() verify.Databases {
 	return verify.Databases{
 		OrderDSN: dsn(st.Servers.MySQL.Addr(), a.Verifier, a.OrderDB),
 		StockDSN: dsn(st.Servers.MySQL.Addr(), a.Verifier, a.StockDB),
+
+		ZooKeeperAddrs: strings.Split(st.Servers.ZooKeeper.Addr(), ","), Since: st.since,
 	}
 }
 

@@ -15,6 +15,9 @@ type Books struct {
 	Products iter.Seq2[ProductRow, error]
 	// At is when they were read, by the clock of the load tester; zero if that is not known.
 	At time.Time
+	// Since and Until are ZooKeeper's last transactions before the services were started, and when the books were read.
+	// 0: not known.
+	Since, Until int64
 }
 
 // Entry is everything that the databases hold under one flag: the decimal id of an order, or any other flag.
@@ -52,8 +55,8 @@ type OperationRow struct {
 	State  history.Status
 	Reason []byte
 	Items  []byte
-	// Fenced is true if the row has a fencing token.
-	Fenced bool
+	// Token is the highest fencing token of the locks that were held; all zeros if none was.
+	Token []byte
 }
 
 // FlowKind is the kind of a flow row.
@@ -94,4 +97,6 @@ type ProductRow struct {
 	Name  []byte
 	Price int64
 	Num   int64
+	// Token is the highest fencing token that wrote the row.
+	Token []byte
 }

@@ -67,6 +67,7 @@ func (j *judge) levels(products iter.Seq2[ProductRow, error]) error {
 		if !ours {
 			continue
 		}
+		j.tokens.row(p.Goods, p.Token)
 		s := j.sum(p.Goods)
 		if s.level {
 			j.add(StockBalances, nil, -1, p.Goods, "one level", "two")

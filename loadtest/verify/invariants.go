@@ -40,7 +40,7 @@ var catalogue = []struct{ name, says string }{
 	{AnswerWellFormed, "answers obey the contract, and no valid call is refused"},
 	{AnswersTrue, "every answer agrees with the books: order, end, items and total; or that nothing has changed"},
 	{AnswersOverTime, "no answer contradicts an earlier one, and of all answers to a key one is the first"},
-	{RejectedOnlyWhenShort, "an order is rejected only while the stock of one of its products is short"},
+	{RejectedOnlyWhenShort, "an order is rejected only while the stock of the product that its reason names is short"},
 	{ExpiredOnlyWhenDue, "an order expires only when `CANCEL_AFTER` has passed since it was first sent, by the client's clock"},
 }
 

@@ -53,6 +53,7 @@ type judge struct {
 	stocked  []bool // by index of h.Goods: the restock was found
 	seen     []bool // by order: the books have it
 	sold     []int64
+	tokens   tokens
 	readAt   time.Duration // when the books were read, since the start of the run
 	rejected []rejectedOrder
 	// Orders of the run's products by others: the number of those with a key, the first of them, and those without.
@@ -72,8 +73,9 @@ type judge struct {
 
 // rejectedOrder is an order of the run that was rejected.
 type rejectedOrder struct {
-	n    int32
-	flag int64 // the order's id, or 0
+	n     int32
+	flag  int64 // the order's id, or 0
+	goods int64 // the product that the reason names
 }
 
 func newJudge(h *history.History, v *Verdict, terms Terms) *judge {
@@ -94,6 +96,7 @@ func newJudge(h *history.History, v *Verdict, terms Terms) *judge {
 }
 
 func (j *judge) read(books Books) error {
+	j.tokens.since, j.tokens.until = books.Since, books.Until
 	if j.readAt = never; !books.At.IsZero() {
 		j.readAt = books.At.Sub(j.h.Started)
 	}
@@ -119,6 +122,7 @@ func (j *judge) close() {
 		}
 	}
 	j.strangers()
+	j.v.Unlocked = j.unlocked()
 	j.pieces()
 	j.rejections()
 	j.asides()

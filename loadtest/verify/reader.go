@@ -14,8 +14,12 @@ import (
 	"orderstock/pkg/mysqldb"
 )
 
-// database is both databases, open for reading.
-type database struct{ orders, stock *reader }
+// database is both databases, open for reading, and what is known of ZooKeeper.
+type database struct {
+	orders, stock *reader
+	zooKeeper     []string
+	since         int64
+}
 
 func open(d Databases) (*database, error) {
 	if d.OrderDSN == "" || d.StockDSN == "" {
@@ -30,7 +34,7 @@ func open(d Databases) (*database, error) {
 		_ = orders.Close()
 		return nil, fmt.Errorf("stock database: %w", err)
 	}
-	return &database{orders, stock}, nil
+	return &database{orders, stock, d.ZooKeeperAddrs, d.Since}, nil
 }
 
 func (d *database) close() { // read-only: no error matters
@@ -51,7 +55,7 @@ func (d *database) books(ctx context.Context) (books Books, done func(), err err
 		stock.end(ctx)
 		return Books{}, nil, fmt.Errorf("read order database: %w", err)
 	}
-	at := time.Now()
+	books = Books{At: time.Now(), Since: d.since, Until: LastTransaction(ctx, d.zooKeeper)}
 	done = func() {
 		stock.end(ctx)
 		orders.end(ctx)
@@ -61,14 +65,15 @@ func (d *database) books(ctx context.Context) (books Books, done func(), err err
 		done()
 		return Books{}, nil, fmt.Errorf("read order database: %w", err)
 	}
-	return Books{Entries: s.entries, Products: levels(ctx, stock), At: at}, done, nil
+	books.Entries, books.Products = s.entries, levels(ctx, stock)
+	return books, done, nil
 }
 
 // levels returns the stock levels of a snapshot.
 func levels(ctx context.Context, stock *snapshot) iter.Seq2[ProductRow, error] {
 	return explained("read stock levels", mysqldb.Rows(ctx, stock, func(r *ProductRow) []any {
-		return []any{&r.Goods, &r.Name, &r.Price, &r.Num}
-	}, "SELECT goods_id, name, price, num FROM stock"))
+		return []any{&r.Goods, &r.Name, &r.Price, &r.Num, &r.Token}
+	}, "SELECT goods_id, name, price, num, fencing_token FROM stock"))
 }
 
 // tables returns the other tables of the snapshots.
@@ -90,8 +95,8 @@ func tables(ctx context.Context, orders, stock *snapshot) (*sources, error) {
 	}
 	const inOrders, inStock = "read order database", "read stock database"
 	s.operations = explained(inStock, pages(ctx, stock, page[OperationRow]{
-		"SELECT flag, state, reason, items, fencing_token <> REPEAT('\\0', 16) FROM operations", "flag", "",
-		func(r *OperationRow) []any { return []any{&r.Flag, status{&r.State}, &r.Reason, &r.Items, &r.Fenced} },
+		"SELECT flag, state, reason, items, fencing_token FROM operations", "flag", "",
+		func(r *OperationRow) []any { return []any{&r.Flag, status{&r.State}, &r.Reason, &r.Items, &r.Token} },
 		func(r *OperationRow) any { return string(r.Flag) },
 	}))
 	s.flows = explained(inStock, pages(ctx, stock, page[FlowRow]{

@@ -47,8 +47,8 @@ func (j *judge) ours(e *Entry, n int) {
 	if len(e.Operations) > 0 {
 		op := &e.Operations[0]
 		did.status, did.outcome, did.state = op.State, op.State, op.State
-		if (op.State == history.Done || op.State == history.Restored) && !op.Fenced {
-			j.v.Unlocked++
+		if op.State == history.Done || op.State == history.Restored {
+			j.tokens.deducted(n, op.Token)
 		}
 		j.operation(e, op, n)
 	}
@@ -63,7 +63,7 @@ func (j *judge) ours(e *Entry, n int) {
 	}
 	j.v.count(did.status)
 	if did.status == history.Rejected {
-		j.rejected = append(j.rejected, rejectedOrder{int32(n), did.order})
+		j.rejected = append(j.rejected, rejectedOrder{int32(n), did.order, namedShort(e)})
 	}
 	placed, cancelled := j.answers(n, did)
 	switch {
@@ -79,6 +79,16 @@ func (j *judge) ours(e *Entry, n int) {
 	if gone && !cancelled {
 		j.add(Unexplained, e.Flag, n, 0, "no cancellation: no call of the run can have asked for it", "%s", did.status)
 	}
+}
+
+// namedShort returns the product that the reason of a rejection names, or 0.
+func namedShort(e *Entry) int64 {
+	if len(e.Operations) == 0 {
+		return 0
+	}
+	goods, _ := bytes.CutPrefix(e.Operations[0].Reason, []byte(shortOf))
+	id, _ := strconv.ParseInt(string(goods), 10, 64) // another text names none
+	return id
 }
 
 // operation compares an operation with its request.

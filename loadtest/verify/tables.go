@@ -20,8 +20,9 @@ type Tables struct {
 	Products   []ProductRow
 	// Pruned are the flags of the orders listed as deleted.
 	Pruned []string
-	// At is Books.At.
-	At time.Time
+	// At, Since and Until are those of Books.
+	At           time.Time
+	Since, Until int64
 }
 
 // Read reads both databases into memory.
@@ -36,7 +37,7 @@ func Read(ctx context.Context, d Databases) (*Tables, error) {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
 	defer done()
-	t := &Tables{At: books.At}
+	t := &Tables{At: books.At, Since: books.Since, Until: books.Until}
 	for e, err := range books.Entries {
 		if err != nil {
 			return nil, fmt.Errorf("verify: %w", err)
@@ -65,6 +66,7 @@ func (t *Tables) Clone() *Tables {
 		Orders: slices.Clone(t.Orders), Items: slices.Clone(t.Items), Operations: slices.Clone(t.Operations),
 		Flows: slices.Clone(t.Flows), Restocks: slices.Clone(t.Restocks), Products: slices.Clone(t.Products),
 		Pruned: slices.Clone(t.Pruned), At: t.At,
+		Since: t.Since, Until: t.Until,
 	}
 }
 
@@ -88,7 +90,7 @@ func (t *Tables) Books() Books {
 	for _, flag := range t.Pruned {
 		s.pruned[flag] = true
 	}
-	return Books{Entries: s.entries, Products: rows(t.Products), At: t.At}
+	return Books{Entries: s.entries, Products: rows(t.Products), At: t.At, Since: t.Since, Until: t.Until}
 }
 
 // rows yields the rows of a table in memory.

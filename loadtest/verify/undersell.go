@@ -10,7 +10,8 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// rejections looks for orders that were rejected although there was enough stock.
+// rejections looks for orders that were rejected although there was enough stock of the product that the reason names, or
+// of all if it names none.
 //
 // Nobody knows when the stock service decided, and its clocks are not trusted. The client's single clock shows that
 //   - it decided between the first sending of the order and the first answer with the rejection,
@@ -23,7 +24,7 @@ import (
 //	- all deductions of orders first sent before the rejection was answered
 //	+ all restores answered before the rejected order was first sent
 //
-// pieces of a product. If that suffices for each item of a rejected order, the rejection was wrong in any interleaving:
+// pieces of a product. If that suffices for the item that a rejection names, the rejection was wrong in any interleaving:
 // there are no false alarms. Without traffic around an order, the bound is the exact level.
 func (j *judge) rejections() {
 	bounds := make([]*levelBound, len(j.h.Goods))
@@ -31,22 +32,23 @@ func (j *judge) rejections() {
 		bounds[i] = newLevelBound(g.Stock, j.sums[g.ID], j.times)
 	}
 	for _, r := range j.rejected {
-		n := int(r.n)
-		fits, at := len(j.h.Items(n)) > 0, j.times(n)
+		n, at := int(r.n), j.times(int(r.n))
+		named := slices.ContainsFunc(j.h.Items(n), func(it history.Item) bool { return it.GoodsID == r.goods })
+		fits := len(j.h.Items(n)) > 0
 		for _, it := range j.h.Items(n) {
 			i, ours := j.h.Product(it.GoodsID)
-			if !ours || bounds[i].least(at.sent, at.rejected) < it.Num {
-				fits = false
-				break
+			if named && it.GoodsID != r.goods {
+				continue
 			}
+			fits = fits && ours && bounds[i].least(at.sent, at.rejected) >= it.Num
 		}
 		if fits {
 			var flag []byte
 			if r.flag != 0 {
 				flag = strconv.AppendInt(nil, r.flag, 10)
 			}
-			j.add(RejectedOnlyWhenShort, flag, n, 0, "too little stock of one of its products",
-				"stock for all of %v, and REJECTED", j.h.Items(n))
+			j.add(RejectedOnlyWhenShort, flag, n, r.goods, "too little stock of the product that the reason names",
+				"stock for it in %v, and REJECTED", j.h.Items(n))
 		}
 	}
 }

@@ -56,7 +56,8 @@ type Verdict struct {
 	// and deduct rows of the run's products that no request of the run explains.
 	Oversold       int64 `json:"oversold"`
 	DoubleDeducted int64 `json:"double_deducted"`
-	// Unlocked counts the run's deductions without a fencing token: no lock was held.
+	// Unlocked counts the run's deductions without a fencing token, or with one that no lock can have given: no lock was
+	// held.
 	Unlocked int64 `json:"unlocked"`
 	// Served counts the calls that got an end, and Repeated those that did not, and had to be repeated.
 	Served     int         `json:"served"`

@@ -22,7 +22,14 @@ const DefaultSettle = 30 * time.Second
 
 // Databases are the DSNs of a user with read access to both databases, in the driver's form:
 // verifier:secret@tcp(127.0.0.1:3306)/order_db
-type Databases struct{ OrderDSN, StockDSN string }
+type Databases struct {
+	OrderDSN, StockDSN string
+	// ZooKeeperAddrs are the servers of the lock, host:port. If all of them say which transaction was their last, the
+	// fencing tokens are compared with it.
+	ZooKeeperAddrs []string
+	// Since is Books.Since, as LastTransaction returned it.
+	Since int64
+}
 
 // Config configures Run. The zero value of a field means its default.
 type Config struct {

@@ -268,6 +268,9 @@ var corruptions = []corruption{
 	{name: "a code that does not fit the status", finds: verify.AnswerWellFormed, history: func(w *world) {
 		w.placed(0).Code = 409
 	}},
+	{name: "a rejection names a product that was there", finds: verify.RejectedOnlyWhenShort, stock: []string{
+		"UPDATE operations SET reason = 'insufficient_stock: goods 3' WHERE flag = '{22}' AND state = 'REJECTED'",
+	}, order: []string{"UPDATE orders SET reason = 'insufficient_stock: goods 3' WHERE id = {22}"}},
 	{name: "an order expired before its time", finds: verify.ExpiredOnlyWhenDue, history: func(w *world) {
 		w.h.CancelAfter = 2 * time.Hour // the run began an hour ago
 	}},
@@ -332,7 +335,7 @@ func TestEachCorruptionIsFound(t *testing.T) {
 
 // name puts order ids where {n} is.
 func name(statement string) string {
-	for _, n := range []int{0, 2, 4, 23, 24, 25, 26} {
+	for _, n := range []int{0, 2, 4, 22, 23, 24, 25, 26} {
 		statement = strings.ReplaceAll(statement, fmt.Sprintf("{%d}", n), flag(n))
 	}
 	return statement

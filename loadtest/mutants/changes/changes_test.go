@@ -22,10 +22,10 @@ var read = map[string][]string{
 	"orders":      {"id", "status", "outcome", "reason", "idempotency_key", "body_hash", "total"},
 	"order_items": {"order_id", "goods_id", "num", "price"},
 	"pruned":      {"order_id"},
-	"operations":  {"flag", "state", "reason", "items"},
+	"operations":  {"flag", "state", "reason", "items", "fencing_token"},
 	"stock_flow":  {"flag", "goods_id", "kind", "num"},
 	"restocks":    {"flag", "goods_id", "name", "price"},
-	"stock":       {"goods_id", "name", "price", "num"},
+	"stock":       {"goods_id", "name", "price", "num", "fencing_token"},
 }
 
 // unread are the columns that the verdict does not read, by table, each with the reason.
@@ -36,14 +36,12 @@ var unread = map[string]map[string]string{
 		"trace":      "for people; nothing is decided by it",
 	},
 	"operations": {
-		"fencing_token": "not every strategy locks; that there is one is counted as unlocked",
-		"created_at":    "a clock of the services, which the verdict does not trust",
+		"created_at": "a clock of the services, which the verdict does not trust",
 	},
 	"stock_flow": {"created_at": "a clock of the services, which the verdict does not trust"},
 	"stock": {
-		"fencing_token": "the lock's own record; a write that it should have turned away shows in the pieces",
-		"updated_at":    "a clock of the services, which the verdict does not trust",
-		"version":       "the record of one strategy; a write that it should have turned away shows in the pieces",
+		"updated_at": "a clock of the services, which the verdict does not trust",
+		"version":    "the record of one strategy; a write that it should have turned away shows in the pieces",
 	},
 }
 

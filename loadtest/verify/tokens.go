@@ -1,0 +1,140 @@
+package verify
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"orderstock/loadtest/history"
+	"orderstock/pkg/zklock"
+)
+
+// tokens are the fencing tokens of a run's deductions and of its products.
+type tokens struct {
+	since, until int64
+	made         []deduction
+	rows         map[int64]zklock.Token // by product
+}
+
+// deduction is a deduction of order n under a token.
+type deduction struct {
+	n     int32
+	token zklock.Token
+}
+
+// deducted takes down the token of order n.
+func (t *tokens) deducted(n int, text []byte) {
+	d := deduction{n: int32(n)}
+	_ = d.token.Scan(text) // a text that is none stays zero
+	t.made = append(t.made, d)
+}
+
+// row takes down the token of a product's row.
+func (t *tokens) row(goods int64, text []byte) {
+	var token zklock.Token
+	_ = token.Scan(text)
+	if t.rows == nil {
+		t.rows = map[int64]zklock.Token{}
+	}
+	t.rows[goods] = token
+}
+
+// unlocked counts the deductions that no lock protected: without a token, or with one that somebody made up. The queue
+// of a lock gives no token from before the services were started, and none beyond ZooKeeper's last transaction. The
+// tokens of a product rise, so none is above its row's, and none below another's that was answered before.
+func (j *judge) unlocked() (count int64) {
+	single := map[int64][]deduction{}
+	for _, d := range j.tokens.made {
+		items := j.h.Items(int(d.n))
+		if d.token.IsZero() || j.tokens.impossible(d.token, items) {
+			count++
+		} else if len(items) == 1 { // of several products, nobody knows whose token it is
+			single[items[0].GoodsID] = append(single[items[0].GoodsID], d)
+		}
+	}
+	for _, all := range single {
+		count += j.fallen(all)
+	}
+	return count
+}
+
+// impossible reports whether no lock can have given the token of a deduction of the items.
+func (t *tokens) impossible(token zklock.Token, items []history.Item) bool {
+	if t.since > 0 && token.Czxid <= t.since || t.until > 0 && token.Czxid > t.until {
+		return true
+	}
+	return !slices.ContainsFunc(items, func(it history.Item) bool { return !t.rows[it.GoodsID].Less(token) })
+}
+
+// fallen counts the deductions of one product whose token is below the token of one that was answered before they were
+// sent.
+func (j *judge) fallen(all []deduction) (count int64) {
+	type span struct {
+		sent, done time.Duration
+		token      zklock.Token
+	}
+	spans := make([]span, len(all))
+	for i, d := range all {
+		at := j.times(int(d.n))
+		spans[i] = span{at.sent, at.sold, d.token}
+	}
+	byDone := slices.Clone(spans)
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.sent, b.sent) })
+	slices.SortFunc(byDone, func(a, b span) int { return cmp.Compare(a.done, b.done) })
+	var highest zklock.Token // of those answered so far
+	for _, s := range spans {
+		for len(byDone) > 0 && byDone[0].done < s.sent {
+			if highest.Less(byDone[0].token) {
+				highest = byDone[0].token
+			}
+			byDone = byDone[1:]
+		}
+		if s.token.Less(highest) {
+			count++
+		}
+	}
+	return count
+}
+
+// LastTransaction returns the highest last transaction of the ZooKeeper servers, or 0 if one of them does not answer.
+func LastTransaction(ctx context.Context, addrs []string) int64 {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	var last int64
+	for _, addr := range addrs {
+		zxid, ok := transactionOf(ctx, addr)
+		if !ok {
+			return 0
+		}
+		last = max(last, zxid)
+	}
+	return last
+}
+
+// transactionOf asks one server.
+func transactionOf(ctx context.Context, addr string) (zxid int64, ok bool) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return 0, false
+	}
+	defer func() { _ = conn.Close() }() // only read
+	if limit, set := ctx.Deadline(); set {
+		_ = conn.SetDeadline(limit)
+	}
+	if _, err := io.WriteString(conn, "srvr"); err != nil {
+		return 0, false
+	}
+	text, _ := io.ReadAll(conn) // an answer that is cut has no line of this name
+	for line := range strings.Lines(string(text)) {
+		if hex, found := strings.CutPrefix(strings.TrimSpace(line), "Zxid: 0x"); found {
+			zxid, err := strconv.ParseInt(hex, 16, 64)
+			return zxid, err == nil
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,75 @@
+package verify_test
+
+import (
+	"testing"
+	"time"
+
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/verify"
+	"orderstock/pkg/zklock"
+)
+
+// sale is one deduction of one piece, from sent to answered, under a token.
+type sale struct {
+	sent, answered time.Duration
+	token          zklock.Token
+}
+
+// sold returns the books and the history of the sales of one product.
+func sold(row zklock.Token, sales ...sale) (*verify.Tables, *history.History) {
+	bytes := func(t zklock.Token) []byte {
+		b := t.Bytes()
+		return b[:]
+	}
+	h := &history.History{Run: run, Path: history.PathDeduct, Goods: []history.Goods{{ID: 1, Stock: 50, Price: 100}}}
+	price := int64(100)
+	restock := []byte(h.RestockFlag(0))
+	books := &verify.Tables{
+		Flows:    []verify.FlowRow{{Flag: restock, Kind: verify.Restock, Goods: 1, Num: 50}},
+		Restocks: []verify.RestockRow{{Flag: restock, Goods: 1, Name: []byte(h.GoodsName()), Price: &price}},
+	}
+	for n, s := range sales {
+		h.AddOrder(items(1, 1))
+		flag := []byte(h.Key(n))
+		h.Calls = append(h.Calls, history.Call{
+			Op: int32(n), Sent: s.sent, Done: s.answered, Code: 200, Status: history.Done, Told: history.ToldAsSent,
+		})
+		books.Operations = append(books.Operations, verify.OperationRow{
+			Flag: flag, State: history.Done, Items: []byte("1:1"), Token: bytes(s.token),
+		})
+		books.Flows = append(books.Flows, verify.FlowRow{Flag: flag, Kind: verify.Deduct, Goods: 1, Num: -1})
+	}
+	left := 50 - int64(len(sales))
+	books.Products = []verify.ProductRow{{
+		Goods: 1, Name: []byte(h.GoodsName()), Price: 100, Num: left, Token: bytes(row),
+	}}
+	return books, h
+}
+
+func TestTokensThatNoLockGaveAreUnlocked(t *testing.T) {
+	t.Parallel()
+	token := func(czxid int64, local uint64) zklock.Token { return zklock.Token{Czxid: czxid, Local: local} }
+	for _, c := range []struct {
+		name  string
+		row   zklock.Token
+		sales []sale
+		want  int64
+	}{
+		{"rising", token(8, 1), []sale{{0, 1, token(7, 0)}, {2, 3, token(7, 1)}, {4, 5, token(8, 0)}}, 0},
+		{"one tenure", token(7, 3), []sale{{0, 1, token(7, 3)}, {2, 3, token(7, 3)}}, 0},
+		{"at the same time", token(8, 0), []sale{{0, 5, token(8, 0)}, {2, 3, token(7, 0)}}, 0},
+		{"none", token(8, 0), []sale{{0, 1, token(8, 0)}, {2, 3, zklock.Token{}}}, 1},
+		{"falling", token(8, 0), []sale{{0, 1, token(8, 0)}, {2, 3, token(7, 0)}, {4, 5, token(8, 0)}}, 1},
+		{"a hand-off that falls", token(7, 9), []sale{{0, 1, token(7, 9)}, {2, 3, token(7, 8)}}, 1},
+		{"above the row's", token(7, 0), []sale{{0, 1, token(8, 0)}, {2, 3, token(7, 0)}}, 1},
+		{"from before the services", token(7, 0), []sale{{0, 1, token(4, 9)}, {2, 3, token(7, 0)}}, 1},
+		{"beyond the last transaction", token(99, 0), []sale{{0, 1, token(7, 0)}, {2, 3, token(21, 0)}}, 1},
+	} {
+		books, h := sold(c.row, c.sales...)
+		books.Since, books.Until = 4, 20
+		v := verify.Judge(books.Books(), h, verify.Terms{})
+		if v.Outcome != verify.Pass || v.Unlocked != c.want {
+			t.Errorf("%s: %s, want %d unlocked", c.name, v, c.want)
+		}
+	}
+}
