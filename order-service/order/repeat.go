@@ -41,7 +41,7 @@ func (s *Service) replay(ctx context.Context, prior Order, r Request) (Placement
 
 // unfinished answers a client whose order is still in progress with the order as stored, usually pending.
 func (s *Service) unfinished(ctx context.Context, o Order) (Placement, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storedLimit)
 	defer cancel()
 	o, err := s.latest(ctx, o)
 	if err != nil { // not found is no answer either: the insert may be in flight

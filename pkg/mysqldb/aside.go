@@ -28,8 +28,8 @@ func (c *Caution) raise() { c.until.Store(time.Now().Add(cautionTime).UnixNano()
 
 func (c *Caution) on() bool { return time.Now().UnixNano() < c.until.Load() }
 
-// maxWaits bounds the lock waits of one batch.
-const maxWaits = 3
+// maxWaits bounds the lock waits of one batch: with all items, and with those that were free.
+const maxWaits = 2
 
 // SetAside calls write with a batch of items, and returns the results in the order of the items. If the transaction
 // waits too long for a row, SetAside calls write again without the items whose rows are held. While c remembers such a

@@ -14,21 +14,21 @@ import (
 )
 
 // Cancel implements stock.Ledger. It needs no lock in ZooKeeper: if a deduction under the flag commits between its read
-// and its write, the write changes no row, and Cancel reads again.
+// and its write, the write changes no row, and the transaction runs again.
 func (s *DB) Cancel(ctx context.Context, flag string) (stock.Operation, error) {
 	var op stock.Operation
-	err := errMoved
-	for move := 0; move < maxMoves && errors.Is(err, errMoved); move++ {
-		op, err = s.cancel(ctx, flag)
-	}
+	err := s.transact(ctx, nil, func(tx *gorm.DB) (err error) {
+		op, err = cancel(tx, flag)
+		return err
+	})
 	switch {
 	case errors.Is(err, stock.ErrUnknownOutcome):
 		found, readErr := s.resolve(ctx, flag, err)
 		if readErr == nil && found.State != operation.Done { // Done would mean that the cancellation did not commit
 			return found, nil
 		}
-	case errors.Is(err, errMoved):
-		err = fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
+	case errors.Is(err, operation.ErrLocked):
+		err = fmt.Errorf("%w: %w", s.whichLocked(ctx, goodsOf(op.Items)), err)
 	}
 	if err != nil {
 		return stock.Operation{}, err
@@ -37,21 +37,21 @@ func (s *DB) Cancel(ctx context.Context, flag string) (stock.Operation, error) {
 }
 
 // cancel ends the flag according to the record under it. It returns errMoved if the record has changed since.
-func (s *DB) cancel(ctx context.Context, flag string) (stock.Operation, error) {
-	recorded, err := s.findOperations(ctx, []string{flag})
+func cancel(tx *gorm.DB, flag string) (stock.Operation, error) {
+	recorded, err := findOperations(tx, []string{flag})
 	if err != nil {
-		return stock.Operation{}, fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
+		return stock.Operation{}, err
 	}
 	op, ok := recorded[flag]
 	switch {
 	case !ok:
 		op = stock.Operation{Flag: flag, State: operation.Cancelled}
-		return op, s.transact(ctx, nil, func(tx *gorm.DB) error { return insertTombstone(tx, op) })
+		return op, insertTombstone(tx, op)
 	case op.State != operation.Done:
 		return op, nil
 	}
 	op.State, op.Repeat = operation.Restored, false
-	return op, s.transact(ctx, goodsOf(op.Items), func(tx *gorm.DB) error { return restore(tx, op) })
+	return op, restore(tx, op)
 }
 
 // insertTombstone records a cancellation that arrived first. Two plain inserts that find a row could deadlock, since

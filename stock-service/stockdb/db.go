@@ -48,8 +48,8 @@ const (
 
 // transact runs fn in a transaction that writes the rows of these products. It returns fn's decisions (isDecision) and
 // the server's refusal of a row unchanged. If the commit was not answered, the error is ErrUnknownOutcome. After too
-// long a wait for a row it is ErrLocked, which names the product if one of these is held. Any other error is
-// ErrUnavailable: nothing changed.
+// long a wait for a row it is ErrLocked, which names the product if one of these is held. Any other error, also after
+// too many tries, is ErrUnavailable: nothing changed.
 func (s *DB) transact(ctx context.Context, goods []int64, fn func(tx *gorm.DB) error) error {
 	stop := s.evictor.Watch(ctx)
 	err := mysqldb.Transact(ctx, s.db, fn)
@@ -83,13 +83,13 @@ func (s *DB) whichLocked(ctx context.Context, goods []int64) error {
 var (
 	// errShort ends a transaction that found too little stock.
 	errShort = errors.New("too little stock")
-	// errMoved ends a transaction whose guarded update changed no row although a read says that it should.
-	errMoved = errors.New("row changed concurrently")
+	// errMoved ends a transaction whose guarded update changed no row although a read says that it should. It runs again.
+	errMoved = fmt.Errorf("row changed concurrently: %w", mysqldb.ErrAgain)
 )
 
 func isDecision(err error) bool {
 	for _, decision := range []error{
-		errShort, errMoved, stock.ErrUnknownGoods, stock.ErrStaleToken, stock.ErrFlagConflict, stock.ErrLevelOverflow,
+		errShort, errVersion, stock.ErrUnknownGoods, stock.ErrStaleToken, stock.ErrFlagConflict, stock.ErrLevelOverflow,
 	} {
 		if errors.Is(err, decision) {
 			return true

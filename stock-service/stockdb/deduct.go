@@ -12,40 +12,25 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// maxMoves bounds the tries of an operation that ends with errMoved.
-const maxMoves = 5
-
 // Deduct executes one request in one transaction. It lowers each level, by ascending goods id, if enough is left and no
 // later holder of the lock has written. Then it inserts the outcome under its flag, whose primary key rolls back a
 // second attempt with all that it took, and the flow rows. Errors as for stock.Deducter.
 func (s *DB) Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error) {
-	op := stock.Operation{Flag: r.Flag, Items: r.Items, Token: fence.Highest(r.Items)}
-	return s.deduct(ctx, op, func(tx *gorm.DB) (int64, error) { return takeItems(tx, r.Items, fence) })
-}
-
-// deduct executes op in one transaction; take lowers the levels in it. take returns errShort with the first product
-// whose level is too low, and deduct records the rejection; after errMoved deduct starts over.
-func (s *DB) deduct(
-	ctx context.Context, op stock.Operation, take func(tx *gorm.DB) (short int64, err error),
-) (stock.Operation, error) {
-	op.State = operation.Done
-	err := errMoved
-	for move := 0; move < maxMoves && errors.Is(err, errMoved); move++ {
-		var short int64
-		err = s.transact(ctx, goodsOf(op.Items), func(tx *gorm.DB) (err error) {
-			if short, err = take(tx); err != nil {
-				return err
-			}
-			if err := insertOperations(tx, op); err != nil {
-				return err
-			}
-			return insertFlows(tx, operation.KindDeduct, op)
-		})
-		if errors.Is(err, errShort) {
-			// The transaction is rolled back, with the items that it took.
-			op.State, op.Reason = operation.Rejected, stock.ShortReason(short)
-			err = s.transact(ctx, nil, func(tx *gorm.DB) error { return insertOperations(tx, op) })
+	op := stock.Operation{Flag: r.Flag, State: operation.Done, Items: r.Items, Token: fence.Highest(r.Items)}
+	var short int64
+	err := s.transact(ctx, goodsOf(r.Items), func(tx *gorm.DB) (err error) {
+		if short, err = takeItems(tx, r.Items, fence); err != nil {
+			return err
 		}
+		if err := insertOperations(tx, op); err != nil {
+			return err
+		}
+		return insertFlows(tx, operation.KindDeduct, op)
+	})
+	if errors.Is(err, errShort) {
+		// The transaction is rolled back, with the items that it took.
+		op.State, op.Reason = operation.Rejected, stock.ShortReason(short)
+		err = s.transact(ctx, nil, func(tx *gorm.DB) error { return insertOperations(tx, op) })
 	}
 	return s.settle(ctx, op, err)
 }
@@ -61,8 +46,6 @@ func (s *DB) settle(ctx context.Context, op stock.Operation, err error) (stock.O
 			return stock.Operation{}, err
 		}
 		return recorded.Answer(op.Items)
-	case errors.Is(err, errMoved):
-		return stock.Operation{}, fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
 	}
 	return stock.Operation{}, err
 }

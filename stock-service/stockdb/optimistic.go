@@ -14,6 +14,9 @@ import (
 	"orderstock/stock-service/stock"
 )
 
+// errVersion ends a transaction whose versions are outdated.
+var errVersion = errors.New("version changed")
+
 // DeductOptimistic executes one request without holding a row while it decides: it reads the levels with their
 // versions, and lowers each level only if its version is unchanged. Otherwise it starts over after a pause, until ctx
 // ends. Errors as for stock.Deducter.
@@ -25,18 +28,18 @@ func (s *DB) DeductOptimistic(ctx context.Context, r stock.Request) (stock.Opera
 	again := retry.Policy{First: time.Millisecond, Max: 64 * time.Millisecond}
 	err := retry.Run(ctx, again, func() error {
 		err := s.tryVersions(ctx, &op)
-		if errors.Is(err, errMoved) || mysqldb.IsLockWait(err) {
+		if errors.Is(err, errVersion) || mysqldb.IsLockWait(err) {
 			return err
 		}
 		return retry.Stop(err)
 	})
-	if errors.Is(err, errMoved) || err != nil && ctx.Err() != nil && !errors.Is(err, stock.ErrUnknownOutcome) {
+	if errors.Is(err, errVersion) || err != nil && ctx.Err() != nil && !errors.Is(err, stock.ErrUnknownOutcome) {
 		err = fmt.Errorf("%w: %w", stock.ErrUnavailable, err) // only tries that changed nothing end here
 	}
 	return s.settle(ctx, op, err)
 }
 
-// tryVersions decides op by the current levels, and records it unless they have changed since. It returns errMoved if
+// tryVersions decides op by the current levels, and records it unless they have changed since. It returns errVersion if
 // one has.
 func (s *DB) tryVersions(ctx context.Context, op *stock.Operation) error {
 	versions, levels, err := s.readVersions(ctx, goodsOf(op.Items))
@@ -61,7 +64,7 @@ func (s *DB) tryVersions(ctx context.Context, op *stock.Operation) error {
 				return fmt.Errorf("update stock: %w", done.Error)
 			}
 			if done.RowsAffected != 1 {
-				return errMoved
+				return errVersion
 			}
 		}
 		if err := insertOperations(tx, *op); err != nil {

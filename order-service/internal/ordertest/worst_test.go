@@ -1,0 +1,41 @@
+package ordertest_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"orderstock/order-service/order"
+)
+
+// However a deduction fails, the client has its answer within order.Config.WorstWait, and the order is tried no more
+// often than its table says.
+func TestTheWorstWait(t *testing.T) {
+	cfg := order.Config{ConfirmBudget: time.Second, PendingLimit: 16 * time.Second, CancelAfter: time.Minute}
+	const slow = 10 * time.Second // the machine; without its bound the answer would come after the pending limit
+	for name, f := range map[string]fault{
+		"cut before it takes effect": drop, "answer lost": dropReply, "silent": hold, "refused": refuse, "row held": pass,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, r := serve(t, cfg, 10)
+			if f == pass {
+				tx := w.stockDB.Begin()
+				must(t, tx.Exec("SELECT num FROM stock WHERE goods_id = 1 FOR UPDATE").Error)
+				defer tx.Rollback()
+			}
+			w.wire.breakAll(deductions(f))
+			began := time.Now()
+			a := r.place("", 1, 1)
+			took := time.Since(began)
+			t.Logf("answered %d after %s; the worst wait is %s", a.status, took, cfg.WorstWait())
+			if a.status != http.StatusAccepted && f != dropReply || took > cfg.WorstWait()+slow {
+				t.Errorf("answered %d %s after %s, want it within %s", a.status, a.body, took, cfg.WorstWait())
+			}
+			if tries := w.wire.count(http.MethodPut); tries < 1 || tries > 3 {
+				t.Errorf("%d tries, want 1 to 3", tries)
+			}
+			w.wire.heal()
+		})
+	}
+}
