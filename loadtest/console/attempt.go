@@ -115,6 +115,14 @@ func (c *Console) trial(at *view, p *plan, scene Scenario, m *meter) trial.Trial
 		},
 		Acts: c.actsOf(p, scene),
 	}
+	if c.lab != nil {
+		t.Load.Disturbed = true // anything may be broken by hand
+		t.Mend = func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, time.Minute)
+			defer cancel()
+			return c.acts.Heal(ctx)
+		}
+	}
 	t.Load.Target, t.Load.Observer, t.Load.Live = at.Target.Target, m, &m.live
 	return t
 }
@@ -134,13 +142,6 @@ func (c *Console) fire(ctx context.Context, t trial.Trial, scene Scenario, m *me
 		return nil, err
 	}
 	c.say("run", "the last order is answered")
-	if c.lab != nil {
-		healing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-		defer cancel()
-		if err := c.acts.Heal(healing); err != nil {
-			return nil, err
-		}
-	}
 	return r.History, nil
 }
 

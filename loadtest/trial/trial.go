@@ -24,6 +24,8 @@ type Trial struct {
 	Acts []Timed
 	// Ready, if not nil, is called after each heal, and returns when the system serves again.
 	Ready func(ctx context.Context) error
+	// Mend, if not nil, is called when the traffic has ended and the acts are healed. It heals what others broke.
+	Mend func(ctx context.Context) error
 
 	// Books are the databases to judge, with the time that orders get to end, as in verify.Config.
 	Books verify.Config
@@ -102,13 +104,20 @@ func (t Trial) Fire(ctx context.Context) (*Result, error) {
 			}
 		})
 	}
-	rest := sync.OnceFunc(func() { close(ended); acting.Wait() })
+	rest := sync.OnceValue(func() error {
+		close(ended)
+		acting.Wait()
+		if t.Mend == nil {
+			return nil
+		}
+		return t.Mend(context.WithoutCancel(ctx))
+	})
 	load := t.Load
 	load.Disturbed = load.Disturbed || len(t.Acts) > 0
-	load.Healed = func() bool { rest(); return ctx.Err() == nil }
+	load.Healed = func() bool { return rest() == nil && ctx.Err() == nil }
 	var err error
 	r.History, err = fire.Run(loadCtx, load)
-	rest()
+	err = errors.Join(err, rest())
 	for i, a := range t.Acts {
 		if !a.Optional {
 			err = errors.Join(err, r.Strikes[i].Err)

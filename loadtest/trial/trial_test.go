@@ -70,14 +70,17 @@ func TestRun(t *testing.T) {
 		failing := &trial.Simple{Do: func(context.Context) error { return errors.New("no such thing") }}
 		lasting := &trial.Simple{Do: func(context.Context) error { return nil }, For: trial.UntilOver}
 		try.Acts = []trial.Timed{{Act: lasting}, {At: apart, Act: failing, Optional: true}}
+		healed, mended := false, false
+		lasting.Undo = func(context.Context) error { healed = true; return nil }
+		try.Mend = func(context.Context) error { mended = healed; return nil }
 		r, err := try.Run(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		over := r.History.Started.Add(r.History.Elapsed)
 		first, second := r.Strikes[0], r.Strikes[1]
-		if first.Err != nil || first.Healed.Before(over) || second.Err == nil || second.Armed.Sub(first.Armed) < apart/2 {
-			t.Errorf("strikes %+v; want one until the load is over at %s, and a later one that failed", r.Strikes, over)
+		if !mended || first.Err != nil || first.Healed.Before(over) || second.Err == nil || second.Armed.Sub(first.Armed) < apart/2 {
+			t.Errorf("mended: %t, strikes %+v; want one until the load is over at %s, and a later one that failed", mended, r.Strikes, over)
 		}
 	})
 	t.Run("the load ends with the heal", func(t *testing.T) {
