@@ -154,5 +154,5 @@ func encode(value any) []byte {
 	return data
 }
 
-// heartbeat is how often a page is sent something, so that it notices a lost connection.
-const heartbeat = 5 * time.Second
+// heartbeat is how often a page is sent something, so that it notices a lost connection or a console that stands still.
+const heartbeat = 2 * time.Second

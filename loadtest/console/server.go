@@ -146,7 +146,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		case <-beat.C:
-			if !write([]byte(": still here\n\n")) {
+			if !write(event("beat", nil)) {
 				return
 			}
 		}

@@ -8,7 +8,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"orderstock/loadtest/console/page"
 )
@@ -16,6 +18,8 @@ import (
 // still is the page with a server that returns given answers, and records the page's requests.
 type still struct {
 	*browser
+	stands atomic.Bool // the console stands still
+
 	mu    sync.Mutex
 	posts map[string][]string // the bodies by path
 }
@@ -67,7 +71,7 @@ func openStill(t *testing.T, state string, answers map[string]string) *still {
 			data := strings.Join(strings.Fields("{"+stillState+state+"}"), " ")
 			_, _ = w.Write([]byte("event: snapshot\ndata: " + data + "\n\n"))
 			w.(http.Flusher).Flush()
-			<-r.Context().Done()
+			s.beat(w, r)
 			return
 		}
 		if r.Method == http.MethodPost {
@@ -97,6 +101,24 @@ func openStill(t *testing.T, state string, answers map[string]string) *still {
 	eval[bool](s.browser, `import("./js/state.js").then((module) => { window.page = module; }), true`)
 	s.await(waitStill, `window.page && page.form.value`)
 	return s
+}
+
+// beat sends heartbeats until the request ends, except while the console stands still.
+func (s *still) beat(w http.ResponseWriter, r *http.Request) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-tick.C:
+		}
+		if s.stands.Load() {
+			continue
+		}
+		_, _ = w.Write([]byte("event: beat\ndata: null\n\n"))
+		w.(http.Flusher).Flush()
+	}
 }
 
 // sent returns the bodies that the page posted to a path.

@@ -91,3 +91,28 @@ func TestPageComesBack(t *testing.T) {
 	shows(next)
 	b.clean()
 }
+
+// TestPageNoticesAStillConsole: a console that stands still keeps the connection. The page says that its state is old,
+// offers nothing, and goes on with the next heartbeat.
+func TestPageNoticesAStillConsole(t *testing.T) {
+	s := openStill(t, "", nil)
+	s.stands.Store(true)
+	s.await(20*time.Second, `document.querySelector(".bar .status").innerText.includes("does not answer")`)
+	if why := eval[string](s.browser, `page.whyNotFire.value`); why != "the console does not answer" {
+		t.Errorf("why nothing can be fired: %q", why)
+	}
+	s.picture("silent", 1280, 300, false)
+	s.stands.Store(false)
+	s.await(20*time.Second, `document.querySelector(".bar .dot.idle")`)
+	s.clean()
+}
+
+// TestPagesHearABeat from a console where nothing changes.
+func TestPagesHearABeat(t *testing.T) {
+	s := theStage(t)
+	b := open(t, openDoor(t, s.server).entry)
+	b.idle()
+	eval[bool](b, `new EventSource("api/events").addEventListener("beat", () => { window.beaten = true; }), true`)
+	b.await(20*time.Second, `window.beaten`)
+	b.clean()
+}

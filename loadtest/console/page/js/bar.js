@@ -27,7 +27,8 @@ function switchLetters(on) {
 }
 
 const WORDS = {
-  connecting: "connecting …", lost: "Connection lost; trying again.", asleep: "asleep while the tab was hidden",
+  connecting: "connecting …", lost: "Connection lost; trying again.",
+  silent: "The console does not answer: this is an old state.", asleep: "asleep while the tab was hidden",
   refused: "No entry: open the address that the console printed when it started.",
 };
 const PHASES = { starting: "starting the servers", idle: "ready", firing: "orders are running",

@@ -14,7 +14,7 @@ const [MOST_SAMPLES, MOST_LINES] = [2400, 500];
 
 export const state = Object.fromEntries(Object.entries(EMPTY).map(([name, value]) => [name, signal(value)]));
 
-// connection is "connecting", "open", "lost", "refused" or "asleep".
+// connection is "connecting", "open", "silent", "lost", "refused" or "asleep".
 export const connection = signal("connecting");
 
 // The constants: the faults, the tour, the form's values. null until loaded.
@@ -23,7 +23,8 @@ export const tour = signal(null);
 export const form = signal(null);
 
 // offline says why nothing can be asked of the console; "" if it can.
-export const offline = computed(() => ({ open: "", connecting: "the page is still connecting to the console" })[connection.value]
+export const offline = computed(() => ({ open: "",
+  connecting: "the page is still connecting to the console", silent: "the console does not answer" })[connection.value]
   ?? "the connection to the console is lost");
 // busy says why nothing new can be started; "" if it can.
 export const busy = computed(() => {
@@ -77,23 +78,38 @@ const on = {
   },
   state: put,
   sample(data) { state.samples.value = [...state.samples.value.slice(1 - MOST_SAMPLES), data]; },
+  beat() {}, // it was heard
   log(data) { state.log.value = [...state.log.value.slice(1 - MOST_LINES), data]; },
 };
+
+// The server sends something every two seconds. After three times that, the page says that it shows an old state.
+const SILENCE = 6000;
 
 // follow keeps the state fresh while the page can be seen.
 export function follow() {
   let source = null;
   let retry = 0;
+  let silence = 0;
+  const heard = () => {
+    clearTimeout(silence);
+    silence = setTimeout(() => { connection.value = "silent"; }, SILENCE);
+    if (connection.value === "silent") connection.value = "open";
+  };
   const close = () => {
     clearTimeout(retry);
+    clearTimeout(silence);
     source?.close();
     source = null;
   };
   const open = () => {
     if (source || document.hidden) return;
     source = new EventSource("api/events");
-    for (const [name, take] of Object.entries(on)) source.addEventListener(name, (event) => take(JSON.parse(event.data)));
+    for (const [name, take] of Object.entries(on)) source.addEventListener(name, (event) => {
+      heard();
+      take(JSON.parse(event.data));
+    });
     source.onerror = async () => {
+      clearTimeout(silence);
       if (connection.value !== "refused") connection.value = "lost";
       if (source?.readyState !== EventSource.CLOSED) return; // it connects again by itself
       close();
