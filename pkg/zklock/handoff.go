@@ -165,7 +165,7 @@ func (q *localQueue) beginTurn(h *holder, err error) {
 	if h.followers > 0 {
 		q.bound()
 	}
-	q.serve(h, nil) // whatever the bounds are: otherwise processes could take the lock from each other unused
+	q.serve(h, nil) // the bounds do not apply: otherwise processes could take the lock from each other unused
 	if q.waiting.Len() > 0 {
 		q.watchRivals()
 	}
@@ -246,12 +246,12 @@ func (q *localQueue) watchRivals() {
 	h := q.holder
 	q.watching = q.s.conn.Go(func() {
 		for pause := (conn.Pause{}); h.ctx.Err() == nil; {
-			children, events, err := q.s.conn.ChildrenW(h.ctx, q.path)
+			queue, err := q.s.conn.ChildrenW(h.ctx, q.path)
 			if err != nil {
 				_ = pause.Wait(h.ctx) // the loop checks whether h.ctx has ended
 				continue
 			}
-			members := membersOf(children.Names, q.opts.names...)
+			members := membersOf(queue.Names, q.opts.names...)
 			if len(members) > 1 || len(members) == 1 && members[0].name != h.name() {
 				q.s.mu.Lock()
 				defer q.s.mu.Unlock()
@@ -260,7 +260,7 @@ func (q *localQueue) watchRivals() {
 				}
 				return
 			}
-			_ = conn.Wait(h.ctx, events) // as above
+			_ = conn.Wait(h.ctx, queue.Changed) // as above
 		}
 	})
 }

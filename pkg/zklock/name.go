@@ -25,7 +25,7 @@ const (
 const (
 	// minDigits is how many characters of number the server appends at least (%010d).
 	minDigits = 10
-	// lastNumber is the greatest number that gives the order. The margin is for contenders that come meanwhile.
+	// lastNumber is the greatest number that gives the order. The margin is for contenders that come before they look.
 	lastNumber = math.MaxInt32 - 1024
 )
 

@@ -153,8 +153,8 @@ func (n *node) look(ctx context.Context, life *conn.Lifetime) (
 	switch {
 	case n.watchParent:
 		var listing conn.Listing
-		listing, changed, err = n.s.conn.ChildrenW(ctx, n.dir)
-		names = listing.Names
+		listing, err = n.s.conn.ChildrenW(ctx, n.dir)
+		names, changed = listing.Names, listing.Changed
 	case names == nil:
 		names, err = n.s.conn.Children(ctx, n.dir)
 	}

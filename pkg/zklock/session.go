@@ -65,9 +65,6 @@ func newSession(c *conn.Conn) *Session {
 	}
 }
 
-// Package herd makes its requests by the connection of a Session.
-func init() { conn.Of = func(session any) *conn.Conn { return session.(*Session).conn } }
-
 // Conn returns the connection, for other requests. It must not be closed.
 func (s *Session) Conn() *zk.Conn { return s.conn.ZK }
 

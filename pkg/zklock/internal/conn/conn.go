@@ -261,6 +261,3 @@ type clientLog struct{ log *slog.Logger }
 func (l clientLog) Printf(format string, args ...any) {
 	l.log.Debug("zookeeper client: " + fmt.Sprintf(format, args...))
 }
-
-// Of returns the connection of a *zklock.Session, for package herd. Package zklock sets it.
-var Of func(session any) *Conn

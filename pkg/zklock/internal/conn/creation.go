@@ -41,7 +41,7 @@ type Created struct {
 func (c *Conn) CreateInLine(
 	ctx context.Context, prefix string, data []byte, acl []zk.ACL, list bool, late func(Created, error),
 ) (Created, error) {
-	return Do(ctx, c, func() (Created, error) {
+	return call(ctx, c.Go, func() (Created, error) {
 		var made []string
 		for {
 			created, err := c.create2(prefix, data, acl)
@@ -49,7 +49,7 @@ func (c *Conn) CreateInLine(
 				var more []string
 				more, err = c.makeParents(path.Dir(prefix), acl)
 				if made = append(made, more...); err == nil {
-					continue // one may have been removed meanwhile
+					continue // one may have been removed since
 				}
 			}
 			if err != nil {

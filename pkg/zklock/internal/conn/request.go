@@ -12,32 +12,14 @@ import (
 // The methods below are the requests of the client library with a context. They fail with ErrClosed
 // after Close, and otherwise with the errors of package zk.
 
-// Do is Call for a request that Close waits for. late gets the outcome if ctx ends first, to clean up;
-// it may be nil.
-func Do[T any](ctx context.Context, c *Conn, request func() (T, error), late func(T, error)) (T, error) {
-	return call(ctx, c.Go, request, late)
-}
-
+// do is Call for a request that Close waits for.
 func do[T any](ctx context.Context, c *Conn, request func() (T, error)) (T, error) {
-	return Do(ctx, c, request, nil)
-}
-
-// Create creates a node and returns its path. late gets the outcome if ctx ends first.
-func (c *Conn) Create(
-	ctx context.Context, prefix string, data []byte, flags int32, acl []zk.ACL, late func(string, error),
-) (string, error) {
-	return Do(ctx, c, func() (string, error) { return c.ZK.Create(prefix, data, flags, acl) }, late)
+	return call(ctx, c.Go, request, nil)
 }
 
 // Delete deletes a node of any version.
 func (c *Conn) Delete(ctx context.Context, node string) error {
 	_, err := do(ctx, c, func() (struct{}, error) { return struct{}{}, c.ZK.Delete(node, -1) })
-	return err
-}
-
-// Multi executes all of the operations or none.
-func (c *Conn) Multi(ctx context.Context, operations ...any) error {
-	_, err := do(ctx, c, func() ([]zk.MultiResponse, error) { return c.ZK.Multi(operations...) })
 	return err
 }
 
@@ -78,57 +60,19 @@ func (c *Conn) SyncedChildren(ctx context.Context, dir string) ([]string, error)
 	})
 }
 
-// watched is the answer to a request that sets a watch.
-type watched[T any] struct {
-	value  T
-	events <-chan zk.Event
-}
-
 // Listing is what ChildrenW reads.
 type Listing struct {
-	Names []string // of the children
-	Stat  zk.Stat  // of their parent
+	Names   []string        // of the children
+	Changed <-chan zk.Event // receives their next change
 }
 
 // ChildrenW lists a node's children, with a watch on their next change. A watch that is left behind ends
 // with that change.
-func (c *Conn) ChildrenW(ctx context.Context, dir string) (Listing, <-chan zk.Event, error) {
-	r, err := do(ctx, c, func() (watched[Listing], error) {
-		names, stat, events, err := c.ZK.ChildrenW(dir)
-		if err != nil {
-			return watched[Listing]{}, err
-		}
-		return watched[Listing]{Listing{names, *stat}, events}, nil
+func (c *Conn) ChildrenW(ctx context.Context, dir string) (Listing, error) {
+	return do(ctx, c, func() (Listing, error) {
+		names, _, events, err := c.ZK.ChildrenW(dir)
+		return Listing{names, events}, err
 	})
-	return r.value, r.events, err
-}
-
-// ExistsW reports whether a node exists, with a watch on its creation, change or deletion.
-func (c *Conn) ExistsW(ctx context.Context, node string) (exists bool, events <-chan zk.Event, err error) {
-	r, err := do(ctx, c, func() (watched[bool], error) {
-		exists, _, events, err := c.ZK.ExistsW(node)
-		return watched[bool]{exists, events}, err
-	})
-	return r.value, r.events, err
-}
-
-// GetW is Get with a watch that is not shared, unlike the watch that Watch sets. It is for a path that
-// other contenders use as well: a shared watch may still belong to a node that is gone.
-func (c *Conn) GetW(ctx context.Context, node string) (zk.Stat, <-chan zk.Event, error) {
-	r, err := do(ctx, c, func() (watched[zk.Stat], error) {
-		_, stat, events, err := c.ZK.GetW(node)
-		if err != nil {
-			return watched[zk.Stat]{}, err
-		}
-		return watched[zk.Stat]{*stat, events}, nil
-	})
-	return r.value, r.events, err
-}
-
-// MakeParents creates the node dir and the missing ones above it; see makeParents.
-func (c *Conn) MakeParents(ctx context.Context, dir string, acl []zk.ACL) error {
-	_, err := do(ctx, c, func() ([]string, error) { return c.makeParents(dir, acl) })
-	return err
 }
 
 // makeParents creates the node dir and the missing ones above it, as containers: the server removes
