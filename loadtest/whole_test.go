@@ -47,6 +47,7 @@ func passesWhenServicesDie(t *testing.T, bin string) {
 	})
 	cfg := fireAt(st)
 	cfg.Orders, cfg.Rate, cfg.Mix = 400, 200, fire.Mix{Goods: 4, Stock: 120, Repeat: 0.2, Cancel: 0.2}
+	cfg.Disturbed = true
 	killed := make(chan error, 1)
 	middle := time.AfterFunc(time.Second, func() { killed <- errors.Join(st.Stock[1].Kill(), st.Order[1].Kill()) })
 	defer middle.Stop()

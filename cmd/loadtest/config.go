@@ -25,8 +25,10 @@ type surroundings struct {
 	StockToken string   `env:"SERVICE_TOKEN"`
 	// CancelAfter is the setting of the order services; the verdict needs it to judge expired orders.
 	CancelAfter time.Duration `env:"CANCEL_AFTER" envDefault:"60s"`
-	OrderDSN    string        `env:"VERIFY_ORDER_DSN"`
-	StockDSN    string        `env:"VERIFY_STOCK_DSN"`
+	// Strategy is the setting of the stock services; some strategies kept for comparison have an allowance.
+	Strategy string `env:"STOCK_STRATEGY"`
+	OrderDSN string `env:"VERIFY_ORDER_DSN"`
+	StockDSN string `env:"VERIFY_STOCK_DSN"`
 	// ZooKeeperAddrs are the ZooKeeper servers, host:port, several by comma; the console shows the lock's queue there.
 	ZooKeeperAddrs []string `env:"ZOOKEEPER_ADDRS"`
 	// ZooKeeperRoot is the node that all nodes of the project are under.
@@ -55,6 +57,7 @@ func readSurroundings() (surroundings, error) { return config.Read[surroundings]
 func (s surroundings) target() fire.Target {
 	return fire.Target{
 		OrderURLs: s.OrderURLs, StockURLs: s.StockURLs, StockToken: s.StockToken, CancelAfter: s.CancelAfter,
+		Strategy: s.Strategy,
 	}
 }
 

@@ -124,6 +124,7 @@ func (c *Console) trial(at *view, p *plan, scene Scenario, m *meter) trial.Trial
 		}
 	}
 	t.Load.Target, t.Load.Observer, t.Load.Live = at.Target.Target, m, &m.live
+	t.Load.Disturbed = true // by the page's buttons, at any time
 	return t
 }
 

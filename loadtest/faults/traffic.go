@@ -3,6 +3,7 @@ package faults
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
@@ -13,7 +14,7 @@ var usualLoad = fire.Config{Orders: 300, Rate: 120, Concurrency: 64, Mix: fire.M
 
 // complete adds the defaults of the matrix to a load: few products, with less stock than demand, and repeats.
 func complete(load fire.Config, seed uint64) fire.Config {
-	load.Timeout = callTimeout
+	load.Timeout, load.Patience = callTimeout, 15*time.Second
 	m := &load.Mix
 	m.Goods, m.ItemsMax, m.NumMax, m.Seed = 4, 3, 3, seed+1
 	m.Stock, m.Repeat = cmp.Or(m.Stock, int64(load.Orders)*2/3), cmp.Or(m.Repeat, 0.15)
@@ -24,5 +25,6 @@ func complete(load fire.Config, seed uint64) fire.Config {
 func fireOne(ctx context.Context, target fire.Target) (*history.History, error) {
 	return fire.Run(ctx, fire.Config{
 		Target: target, Orders: 1, Concurrency: 1, Timeout: callTimeout, Mix: fire.Mix{Goods: 1, Stock: 10},
+		Plain: true, Patience: time.Second,
 	})
 }

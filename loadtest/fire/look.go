@@ -25,8 +25,8 @@ func (w *worker) look(ctx context.Context, first history.Call) {
 	if op%20 == 6 {
 		w.read(ctx, op, history.ReadLedger, first.Order)
 	}
-	if op%50 == 9 {
-		w.aside(w.main.goods(ctx, history.Level, op/50%len(w.f.h.Goods)))
+	if op%25 == 9 {
+		w.aside(w.main.goods(ctx, history.Level, op/25%len(w.f.h.Goods)))
 	}
 	every := 15
 	if op >= 1000 {

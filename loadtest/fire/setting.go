@@ -118,8 +118,10 @@ func (s Setting) Arg() string {
 	return " --" + s.Flag + " " + text
 }
 
-// Flags adds a flag for each setting of the load.
+// Flags adds a flag for each setting of the load, and one for Disturbed.
 func (c *Config) Flags(f *pflag.FlagSet) {
+	f.BoolVar(&c.Disturbed, "disturbed", false,
+		"something is broken or limited during the run: calls may have to be repeated, which is a violation in calm")
 	for _, s := range c.Settings() {
 		switch p := s.To.(type) {
 		case *int:

@@ -175,7 +175,7 @@ func (c *contestant) fire(ctx context.Context, cfg Config, p point) (err error) 
 		defer func() { err = errors.Join(err, end()) }()
 	}
 	t := trial.On(c.system, fire.Config{
-		Path: history.Path(p.path), Concurrency: p.clients, Warmup: cfg.Warmup, Timeout: 30 * time.Second,
+		Path: history.Path(p.path), Concurrency: p.clients, Warmup: cfg.Warmup, Timeout: 30 * time.Second, Plain: true,
 		Mix: fire.Mix{Goods: p.goods, Stock: plenty, ItemsMax: max(1, p.items), NumMax: 1, Seed: cfg.Seed},
 	})
 	if p.clients == 1 && len(c.reports) > 0 { // there is no queue to fill, and everything is warm from the turn before

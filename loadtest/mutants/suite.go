@@ -22,7 +22,7 @@ import (
 
 // Config configures Execute. The zero value of a field means its default.
 type Config struct {
-	// Only, if not empty, is a part of the names of the rows to run.
+	// Only, if not empty, is a part of the names of the rows to run, with their kind before: "front: ".
 	Only string
 	// Tries is the number of seeds that an absorbed variant runs with. Default 3.
 	Tries int
@@ -51,7 +51,7 @@ func Execute(ctx context.Context, cfg Config) (_ *Report, err error) {
 	report := &Report{Rows: []Row{}}
 	for _, kind := range kinds {
 		for _, m := range kind.mutants {
-			if !strings.Contains(m.Name, cfg.Only) {
+			if !strings.Contains(kind.name+": "+m.Name, cfg.Only) {
 				continue
 			}
 			row, err := m.run(ctx, l, max(cfg.Seed, 1), cfg.Tries)
@@ -164,8 +164,17 @@ func (m Mutant) calm(ctx context.Context, l *system.System) (broken []string, er
 	if load.Orders == 0 {
 		load = little
 	}
-	load.Timeout = 5 * time.Second
-	r, err := trial.On(l, load).Fire(ctx)
+	load.Timeout, load.Patience = 5*time.Second, 3*time.Second
+	t := trial.On(l, load)
+	if m.Front != nil {
+		var closeAll func()
+		t.Load.Target, closeAll, err = before(t.Load.Target, m.Front)
+		defer closeAll()
+		if err != nil {
+			return nil, err
+		}
+	}
+	r, err := t.Fire(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,8 @@
 package mutants
 
 import (
+	"net/http"
+	"strings"
 	"time"
 
 	"orderstock/loadtest/catalogue"
@@ -28,6 +30,8 @@ type Mutant struct {
 	Outage time.Duration
 	// Probe, if not nil, sends requests that the traffic does not.
 	Probe probe
+	// Front, if not nil, makes what stands between the clients and the services, and breaks what passes.
+	Front func(fire.Target) front
 	// Change, if not nil, is made to the databases or the history after the traffic.
 	Change *change
 	// Load is the traffic. Default: usual with a cell, and little without.
@@ -44,7 +48,7 @@ type Mutant struct {
 var kinds = []struct {
 	name    string
 	mutants []Mutant
-}{{"mutant", mutants}, {"layer", layers}, {"input", inputs}}
+}{{"mutant", mutants}, {"front", fronts}, {"layer", layers}, {"input", inputs}}
 
 // Names returns the names of all rows, in their order.
 func Names() (all []string) {
@@ -269,4 +273,40 @@ var layers = []Mutant{
 		Name: "absolute write under lock, without fencing", Load: slow, Env: catalogue.Patient,
 		Switches: "read-modify-write,loss-unnoticed,no-fencing", Cell: paused, Expected: verify.StockBalances,
 	},
+}
+
+// fronts stand between the clients and right services, and each harms somebody.
+var fronts = []Mutant{
+	fronted("nothing broken, behind a front", stateless(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		next.ServeHTTP(w, r)
+	}), ""),
+	fronted("each cancellation answered 503", refusing(func(r *http.Request) bool {
+		return strings.HasSuffix(r.URL.Path, "/cancel")
+	}), verify.Served),
+	fronted("each repeat answered 503", refusingRepeats, verify.Served),
+	fronted("six of ten orders overloaded", every(6, 10, places, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		overloaded(w)
+	}), verify.Served),
+	fronted("half of the answers thrown away", every(1, 2, places, losing), verify.Served),
+
+	fronted("pages skip the first order", changing("/v1/orders", withoutFirstOrder), verify.AnswersTrue),
+	fronted("an order reads CONFIRMED after its cancellation", changing("/v1/orders/", neverCancelled),
+		verify.AnswersOverTime),
+	fronted("flows without restore rows", changing("/v1/flows", without("flows", "kind", "restore")),
+		verify.AnswersOverTime),
+	fronted("levels as they were first read", remembering, verify.AnswersTrue),
+
+	fronted("keys compared without their case", keyed(strings.ToLower), verify.AnswerWellFormed),
+	fronted("keys cut to 64 characters", keyed(func(key string) string { return key[:min(64, len(key))] }),
+		verify.Unexplained),
+	fronted("a restock repeated under its flag adds again", restockingAgain, verify.Unexplained),
+	fronted("calls without a token let in", letIn, verify.AnswerWellFormed),
+}
+
+func fronted(name string, f func(fire.Target) front, expected string) Mutant {
+	m := Mutant{Name: name, Front: f, Load: traffic, Expected: expected}
+	if expected == "" {
+		m.AbsorbedBy = Control
+	}
+	return m
 }

@@ -19,7 +19,7 @@ func TestTable(t *testing.T) {
 	known := append(verify.Invariants(), faults.Settled, faults.FreshOrder, faults.NotGivenUp,
 		flagConflict, unlockedDeductions)
 	names := map[string]bool{}
-	all := slices.Concat(mutants, layers, inputs)
+	all := slices.Concat(mutants, fronts, layers, inputs)
 	for _, m := range all {
 		if names[m.Name] {
 			t.Errorf("%s: twice", m.Name)

@@ -126,6 +126,7 @@ func (st *Stack) Target() fire.Target {
 	after, _ := time.ParseDuration(st.cfg.OrderEnv["CANCEL_AFTER"]) // no service starts with a wrong one
 	return fire.Target{
 		OrderURLs: urls(st.Order), StockURLs: urls(st.Stock), StockToken: st.cfg.Token, CancelAfter: after,
+		Strategy: st.Strategy(),
 	}
 }
 
@@ -152,6 +153,7 @@ func (st *Stack) LoadtestEnv() map[string]string {
 	env := map[string]string{
 		"ORDER_URLS":       strings.Join(t.OrderURLs, ","),
 		"STOCK_URLS":       strings.Join(t.StockURLs, ","),
+		"STOCK_STRATEGY":   t.Strategy,
 		"SERVICE_TOKEN":    t.StockToken,
 		"VERIFY_ORDER_DSN": d.OrderDSN,
 		"VERIFY_STOCK_DSN": d.StockDSN,
