@@ -119,9 +119,17 @@ func (m Mutant) run(ctx context.Context, l *system.System, first uint64, seeds i
 
 var errProvesNothing = errors.New("the run proves nothing")
 
+// unhurried are the settings of a run in calm, where every call must get its end at once, on a busy machine, too.
+var unhurried = map[string]string{
+	"LOCK_TIMEOUT": "3s", "STOCK_TIMEOUT": "4s", "CONFIRM_BUDGET": "5s", "PENDING_LIMIT": "5s", "CANCEL_AFTER": "15s",
+}
+
 // once runs the mutant under its fault and returns the invariants found broken.
 func (m Mutant) once(ctx context.Context, l *system.System, seed uint64) ([]string, error) {
 	env := maps.Clone(faults.Env)
+	if m.Cell == "" {
+		maps.Copy(env, unhurried)
+	}
 	env["MUTANT"] = m.Switches
 	if m.Strict {
 		env["CANCEL_AFTER"] = "15s"
@@ -164,7 +172,7 @@ func (m Mutant) calm(ctx context.Context, l *system.System) (broken []string, er
 	if load.Orders == 0 {
 		load = little
 	}
-	load.Timeout, load.Patience = 5*time.Second, 3*time.Second
+	load.Timeout, load.Patience = 8*time.Second, 3*time.Second
 	t := trial.On(l, load)
 	if m.Front != nil {
 		var closeAll func()

@@ -304,7 +304,7 @@ var fronts = []Mutant{
 }
 
 func fronted(name string, f func(fire.Target) front, expected string) Mutant {
-	m := Mutant{Name: name, Front: f, Load: traffic, Expected: expected}
+	m := Mutant{Name: name, Strategy: "grouped", Front: f, Load: traffic, Expected: expected}
 	if expected == "" {
 		m.AbsorbedBy = Control
 	}

@@ -115,7 +115,8 @@ var refusals = map[uint16][]history.Problem{
 	http.StatusTooManyRequests:     {history.NoProblem, history.RateLimited},
 	http.StatusInternalServerError: {history.NoProblem, history.Internal},
 	http.StatusServiceUnavailable: {
-		history.NoProblem, history.Overloaded, history.Unavailable, history.StockUnavailable, history.UnknownOutcome,
+		history.NoProblem, history.Overloaded, history.Unavailable, history.StockUnavailable, history.StockLocked,
+		history.UnknownOutcome,
 	},
 }
 
