@@ -1,7 +1,6 @@
 package zklock_test
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,10 +29,11 @@ func TestTheFolderCanBeCopied(t *testing.T) {
 	program := block(t, readme, "```go\n")
 	write(t, filepath.Join(shop, "main.go"),
 		strings.ReplaceAll(program, "127.0.0.1:2181", serverstest.ZooKeeper(t).Addr()))
-	example := regexp.MustCompile(`(?m)^//\t?`).ReplaceAllString(block(t, read(t, "doc.go"), "in Apache ZooKeeper.\n//\n"), "")
-	write(t, filepath.Join(shop, "example.go"), fmt.Sprintf("package main\n\nimport (\n\t\"context\"\n\n"+
-		"\t\"example.com/shop/zklock\"\n)\n\nfunc example(ctx context.Context, work func(context.Context, zklock.Token)) error {\n%s}\n",
-		example))
+	example := block(t, read(t, "doc.go"), "in Apache ZooKeeper.\n//\n")
+	write(t, filepath.Join(shop, "example.go"), "package main\n\n"+
+		"import (\n\t\"context\"\n\n\t\"example.com/shop/zklock\"\n)\n\n"+
+		"func example(ctx context.Context, work func(context.Context, zklock.Token)) error {\n"+
+		regexp.MustCompile(`(?m)^//\t?`).ReplaceAllString(example, "")+"}\n")
 
 	// The copy has no other modules than these.
 	wanted := regexp.MustCompile(`(?m)^\t(github\.com/go-zookeeper/zk|golang\.org/x/(sync|time)) v.*$`)

@@ -28,8 +28,9 @@
 //     suspended. A server that is cut off from its ensemble together with this client may have passed a
 //     request on and not yet, in the same half tick, the news that the client is alive: then the other
 //     holder may come up to half a tick earlier, a second with ZooKeeper's default. If these
-//     assumptions hold, work under that context stops in time. If they do not, the token protects. If someone else deletes the queue node, the context ends
-//     as soon as the server says so, and within 100 ms if that happens just after the grant.
+//     assumptions hold, work under that context stops in time. If they do not, the token protects. If
+//     someone else deletes the queue node, the context ends as soon as the server says so, and within
+//     100 ms if that happens just after the grant.
 //   - First come, first served, in the order in which ZooKeeper saw the contenders arrive. With local
 //     hand-off, the default of Mutex, that order is among the processes and, in each process, among
 //     its goroutines, within bounds: see WithHandoff.
