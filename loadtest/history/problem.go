@@ -18,6 +18,7 @@ const (
 	RateLimited
 	OrderRejected
 	StockLocked
+	Locked
 	OrderNotFound
 	UnknownGoods
 	DuplicateGoods
@@ -35,7 +36,7 @@ const (
 
 var problemNames = [...]string{
 	"", "other", "overloaded", "unavailable", "stock_unavailable", "unknown_outcome", "internal", "rate_limited",
-	"order_rejected", "stock_locked", "order_not_found", "unknown_goods", "duplicate_goods", "invalid_num",
+	"order_rejected", "stock_locked", "locked", "order_not_found", "unknown_goods", "duplicate_goods", "invalid_num",
 	"invalid_idempotency_key", "idempotency_key_missing", "idempotency_key_reused", "invalid_flag", "flag_conflict",
 	"unauthorized",
 }
@@ -53,7 +54,7 @@ func ParseProblem(code string) Problem {
 // NothingChanged reports whether the code promises that the call had no effect.
 func (p Problem) NothingChanged() bool {
 	switch p {
-	case Overloaded, Unavailable, StockUnavailable, StockLocked, RateLimited:
+	case Overloaded, Unavailable, StockUnavailable, StockLocked, Locked, RateLimited:
 		return true
 	}
 	return p >= OrderNotFound // refused

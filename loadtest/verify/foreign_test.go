@@ -123,6 +123,8 @@ func TestARefusedDeductionMayBeCancelled(t *testing.T) {
 	for name, first := range map[string]history.Call{
 		"refused": {Failure: history.Refused},
 		"503":     {Code: http.StatusServiceUnavailable, Problem: history.Overloaded},
+		"locked":  {Code: http.StatusServiceUnavailable, Problem: history.Locked},
+		"502":     {Code: http.StatusBadGateway, Problem: history.UnknownOutcome}, // of the front in compose
 	} {
 		h := &history.History{
 			Run: run, Path: history.PathDeduct, Disturbed: true, Goods: []history.Goods{{ID: 1, Stock: 5, Price: 100}},

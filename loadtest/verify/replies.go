@@ -109,15 +109,17 @@ var (
 	}
 )
 
-// refusals are the codes that may refuse a valid call, by HTTP status. A proxy that reaches no service gives none, and
-// may answer with any other status of 500 or above.
+// refusals are the codes that may refuse a valid call, by HTTP status. A proxy that reaches no service may give none,
+// and answer with any other status of 500 or above.
 var refusals = map[uint16][]history.Problem{
 	http.StatusTooManyRequests:     {history.NoProblem, history.RateLimited},
 	http.StatusInternalServerError: {history.NoProblem, history.Internal},
 	http.StatusServiceUnavailable: {
 		history.NoProblem, history.Overloaded, history.Unavailable, history.StockUnavailable, history.StockLocked,
-		history.UnknownOutcome,
+		history.Locked, history.UnknownOutcome,
 	},
+	http.StatusBadGateway:     {history.NoProblem, history.UnknownOutcome}, // of the front in compose
+	http.StatusGatewayTimeout: {history.NoProblem, history.UnknownOutcome},
 }
 
 // saidBy returns the meaning of an answer, and whether its form is one of the contract.
