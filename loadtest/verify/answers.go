@@ -88,6 +88,7 @@ func (j *judge) answer(n int, r *reply, did end) {
 	}
 	if r.says < rowsNone {
 		j.contents(n, r, did, flag)
+		j.details(n, r, did, flag)
 	}
 }
 

@@ -52,7 +52,7 @@ func (j *judge) asides() {
 			}
 			right = a.Code == w.code && a.Problem == w.problem
 		}
-		if !right {
+		if !right || !plain(a) {
 			j.add(AnswerWellFormed, nil, int(a.Op), 0, "the answer of the contract to an odd call", "%s", says)
 			continue
 		}
@@ -62,10 +62,24 @@ func (j *judge) asides() {
 	}
 }
 
+// plain reports whether an aside has only what its kind is about.
+func plain(a *history.Aside) bool {
+	leveled := a.Kind == history.Level || a.Kind == history.RestockAgain
+	return (leveled || a.Num == 0 && a.Price == 0) &&
+		(a.Kind == history.Page || a.After == 0 && a.Next == 0 && len(a.Listed) == 0)
+}
+
 // unserved judges an aside without an end.
 func (j *judge) unserved(a *history.Aside, says string) {
 	known, listed := refusals[a.Code]
-	if a.Failure == history.Unreadable || a.Code != 0 && listed && !contains(known, a.Problem) {
+	right := plain(a) && a.Num == 0 && a.Price == 0 && a.Next == 0 && len(a.Listed) == 0
+	switch {
+	case a.Code == 0:
+		right = right && a.Failure != history.Answered && a.Failure != history.Unreadable && a.Problem == history.NoProblem
+	case a.Failure != history.Answered, listed && !contains(known, a.Problem):
+		right = false
+	}
+	if !right {
 		j.add(AnswerWellFormed, nil, int(a.Op), 0, "an answer by the contract", "%s", says)
 		return
 	}
@@ -92,7 +106,7 @@ func (j *judge) level(a *history.Aside, says string, bounds map[int32]*levelBoun
 		b = newLevelBound(g.Stock, j.sums[g.ID], j.times)
 		bounds[a.Goods] = b
 	}
-	least, most := b.least(a.Sent, a.Done), b.most(a.Sent, a.Done)
+	least, most := max(b.least(a.Sent, a.Done), 0), b.most(a.Sent, a.Done)
 	if a.Num < least || a.Num > most || a.Price != g.Price {
 		j.add(AnswersTrue, nil, -1, g.ID, strconv.FormatInt(least, 10)+" to "+strconv.FormatInt(most, 10)+" pieces at "+
 			strconv.FormatInt(g.Price, 10), "%d at %d: %s", a.Num, a.Price, says)

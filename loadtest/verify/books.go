@@ -40,6 +40,7 @@ type OrderRow struct {
 	Key             []byte // nil if the order has none
 	BodyHash        []byte
 	Total           int64
+	Created         int64 // in microseconds since 1970
 }
 
 // ItemRow is a row of the table order_items.

@@ -84,11 +84,11 @@ func newJudge(h *history.History, v *Verdict, terms Terms) *judge {
 		byOrder: sortCalls(h), stocked: make([]bool, len(h.Goods)), seen: make([]bool, h.Orders()),
 		sold: make([]int64, len(h.Goods)), calm: calm(h), unkeyed: map[int64]int{},
 	}
-	j.findKeyless()
-	j.readPages()
 	for _, c := range catalogue {
 		v.Invariants = append(v.Invariants, Invariant{Name: c.name, Says: c.says, Sample: []string{}})
 	}
+	j.findKeyless()
+	j.readPages()
 	for _, name := range terms.Declared {
 		j.declared[name] = true
 	}

@@ -110,9 +110,10 @@ func tables(ctx context.Context, orders, stock *snapshot) (*sources, error) {
 		func(r *RestockRow) any { return string(r.Flag) },
 	}))
 	s.orders = explained(inOrders, pages(ctx, orders, page[OrderRow]{
-		"SELECT id, status, outcome, reason, idempotency_key, body_hash, total FROM orders", ordersByFlag, "",
+		"SELECT id, status, outcome, reason, idempotency_key, body_hash, total, " +
+			"TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at) FROM orders", ordersByFlag, "",
 		func(r *OrderRow) []any {
-			return []any{&r.ID, status{&r.Status}, status{&r.Outcome}, &r.Reason, &r.Key, &r.BodyHash, &r.Total}
+			return []any{&r.ID, status{&r.Status}, status{&r.Outcome}, &r.Reason, &r.Key, &r.BodyHash, &r.Total, &r.Created}
 		},
 		func(r *OrderRow) any { return ofOrder(r.ID) },
 	}))

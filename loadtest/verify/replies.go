@@ -130,7 +130,7 @@ func saidBy(path history.Path, c *history.Call) (says word, wellFormed bool) {
 		}
 		return silent, *c == blank && c.Failure != history.Answered && c.Failure != history.Unreadable
 	}
-	if c.Failure != history.Answered {
+	if c.Failure != history.Answered || c.Kind != history.ReadLedger && c.Rows != history.NoRows {
 		return silent, false
 	}
 	if c.Kind == history.ReadLedger && c.Code == http.StatusOK {
@@ -148,7 +148,8 @@ func saidBy(path history.Path, c *history.Call) (says word, wellFormed bool) {
 		}
 		return silent, false
 	}
-	if c.Order != 0 || c.Total != 0 || c.Told != history.ToldNothing || c.Replayed {
+	if c.Order != 0 || c.Total != 0 || c.Told != history.ToldNothing || c.Replayed || c.Created != 0 || c.Reason != 0 ||
+		c.Location != history.NotLocated {
 		return silent, false
 	}
 	if known, listed := refusals[c.Code]; listed {

@@ -39,6 +39,8 @@ type end struct {
 	status  history.Status // the operation's state, on PathDeduct
 	outcome history.Status // the order's first outcome; the state, on PathDeduct
 	state   history.Status // the operation's
+	reason  string         // the order's; the operation's, on PathDeduct
+	created int64          // the order's date, as in OrderRow
 }
 
 // ours judges the entry of order n of the run against the order's calls.
@@ -46,14 +48,15 @@ func (j *judge) ours(e *Entry, n int) {
 	var did end
 	if len(e.Operations) > 0 {
 		op := &e.Operations[0]
-		did.status, did.outcome, did.state = op.State, op.State, op.State
+		did = end{0, op.State, op.State, op.State, string(op.Reason), 0}
 		if op.State == history.Done || op.State == history.Restored {
 			j.tokens.deducted(n, op.Token)
 		}
 		j.operation(e, op, n)
 	}
 	if j.h.Path == history.PathOrder {
-		did = end{e.Orders[0].ID, e.Orders[0].Status, e.Orders[0].Outcome, did.state}
+		o := &e.Orders[0]
+		did = end{o.ID, o.Status, o.Outcome, did.state, string(o.Reason), o.Created}
 		j.order(e, &e.Orders[0], n)
 		j.expiry(e, &e.Orders[0], n)
 	}

@@ -268,6 +268,20 @@ var corruptions = []corruption{
 	{name: "a code that does not fit the status", finds: verify.AnswerWellFormed, history: func(w *world) {
 		w.placed(0).Code = 409
 	}},
+	{name: "a shortage told as a cancellation", finds: verify.AnswersTrue, history: func(w *world) {
+		w.placed(23).Reason = w.h.Reasoned("cancelled by the client")
+	}},
+	{name: "a reason told of a sold order", finds: verify.AnswersTrue, history: func(w *world) {
+		w.placed(0).Reason = w.h.Reasoned("insufficient_stock: goods 1")
+	}},
+	{name: "the place of another order told", finds: verify.AnswersTrue, history: func(w *world) {
+		w.placed(0).Location = history.Elsewhere
+	}},
+	{name: "no place told", finds: verify.AnswersTrue, history: func(w *world) { w.placed(0).Location = history.NotLocated }},
+	{name: "another date told", finds: verify.AnswersTrue, history: func(w *world) { w.placed(0).Created++ }},
+	{name: "a date changed", finds: verify.AnswersTrue, order: []string{
+		"UPDATE orders SET created_at = created_at + INTERVAL 1 SECOND WHERE id = {0}",
+	}},
 	{name: "a rejection names a product that was there", finds: verify.RejectedOnlyWhenShort, stock: []string{
 		"UPDATE operations SET reason = 'insufficient_stock: goods 3' WHERE flag = '{22}' AND state = 'REJECTED'",
 	}, order: []string{"UPDATE orders SET reason = 'insufficient_stock: goods 3' WHERE id = {22}"}},

@@ -148,6 +148,9 @@ func (w *world) flow(t *testing.T, flag string, goods int64, kind string, num in
 	exec(t, w.stock, "UPDATE stock SET num = ? WHERE goods_id = ?", w.level[goods], goods)
 }
 
+// created is the date of every order in the world, in microseconds since 1970.
+const created = 1_000_000_000_000_000
+
 func orderID(n int) int64 { return firstOrder + int64(n) }
 
 func flag(n int) string { return fmt.Sprint(orderID(n)) }
@@ -172,7 +175,7 @@ func (w *world) insert(t *testing.T, n int, status history.Status) {
 	}
 	exec(t, w.order, "INSERT INTO orders "+
 		"(id, status, outcome, reason, idempotency_key, body_hash, total, created_at, updated_at) "+
-		"VALUES (?, ?, ?, ?, ?, ?, ?, NOW(6), NOW(6))",
+		"VALUES (?, ?, ?, ?, ?, ?, ?, '2001-09-09 01:46:40', NOW(6))",
 		orderID(n), status.String(), status.String(), reason, w.h.Key(n), hash[:], w.h.Total(sent))
 	for _, it := range sent {
 		exec(t, w.order, "INSERT INTO order_items (order_id, goods_id, num, price) VALUES (?, ?, ?, ?)", orderID(n),
@@ -226,6 +229,18 @@ func (w *world) call(n int, kind history.Kind, status history.Status) *history.C
 	if kind == history.Cancel {
 		c.Code = 200
 	}
+	c.Created = created
+	if kind.Places() {
+		c.Location = history.Located
+	}
+	switch {
+	case kind == history.Cancel:
+		c.Reason = w.h.Reasoned("cancelled by the client")
+	case status == history.Rejected:
+		c.Reason = w.h.Reasoned(short(w.h.Items(n)))
+	case status == history.Cancelled:
+		c.Reason = w.h.Reasoned("expired: the stock service settled nothing in time")
+	}
 	w.h.Calls = append(w.h.Calls, c)
 	return &w.h.Calls[len(w.h.Calls)-1]
 }
@@ -233,7 +248,7 @@ func (w *world) call(n int, kind history.Kind, status history.Status) *history.C
 // lost adds a call without an answer.
 func (w *world) lost(n int, failure history.Failure) {
 	c := w.call(n, history.Place, history.NoStatus)
-	c.Order, c.Total, c.Told, c.Failure = 0, 0, history.ToldNothing, failure
+	*c = history.Call{Op: c.Op, Intended: c.Intended, Sent: c.Sent, Done: c.Done, Failure: failure}
 }
 
 func (w *world) buy(t *testing.T, items []history.Item) {

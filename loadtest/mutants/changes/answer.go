@@ -3,6 +3,7 @@ package changes
 import (
 	"bytes"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 
 	"orderstock/loadtest/history"
@@ -16,7 +17,7 @@ func (c *change) changeAnswer(r *rand.Rand) bool {
 	call := &h.Calls[i]
 	other := h.Calls[r.IntN(len(h.Calls))]
 	c.before = *call
-	switch r.IntN(8) {
+	switch r.IntN(12) {
 	case 0:
 		c.what = "Code"
 		call.Code = []uint16{0, 200, 201, 202, 400, 404, 409, 422, 429, 500, 502, 503, other.Code}[r.IntN(13)]
@@ -41,8 +42,111 @@ func (c *change) changeAnswer(r *rand.Rand) bool {
 	case 7:
 		c.what = "Failure"
 		call.Failure = history.Failure(r.IntN(int(history.Unsent) + 1))
+	case 8:
+		c.what = "Reason"
+		call.Reason = []history.Reason{0, h.Reasoned("cancelled by the client"), h.Reasoned("any"), other.Reason}[r.IntN(4)]
+	case 9:
+		c.what = "Created"
+		call.Created = []int64{0, call.Created + 1, other.Created}[r.IntN(3)]
+	case 10:
+		c.what = "Location"
+		call.Location = history.Location(r.IntN(int(history.Elsewhere) + 1))
+	case 11:
+		c.what = "Rows"
+		rows := h.FlowRows(call)
+		call.Rows = []history.Rows{
+			history.NoRows, history.Deducted, history.GivenBack, other.Rows, h.SawRows(h.Items(int(call.Op)), changeRow(r, rows)),
+		}[r.IntN(5)]
 	}
 	c.after = *call
+	return c.before != c.after
+}
+
+// changeRow returns the flow rows with another number of pieces, or one row less or more.
+func changeRow(r *rand.Rand, rows []history.Row) []history.Row {
+	changed := slices.Clone(rows)
+	if len(changed) == 0 {
+		return []history.Row{{Kind: "deduct", Item: history.Item{GoodsID: 1, Num: -1}}}
+	}
+	switch at := r.IntN(len(changed)); r.IntN(4) {
+	case 0:
+		changed[at].Num--
+	case 1:
+		changed[at].GoodsID++
+	case 2:
+		changed = slices.Delete(changed, at, at+1)
+	case 3:
+		changed = append(changed, changed[at])
+	}
+	return changed
+}
+
+// changeAside changes one field of a call that concerns no single order, or of an order on a page.
+func (c *change) changeAside(r *rand.Rand) bool {
+	c.table, c.history = "asides", c.base.History.Clone()
+	h := c.history
+	a := &h.Asides[r.IntN(len(h.Asides))]
+	before := *a
+	c.before = before
+	if len(a.Listed) > 0 && r.IntN(2) == 0 {
+		a.Listed = slices.Clone(a.Listed)
+		return c.changeListed(r, a)
+	}
+	switch r.IntN(7) {
+	case 0:
+		c.what = "Code"
+		a.Code = []uint16{0, 200, 201, 400, 404, 409, 422, 500}[r.IntN(8)]
+	case 1:
+		c.what = "Problem"
+		a.Problem = history.Problem(r.IntN(int(history.Problems)))
+	case 2:
+		c.what = "Failure"
+		a.Failure = history.Failure(r.IntN(int(history.Unsent) + 1))
+	case 3:
+		c.what = "Num"
+		a.Num = []int64{0, -a.Num - 1, a.Num + 1_000_000}[r.IntN(3)]
+	case 4:
+		c.what = "Price"
+		a.Price++
+	case 5:
+		c.what = "After"
+		a.After += 1 + r.Int64N(1e9)
+	case 6:
+		c.what = "Next"
+		a.Next = []int64{0, a.Next + 1 + r.Int64N(1e9)}[r.IntN(2)]
+	}
+	c.after = *a
+	return !reflect.DeepEqual(c.before, c.after)
+}
+
+// changeListed changes a page's list of orders.
+func (c *change) changeListed(r *rand.Rand, a *history.Aside) bool {
+	at := r.IntN(len(a.Listed))
+	o := &a.Listed[at]
+	c.before = *o
+	switch r.IntN(6) {
+	case 0:
+		c.what = "listed deleted"
+		a.Listed = slices.Delete(a.Listed, at, at+1)
+		return true
+	case 1:
+		c.what = "listed doubled"
+		a.Listed = append(a.Listed, *o)
+		return true
+	case 2:
+		c.what = "listed Order"
+		o.Order += 1 + r.Int64N(1000)
+	case 3:
+		c.what = "listed Total"
+		o.Total++
+	case 4:
+		c.what = "listed Status"
+		o.Status = history.Status(r.IntN(int(history.Unheard) + 1))
+	case 5:
+		c.what = "listed Told"
+		o.Told = history.ToldNothing
+	}
+	c.after = *o
 	return c.before != c.after
 }
 

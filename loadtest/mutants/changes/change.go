@@ -24,7 +24,7 @@ type Base struct {
 // change is one change to a base.
 type change struct {
 	base *Base
-	// table is "orders", "items", "operations", "flows", "restocks", "products", "calls" or "file".
+	// table is "orders", "items", "operations", "flows", "restocks", "products", "calls", "file" or "asides".
 	table string
 	// what names the field, or is "deleted", "doubled", "moved" or "invented".
 	what string
@@ -65,7 +65,7 @@ func (c *change) draw(r *rand.Rand) bool {
 	books := c.base.Books
 	rows := []int{
 		len(books.Orders), len(books.Items), len(books.Operations), len(books.Flows), len(books.Restocks),
-		len(books.Products), len(c.base.History.Calls), 20,
+		len(books.Products), len(c.base.History.Calls), 20, 4 * len(c.base.History.Asides),
 	}
 	sum := 0
 	for _, n := range rows {
@@ -93,8 +93,10 @@ func (c *change) draw(r *rand.Rand) bool {
 		return changeRows(c, r, "products", &c.books.Products, nil)
 	case 6:
 		return c.changeAnswer(r)
+	case 7:
+		return c.changeFile(r)
 	}
-	return c.changeFile(r)
+	return c.changeAside(r)
 }
 
 // flag returns the flag of a stranger: an order, a deduction or a restock outside the run.

@@ -19,7 +19,7 @@ import (
 
 // read are the columns that the verdict reads.
 var read = map[string][]string{
-	"orders":      {"id", "status", "outcome", "reason", "idempotency_key", "body_hash", "total"},
+	"orders":      {"id", "status", "outcome", "reason", "idempotency_key", "body_hash", "total", "created_at"},
 	"order_items": {"order_id", "goods_id", "num", "price"},
 	"pruned":      {"order_id"},
 	"operations":  {"flag", "state", "reason", "items", "fencing_token"},
@@ -31,7 +31,6 @@ var read = map[string][]string{
 // unread are the columns that the verdict does not read, by table, each with the reason.
 var unread = map[string]map[string]string{
 	"orders": {
-		"created_at": "a clock of the services, which the verdict does not trust",
 		"updated_at": "a clock of the services, which the verdict does not trust",
 		"trace":      "for people; nothing is decided by it",
 	},
