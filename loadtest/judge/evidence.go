@@ -148,7 +148,7 @@ func (e *Evidence) basket(en *entry) string {
 // products returns the products in stock.
 func (e *Evidence) products() []string { return slices.Sorted(maps.Keys(e.Stock)) }
 
-// sum returns the pieces of a product in the orders with those ends.
+// sum returns the pieces of a product in the orders with those ends, without orders that cannot have reached the shop.
 func (e *Evidence) sum(product string, ends ...shop.Means) (sum shop.Pieces) {
 	for _, o := range e.Orders {
 		if end := o.end(); slices.Contains(ends, end) && (end != shop.Unknown || o.reached()) {

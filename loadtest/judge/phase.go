@@ -270,24 +270,30 @@ func (p *phase) step(
 	ctx context.Context, session *send.Session, r *shop.Request, vars shop.Vars,
 ) (captured shop.Vars, failed *Call) {
 	call := &Call{Kind: Buyer, Reading: shop.Reading{Means: shop.Unknown}}
-	rendered, err := r.Render(p.f.Target, vars)
-	if err == nil {
-		var a *shop.Answer
-		if a, err = session.Do(ctx, rendered, r.Follow); err == nil {
-			call.Status, call.Body = a.Status, cut(string(a.Body), bodyShown)
-			if captured, err = capture(r, a, vars); err == nil && send.Succeeded(r, a) {
-				return captured, nil
-			}
-			if !send.Succeeded(r, a) {
-				call.Note = rendered.Method + " " + rendered.URL.Path
-				if reading := p.f.Read(a, vars); reading.Means == shop.Rejected {
-					call.Reading = reading
-				}
-				return nil, call
-			}
-		}
+	fail := func(err error) (shop.Vars, *Call) {
+		call.Failure, call.Unsent = err.Error(), true
+		return nil, call
 	}
-	call.Failure, call.Unsent = err.Error(), true
+	rendered, err := r.Render(p.f.Target, vars)
+	if err != nil {
+		return fail(err)
+	}
+	a, err := session.Do(ctx, rendered, r.Follow)
+	if err != nil {
+		return fail(err)
+	}
+	captured, err = capture(r, a, vars)
+	if err == nil && send.Succeeded(r, a) {
+		return captured, nil
+	}
+	call.Status, call.Body, call.Note = a.Status, cut(string(a.Body), bodyShown), rendered.Method+" "+rendered.URL.Path
+	if reading := p.f.Read(a, vars); reading.Means == shop.Rejected { // a cart may be refused, too
+		call.Reading = reading
+		return nil, call
+	}
+	if send.Succeeded(r, a) {
+		return fail(err)
+	}
 	return nil, call
 }
 

@@ -91,7 +91,7 @@ func (t *trying) one(ctx context.Context, o *prepared, i int) (on bool, err erro
 		return false, err
 	}
 	if o.wire == nil {
-		t.say("buyer", "a step failed: %s", o.Calls[0].problem())
+		t.say("buyer", "number %d: a step failed: %s\nread as: %s", i+1, o.Calls[0].problem(), o.Calls[0].Reading)
 		return false, nil
 	}
 	if i == 0 {
