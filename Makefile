@@ -51,7 +51,7 @@ help: ## Print this list
 
 .PHONY: build
 build: ## Compile all commands into bin/
-	@$(SETUP) -version '$(VERSION)' order-service stock-service migrate loadtest dev
+	@$(SETUP) -version '$(VERSION)' order-service stock-service migrate loadtest judge dev
 
 .PHONY: cross
 cross: ## Compile all commands for macOS; keeps nothing
@@ -147,7 +147,7 @@ readme: bin/dev ## Fill the tables of the documents from the code and from out/
 .PHONY: sbom
 sbom: build ## List the modules in each program, with their versions; writes out/sbom.txt
 	@mkdir -p out
-	$(GO) version -m bin/order-service bin/stock-service bin/migrate bin/loadtest >out/sbom.txt
+	$(GO) version -m bin/order-service bin/stock-service bin/migrate bin/loadtest bin/judge >out/sbom.txt
 
 .PHONY: licences
 licences: ## Licences of the modules in the programs; writes cmd/licences.csv, fails on a forbidden, restricted or unknown one

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/judge"
+	"orderstock/loadtest/judge/demo"
+	"orderstock/loadtest/judge/shop"
+	"orderstock/loadtest/verify"
+	"orderstock/pkg/command"
+	"orderstock/pkg/servers"
+)
+
+// config has the flags.
+type config struct {
+	judge.Config
+	json   bool
+	report string
+}
+
+func (c *config) flags(f *pflag.FlagSet) {
+	f.IntVar(&c.Orders, "orders", 0, "orders of each phase (default: half as many again as empty the stock)")
+	f.IntVar(&c.Clients, "clients", 40, "calls at the same time")
+	f.Uint64Var(&c.Seed, "seed", 1, "makes the same orders and repeats again")
+	f.StringSliceVar(&c.Hosts, "host", nil,
+		"the target's host, if that is another machine; it must be one where you may do this")
+	f.BoolVar(&c.json, "json", false, "print the result as JSON, and the text to the standard error")
+	f.StringVar(&c.report, "report", "", "file for a report as one HTML page that needs no server")
+}
+
+func newCommand(out, progress io.Writer) *cobra.Command {
+	var cfg config
+	cmd := &cobra.Command{
+		Use:   "judge FILE",
+		Short: "Judge any shop with an ordering API: does it oversell, double, forget or contradict itself?",
+		Long: `Judge any shop with an ordering API, described by a file. It sends orders for
+more than there is in up to four phases, and compares the answers with each
+other and with the shop's databases:
+
+  alone     one client after another
+  together  calls that overlap
+  repeated  double clicks, lost answers, repeats under the same key
+  killed    kill -9 in the middle, a restart, repeats (needs service: in the file)
+
+loadtest/judge/README.md describes the file and what each violation means.
+
+Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
+		Example: `  loadtest judge new --curl "curl -X POST http://127.0.0.1:8080/api/orders -H 'Idempotency-Key: a' -d '{…}'" > shop.yaml
+  loadtest judge try shop.yaml
+  loadtest judge shop.yaml --orders 400 --clients 40 --seed 7 --report out.html`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cfg.load(args[0]); err != nil {
+				return err
+			}
+			cfg.Progress = cmd.ErrOrStderr()
+			cfg.Done = func(p judge.Phase) { p.Write(cfg.text(cmd)) }
+			result, err := judge.Run(cmd.Context(), cfg.Config)
+			return cfg.conclude(cmd, result, err)
+		},
+	}
+	cmd.SetOut(out)
+	cmd.SetErr(progress)
+	cfg.flags(cmd.Flags())
+	cmd.Flags().StringSliceVar(&cfg.Phases, "phase", nil, "run these phases only: "+strings.Join(judge.Phases(), ", "))
+	cmd.AddCommand(fileCommand(), tryCommand(), demoCommand())
+	return cmd
+}
+
+// load reads the file.
+func (c *config) load(file string) (err error) {
+	switch {
+	case c.Orders < 0 || c.Orders > 100_000:
+		return fmt.Errorf("--orders %d: want 0 to 100000", c.Orders)
+	case c.Clients < 1 || c.Clients > 1000:
+		return fmt.Errorf("--clients %d: want 1 to 1000", c.Clients)
+	}
+	c.Name = filepath.Base(file)
+	c.File, err = shop.Load(file, c.Hosts)
+	return err
+}
+
+// conclude prints the reasons and the verdict, saves the report, and returns the exit code.
+func (c *config) conclude(cmd *cobra.Command, result *judge.Result, err error) error {
+	if err != nil {
+		return err
+	}
+	for _, reason := range result.Reasons {
+		fmt.Fprintln(c.text(cmd), "unknown:", reason)
+	}
+	fmt.Fprintln(c.text(cmd), result)
+	if c.json {
+		err = history.WriteJSON(cmd.OutOrStdout(), result)
+	}
+	if c.report != "" {
+		err = errors.Join(err, writeReport(c.report, result))
+	}
+	if err == nil && result.Outcome != verify.Pass {
+		err = &command.ExitError{Code: result.Outcome.ExitCode()}
+	}
+	return err
+}
+
+// text returns where the text goes.
+func (c *config) text(cmd *cobra.Command) io.Writer {
+	if c.json {
+		return cmd.ErrOrStderr()
+	}
+	return cmd.OutOrStdout()
+}
+
+// writeReport writes the result as a page, and makes the page's folder.
+func writeReport(file string, result *judge.Result) (err error) {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return result.Sheet().Write(f)
+}
+
+func fileCommand() *cobra.Command {
+	var curl string
+	cmd := &cobra.Command{
+		Use:   "new --curl COMMAND",
+		Short: "Print a file for the order that a curl command places, to be completed",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			text, err := shop.FromCurl(curl)
+			if err != nil {
+				return err
+			}
+			_, err = io.WriteString(cmd.OutOrStdout(), text)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&curl, "curl", "", "the command, as a browser copies it")
+	if err := cmd.MarkFlagRequired("curl"); err != nil {
+		panic(err) // there is no such flag
+	}
+	return cmd
+}
+
+func tryCommand() *cobra.Command {
+	var cfg config
+	cmd := &cobra.Command{
+		Use:   "try FILE",
+		Short: "Send one order, its repeat, and orders until sold out; show how each answer was read and which rows changed",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cfg.load(args[0]); err != nil {
+				return err
+			}
+			result, err := judge.Try(cmd.Context(), cfg.Config, cfg.text(cmd))
+			if err == nil {
+				for i := range result.Phases {
+					result.Phases[i].Write(cfg.text(cmd))
+				}
+			}
+			return cfg.conclude(cmd, result, err)
+		},
+	}
+	cfg.flags(cmd.Flags())
+	return cmd
+}
+
+func demoCommand() *cobra.Command {
+	var seed uint64
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Judge six small shops, one right and five wrong, on a new MySQL server",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runDemo(cmd, seed) },
+	}
+	cmd.Flags().Uint64Var(&seed, "seed", 1, "makes the same orders and repeats again")
+	return cmd
+}
+
+// runDemo judges the shops of the demo. It fails unless each is judged for what it does.
+func runDemo(cmd *cobra.Command, seed uint64) (err error) {
+	ctx := cmd.Context()
+	dir, err := os.MkdirTemp("", "orderstock-judge-")
+	if err != nil {
+		return fmt.Errorf("judge demo: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	fmt.Fprintln(cmd.ErrOrStderr(), "starting MySQL in "+dir)
+	server, err := servers.StartMySQL(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.Kill()) }()
+	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "SHOP\tFAILS IN\tVIOLATED\tWHAT IT DOES")
+	asExpected := true
+	for i, s := range demo.Shops() {
+		name := fmt.Sprintf("shop_%d", i)
+		if err := server.Exec(ctx, "CREATE DATABASE "+name); err != nil {
+			return err
+		}
+		r, err := judgeShop(ctx, s, server.AdminDSNFor(name), seed, cmd.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		phase, violated := demo.Found(r)
+		if phase == "" {
+			phase, violated = string(r.Outcome), []string{"-"}
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.Name, phase, strings.Join(violated, ", "), s.Says)
+		asExpected = asExpected && s.Judged(r)
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("judge demo: %w", err)
+	}
+	if !asExpected {
+		return command.Fail(errors.New("a shop was not judged for what it does"))
+	}
+	return nil
+}
+
+func judgeShop(ctx context.Context, s demo.Shop, dsn string, seed uint64, progress io.Writer) (*judge.Result, error) {
+	fmt.Fprintln(progress, "judging "+s.Name)
+	return demo.Judge(ctx, s, dsn, seed, progress)
+}

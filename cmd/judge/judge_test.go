@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"orderstock/pkg/command"
+)
+
+// program runs the program, and returns what it printed and its exit code.
+func program(ctx context.Context, args ...string) (out, errs string, exit int) {
+	var stdout, stderr bytes.Buffer
+	cmd := newCommand(&stdout, &stderr)
+	cmd.SetArgs(args)
+	exit = command.Run(ctx, cmd)
+	return stdout.String(), stderr.String(), exit
+}
+
+// shopFile writes a file for a shop with five pieces at that address.
+func shopFile(t *testing.T, target string) (name string) {
+	t.Helper()
+	name = filepath.Join(t.TempDir(), "shop.yaml")
+	err := os.WriteFile(name, []byte(`target: `+target+`
+stock: {"1": 5}
+order: {post: /, headers: {Idempotency-Key: "{{key}}"}, repeats: none}
+answers:
+  - {status: 201, means: accepted, order: $.id}
+  - {status: 409, contains: sold out, means: rejected}
+`), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// seller sells so many pieces.
+func seller(t *testing.T, pieces int64) (address string) {
+	t.Helper()
+	var sold atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		n := sold.Add(1)
+		if n > pieces {
+			http.Error(w, "sold out", http.StatusConflict)
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprintf(w, `{"id":%d}`, n)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func TestItExitsAsItJudges(t *testing.T) {
+	t.Parallel()
+	report := filepath.Join(t.TempDir(), "out", "report.html")
+	for name, c := range map[string]struct {
+		args []string
+		exit int
+		want string
+	}{
+		"pass":      {[]string{shopFile(t, seller(t, 5)), "--phase", "alone"}, 0, "VERDICT: PASS alone=pass\n"},
+		"violation": {[]string{shopFile(t, seller(t, 9)), "--phase", "together", "--report", report}, 1, "not-oversold: 1× 9 pieces of product 1 were accepted, and there were 5"},
+		"unknown":   {[]string{shopFile(t, seller(t, 0)), "--phase", "alone"}, 2, "unknown: no order was accepted"},
+		"all phases, without reset": {
+			[]string{shopFile(t, seller(t, 5))}, 2, "VERDICT: UNKNOWN alone=pass together=unknown",
+		},
+		"try":             {[]string{"try", shopFile(t, seller(t, 5))}, 0, "read as: accepted, order 1 (answer 1)"},
+		"a wrong phase":   {[]string{shopFile(t, seller(t, 5)), "--phase", "night"}, 2, `phase "night": want alone`},
+		"a wrong line":    {[]string{shopFile(t, "x://y")}, 2, `shop.yaml: line 1, column 1: target "x://y": want http`},
+		"no clients":      {[]string{shopFile(t, seller(t, 5)), "--clients", "0"}, 2, "--clients 0: want 1 to 1000"},
+		"no file":         {[]string{"none.yaml"}, 2, "no such file"},
+		"new":             {[]string{"new", "--curl", "curl http://127.0.0.1/buy -d a=1"}, 0, `post: "/buy"`},
+		"new, of nothing": {[]string{"new", "--curl", "curl"}, 2, "the command has no address"},
+	} {
+		out, errs, exit := program(t.Context(), c.args...)
+		if exit != c.exit || !strings.Contains(out+errs, c.want) {
+			t.Errorf("%s: exit code %d, want %d, and %q in\n%s%s", name, exit, c.exit, c.want, out, errs)
+		}
+	}
+	page, err := os.ReadFile(report)
+	if err != nil || !strings.Contains(string(page), "9 pieces of product 1 were accepted") {
+		t.Errorf("the report: %v\n%s", err, page)
+	}
+}
+
+func TestItPrintsJSON(t *testing.T) {
+	t.Parallel()
+	out, errs, _ := program(t.Context(), shopFile(t, seller(t, 9)), "--phase", "alone", "--json")
+	var result struct {
+		Verdict string `json:"verdict"`
+		Phases  []struct {
+			Violations []struct {
+				Examples []struct {
+					Calls []struct {
+						Status int `json:"status"`
+					} `json:"calls"`
+				} `json:"examples"`
+			} `json:"violations"`
+		} `json:"phases"`
+	}
+	if err := json.Unmarshal([]byte(out), &result); err != nil {
+		t.Fatalf("%v in\n%s", err, out)
+	}
+	if result.Verdict != "violation" || result.Phases[0].Violations[0].Examples[0].Calls[0].Status != http.StatusCreated ||
+		!strings.Contains(errs, "VERDICT: VIOLATION") {
+		t.Errorf("printed\n%s\nand\n%s", out, errs)
+	}
+}
