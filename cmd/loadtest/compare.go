@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/ladder"
-	"orderstock/pkg/commalist"
+	"orderstock/pkg/config"
 )
 
 func compareCommand() *cobra.Command {
@@ -68,7 +68,7 @@ Writes out/compare.json and, as a report, out/compare.html.`,
 	f.add(p)
 	p.StringArrayVar(&before, "old", nil, "the one side: a folder of programs, or NAME=VALUE; several times")
 	p.StringArrayVar(&after, "new", nil, "the other side")
-	p.Var(commalist.NewFlag(&paths), "paths", "what to measure: deduct, order")
+	p.Var(config.NewListFlag(&paths), "paths", "what to measure: deduct, order")
 	within(p, &load.Goods, "goods", 1, 1, 1000, "products in demand, all equally")
 	within(p, &load.Items, "items-max", 1, 1, 100, "most products in one order")
 	within(p, &load.Replicas, "replicas", 1, 1, 100, "stock services")

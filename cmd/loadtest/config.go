@@ -13,7 +13,6 @@ import (
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
-	"orderstock/pkg/commalist"
 	"orderstock/pkg/config"
 )
 
@@ -101,8 +100,8 @@ func (o *output) history() string {
 
 // flags adds flags for the addresses of the services.
 func (s *surroundings) flags(f *pflag.FlagSet) {
-	f.Var(commalist.NewFlag(&s.OrderURLs), "url", "address of an order service; several are used in turn")
-	f.Var(commalist.NewFlag(&s.StockURLs), "stock-url", "address of a stock service; several are used in turn")
+	f.Var(config.NewListFlag(&s.OrderURLs), "url", "address of an order service; several are used in turn")
+	f.Var(config.NewListFlag(&s.StockURLs), "stock-url", "address of a stock service; several are used in turn")
 	f.DurationVar(&s.CancelAfter, "cancel-after", s.CancelAfter, "CANCEL_AFTER of the order services: none of the orders "+
 		"may expire before")
 }

@@ -19,7 +19,6 @@ import (
 
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/system"
-	"orderstock/pkg/commalist"
 	"orderstock/pkg/command"
 	"orderstock/pkg/config"
 	"orderstock/stock-service/deduct/strategy"
@@ -64,7 +63,7 @@ The last line that it prints when it is ready is CONSOLE: and the address.`,
 		"second address, which only receives the services' spans, from anyone who can reach it")
 	f.BoolVar(&cfg.remote, "remote", false,
 		"serve other machines, too, under an IP address or a name of --host; needs --token")
-	f.Var(commalist.NewFlag(&cfg.hosts), "host", "with --remote: host names of the page")
+	f.Var(config.NewListFlag(&cfg.hosts), "host", "with --remote: host names of the page")
 	f.StringVar(&cfg.token, "token", "", "token that opens the page (default CONSOLE_TOKEN or, without it, random)")
 	f.BoolVar(&cfg.attach, "attach", false, "watch the stack that the environment names, and start none")
 	f.StringArrayVar(&cfg.watch, "watch", nil,

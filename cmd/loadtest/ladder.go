@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"orderstock/loadtest/ladder"
-	"orderstock/pkg/commalist"
+	"orderstock/pkg/config"
 	"orderstock/pkg/servers"
 	"orderstock/stock-service/deduct/strategy"
 )
@@ -118,7 +118,7 @@ Writes out/ladder.json, out/ladder.svg and, as a report, out/ladder.html.`,
 	c.Flags().BoolVar(&quick, "quick", false,
 		"only case-study, conditional-update, grouped-rows, grouped and direct, 64 and 256 clients, one hot product;"+
 			" and grouped and grouped-rows with three replicas")
-	c.Flags().Var(commalist.NewFlag(&only.Strategies), "strategies",
+	c.Flags().Var(config.NewListFlag(&only.Strategies), "strategies",
 		"only these strategies: "+strings.Join(append(strategy.Names(), ladder.Direct), ", "))
 	c.Flags().IntSliceVar(&only.Clients, "clients", nil, "only these numbers of clients")
 	c.Flags().IntSliceVar(&only.Replicas, "replicas", nil, "only these numbers of stock services")

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"orderstock/loadtest/locks"
-	"orderstock/pkg/commalist"
+	"orderstock/pkg/config"
 )
 
 func locksCommand() *cobra.Command {
@@ -74,8 +74,8 @@ event that made a waiter look again.`,
 }
 
 func planFlags(f *pflag.FlagSet, p *locks.Plan) {
-	f.Var(commalist.NewFlag(&p.Locks), "locks", "the locks to measure")
-	f.Var(commalist.NewFlag(&p.Shapes), "shapes",
+	f.Var(config.NewListFlag(&p.Locks), "locks", "the locks to measure")
+	f.Var(config.NewListFlag(&p.Shapes), "shapes",
 		"processes x contenders x paths; or 1+contenders x time of holding, for how long one waits beside them")
 	f.IntVar(&p.Rounds, "rounds", p.Rounds, "windows for each lock and shape")
 	f.DurationVar(&p.Window, "window", p.Window, "length of one window, over all its turns")

@@ -11,7 +11,7 @@ import (
 
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/system"
-	"orderstock/pkg/commalist"
+	"orderstock/pkg/config"
 	"orderstock/stock-service/deduct"
 )
 
@@ -54,7 +54,7 @@ Writes out/scale.json, out/scale.svg and, as a report, out/scale.html.`,
 	p.IntVar(&plan.Clients, "clients", 2000,
 		"clients of the many products; if they fill only a few groups, one holder is as fast as several")
 	p.IntVar(&plan.Replicas, "replicas", 2, "stock services")
-	p.Var(commalist.NewFlag(&parts), "parts", "what to measure")
+	p.Var(config.NewListFlag(&parts), "parts", "what to measure")
 	return c
 }
 

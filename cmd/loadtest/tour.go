@@ -10,8 +10,8 @@ import (
 
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console"
-	"orderstock/pkg/commalist"
 	"orderstock/pkg/command"
+	"orderstock/pkg/config"
 )
 
 // tourConfig has the flags of tour.
@@ -47,7 +47,7 @@ Writes out/tour.json and, as a report, out/tour.html.`,
 	}
 	f := cmd.Flags()
 	cfg.letters = catalogue.Letters()
-	f.Var(commalist.NewFlag(&cfg.letters), "faults", "letters of the faults to play")
+	f.Var(config.NewListFlag(&cfg.letters), "faults", "letters of the faults to play")
 	f.StringVar(&cfg.seed, "seed", "", "the first seed of each variant (default 42)")
 	f.StringVar(&cfg.out, "out", "out", "folder that keeps the runs")
 	f.StringVar(&cfg.bin, "bin", "bin/faults", "folder for the services that can be broken")

@@ -13,8 +13,6 @@ import (
 	"strings"
 
 	"github.com/caarlos0/env/v11"
-
-	"orderstock/pkg/commalist"
 )
 
 // Read fills a T from the environment, by the tags of its fields (see caarlos0/env), and returns it if its Check finds
@@ -44,10 +42,10 @@ func Read[T interface{ Check() error }]() (T, error) {
 
 // parsers are the parsers of lists, which all have the same syntax.
 var parsers = map[reflect.Type]env.ParserFunc{
-	reflect.TypeFor[[]string](): func(text string) (any, error) { return commalist.Parse(text) },
+	reflect.TypeFor[[]string](): func(text string) (any, error) { return ParseList(text) },
 	reflect.TypeFor[[]netip.Prefix](): func(text string) (any, error) {
 		var networks []netip.Prefix
-		entries, err := commalist.Parse(text)
+		entries, err := ParseList(text)
 		for _, entry := range entries {
 			network, wrong := netip.ParsePrefix(entry)
 			err = errors.Join(err, wrong)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"orderstock/pkg/commalist"
+	"orderstock/pkg/config"
 )
 
 // GroupNet is the network of a DSN that names the members of a group:
@@ -84,7 +84,7 @@ func Addrs(cfg *mysql.Config) ([]string, error) {
 	if cfg.Net != GroupNet {
 		return []string{cfg.Addr}, nil
 	}
-	addrs, err := commalist.Parse(cfg.Addr)
+	addrs, err := config.ParseList(cfg.Addr)
 	if err != nil || len(addrs) == 0 {
 		return nil, fmt.Errorf("read DSN: want the members of the group, group(a:3306,b:3306,c:3306), "+
 			"not group(%s)", cfg.Addr)

@@ -1,5 +1,4 @@
-// Package commalist reads the lists that settings, flags and DSNs hold: entries with commas between them.
-package commalist
+package config
 
 import (
 	"fmt"
@@ -7,9 +6,9 @@ import (
 	"unicode"
 )
 
-// Parse returns the entries of the list, without the spaces around them. Text of spaces alone is an empty list. Parse
+// ParseList returns the entries of the list, without the spaces around them. Text of spaces alone is an empty list. It
 // returns an error that names the entry if one is empty or has a space within it.
-func Parse(text string) ([]string, error) {
+func ParseList(text string) ([]string, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
@@ -27,19 +26,19 @@ func Parse(text string) ([]string, error) {
 	return entries, nil
 }
 
-// Flag is a flag that holds a list (see pflag.Value). The first use of the flag replaces the default, and each further
+// ListFlag is a flag that holds a list (see pflag.Value). The first use of the flag replaces the default, and each further
 // one adds to the list.
-type Flag struct {
+type ListFlag struct {
 	list *[]string
 	used bool
 }
 
-// NewFlag returns a Flag for list, whose present value is the default.
-func NewFlag(list *[]string) *Flag { return &Flag{list: list} }
+// NewListFlag returns a ListFlag for list, whose present value is the default.
+func NewListFlag(list *[]string) *ListFlag { return &ListFlag{list: list} }
 
 // Set implements pflag.Value.
-func (f *Flag) Set(text string) error {
-	entries, err := Parse(text)
+func (f *ListFlag) Set(text string) error {
+	entries, err := ParseList(text)
 	if err != nil {
 		return err
 	}
@@ -51,7 +50,7 @@ func (f *Flag) Set(text string) error {
 }
 
 // String returns the list as Set reads it.
-func (f *Flag) String() string { return strings.Join(*f.list, ",") }
+func (f *ListFlag) String() string { return strings.Join(*f.list, ",") }
 
 // Type implements pflag.Value.
-func (f *Flag) Type() string { return "strings" }
+func (f *ListFlag) Type() string { return "strings" }
