@@ -22,6 +22,8 @@ type Evidence struct {
 	Passing map[string]bool
 	// Moved: an earlier phase has shown that the queries see the orders of this shop.
 	Moved bool
+	// Reserved: carts may hold pieces that nobody orders, so any order may find the stock short.
+	Reserved bool
 
 	added   []*entry          // the orders in the books that were not there before
 	byID    map[string]*entry // the same
@@ -80,6 +82,10 @@ func (e *Evidence) index() {
 	e.byID, e.byKey, e.idOwner = map[string]*entry{}, map[string]*Order{}, map[string]*Order{}
 	for _, o := range e.Orders {
 		e.byKey[shop.ID(o.Key)] = o
+		if o.UUID != "" {
+			e.byKey[shop.ID(o.UUID)] = o
+		}
+		e.Reserved = e.Reserved || slices.ContainsFunc(o.Calls, func(c Call) bool { return c.Kind == Buyer && c.Means == shop.Rejected })
 		for _, id := range o.ids(shop.Accepted, shop.Pending, shop.Rejected) {
 			if e.idOwner[id] == nil {
 				e.idOwner[id] = o
@@ -103,7 +109,11 @@ func (e *Evidence) index() {
 		}
 		e.byID[row.ID].rows = append(e.byID[row.ID].rows, row)
 	}
+	ours := slices.ContainsFunc(e.added, func(en *entry) bool { return e.byKey[en.key] != nil })
 	for _, en := range e.added {
+		if !ours { // the column holds something else than the keys
+			en.key = ""
+		}
 		if en.order = e.byKey[en.key]; en.key == "" || en.order == nil {
 			en.order = e.idOwner[en.id]
 		}

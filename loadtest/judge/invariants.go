@@ -170,6 +170,9 @@ func oneAnswerPerKey(e *Evidence, f *finding) {
 // rejectedOnlyWhenShort allows each rejection for which the stock can have been short at a moment of the call: all
 // orders sent before its end may hold their pieces, unless they were rejected before its begin.
 func rejectedOnlyWhenShort(e *Evidence, f *finding) {
+	if e.Reserved {
+		return
+	}
 	for _, o := range e.Orders {
 		i := slices.IndexFunc(o.Calls, func(c Call) bool { return c.Means == shop.Rejected })
 		if i < 0 || o.any(shop.Accepted) || o.Calls[i].Kind == Buyer {

@@ -17,7 +17,9 @@ type Item struct {
 
 // Order is one order of a phase with all its calls.
 type Order struct {
-	Key    string `json:"key"`
+	Key string `json:"key"`
+	// UUID is the key's other form, {{uuid}}; "" for none.
+	UUID   string `json:"uuid,omitempty"`
 	Basket []Item `json:"basket"`
 	Calls  []Call `json:"calls"`
 }

@@ -32,6 +32,8 @@ type phase struct {
 	orders []*prepared
 	start  time.Time
 	kills  int
+	// reserved: carts hold pieces before the first order.
+	reserved bool
 
 	ready, ended atomic.Int64 // buyers, and orders with all their calls
 	mu           sync.Mutex   // guards the calls of orders
@@ -143,9 +145,8 @@ func (p *phase) plan() error {
 		o := &prepared{}
 		o.Key = fmt.Sprintf("%s-%s-%d", p.id, p.name, i)
 		o.Basket = baskets[draw.IntN(len(baskets))]
-		o.vars = p.vars.With(shop.Vars{
-			"key": o.Key, "n": p.number*1_000_000 + i + 1, "uuid": uuid.NewSHA1(uuid.NameSpaceURL, []byte(o.Key)).String(),
-		})
+		o.UUID = uuid.NewSHA1(uuid.NameSpaceURL, []byte(o.Key)).String()
+		o.vars = p.vars.With(shop.Vars{"key": o.Key, "uuid": o.UUID, "n": p.number*1_000_000 + i + 1})
 		if len(o.Basket) == 1 {
 			o.vars["product"], o.vars["pieces"] = o.Basket[0].Product, o.Basket[0].Pieces
 		}
@@ -188,6 +189,9 @@ func enough(stock map[string]shop.Pieces, baskets [][]Item) (orders int) {
 // fire gets the buyers ready and sends the orders of the phase.
 func (p *phase) fire(ctx context.Context) error {
 	if err := p.buyers(ctx); err != nil {
+		return err
+	}
+	if err := p.carts(ctx); err != nil {
 		return err
 	}
 	p.start = time.Now()
@@ -234,6 +238,23 @@ func (p *phase) buyers(ctx context.Context) error {
 		})
 	}
 	return group.Wait()
+}
+
+// carts notes whether the steps of the buyers have taken pieces from the stock.
+func (p *phase) carts(ctx context.Context) error {
+	if len(p.f.Buyer) == 0 || p.before == nil {
+		return nil
+	}
+	now, err := p.reader.Read(ctx, p.vars)
+	if err != nil {
+		return err
+	}
+	for product := range p.stock {
+		was, _ := p.before.Level(product)
+		is, _ := now.Level(product)
+		p.reserved = p.reserved || was != is
+	}
+	return nil
 }
 
 func (p *phase) buyer(ctx context.Context, o *prepared) error {
@@ -337,7 +358,7 @@ func (p *phase) line() string {
 
 // verdict waits until the books are quiet, and judges.
 func (p *phase) verdict(ctx context.Context) (*Verdict, error) {
-	e := Evidence{Stock: p.stock, Moved: p.moved, Passing: map[string]bool{}}
+	e := Evidence{Stock: p.stock, Moved: p.moved, Reserved: p.reserved, Passing: map[string]bool{}}
 	for _, o := range p.orders {
 		e.Orders = append(e.Orders, &o.Order)
 	}

@@ -66,9 +66,15 @@ func TestWhatIsViolated(t *testing.T) {
 		change func(*judge.Evidence)
 		want   string // the violations, or nothing
 	}{
-		"good":                {func(*judge.Evidence) {}, ""},
-		"good without books":  {withoutBooks, ""},
-		"good without keys":   {func(e *judge.Evidence) { keyless(e) }, ""},
+		"good":                                   {func(*judge.Evidence) {}, ""},
+		"good without books":                     {withoutBooks, ""},
+		"good without keys":                      {func(e *judge.Evidence) { keyless(e) }, ""},
+		"good with keys that are UUIDs":          {func(e *judge.Evidence) { rekey(e, true) }, ""},
+		"good with keys that are something else": {func(e *judge.Evidence) { rekey(e, false); silent(e, 4) }, ""},
+		"rejected early, while carts hold pieces": {func(e *judge.Evidence) {
+			e.Orders[10].Calls[0].Sent, e.Orders[10].Calls[0].Done = at(1), at(2)
+			e.Reserved = true
+		}, ""},
 		"good without orders": {func(e *judge.Evidence) { e.After.Orders, e.After.Deductions = nil, nil }, ""},
 		"good without stock":  {func(e *judge.Evidence) { e.After.Levels = nil }, ""},
 		"oversold, by answers": {func(e *judge.Evidence) {
@@ -172,6 +178,17 @@ func TestWhatIsViolated(t *testing.T) {
 			t.Errorf("%s: %s, %v; want a pass", name, v.Outcome, v.Reasons)
 		}
 	}
+}
+
+// rekey gives the rows keys of another form, which the orders know or not.
+func rekey(e *judge.Evidence, known bool) {
+	for i, o := range e.Orders {
+		e.After.Orders[i].Key = fmt.Sprintf("8a1c4b7e-0000-4000-8000-%012d", i)
+		if known {
+			o.UUID = strings.ToUpper(e.After.Orders[i].Key)
+		}
+	}
+	silent(e, 3)
 }
 
 // keyless takes the keys, and the rows of rejected orders, out of the books.
