@@ -129,7 +129,7 @@ func (r *Record) overTime() []report.Part {
 		draw("Orders answered per second",
 			line("all", report.Blue, func(s Sample) float64 { return s.OrdersPerS }),
 			line("confirmed", report.GreenDashed, func(s Sample) float64 { return s.Confirmed }), // it may lie over the first
-			line("rejected", report.GreyDashed, func(s Sample) float64 { return s.Rejected }),
+			line("rejected", report.BrownDashed, func(s Sample) float64 { return s.Rejected }),
 			line("failed", report.Pink, func(s Sample) float64 { return s.Failed })),
 		draw("Time to answer, in ms",
 			line("99 of 100 within", report.Blue, func(s Sample) float64 { return orAbsent(s.P99MS) }),

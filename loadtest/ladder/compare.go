@@ -3,6 +3,7 @@ package ladder
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -26,16 +27,26 @@ func ParseSide(values []string) (s Side, err error) {
 	s.Env = map[string]string{}
 	for _, value := range values {
 		name, setting, isSetting := strings.Cut(value, "=")
-		switch _, err := os.Stat(filepath.Join(value, "stock-service")); {
-		case err == nil:
+		switch {
+		case isBuild(value):
 			s.Bin = value
 		case isSetting && name != "" && strings.ToUpper(name) == name:
 			s.Env[name] = setting
 		default:
-			return s, fmt.Errorf("%q: want a folder with the programs of a build, or NAME=VALUE", value)
+			return s, fmt.Errorf("%q: want a folder with order-service, stock-service and migrate, or NAME=VALUE", value)
 		}
 	}
 	return s, nil
+}
+
+// isBuild reports whether the folder has the programs of a build.
+func isBuild(dir string) bool {
+	for _, program := range []string{"order-service", "stock-service", "migrate"} {
+		if _, err := os.Stat(filepath.Join(dir, program)); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // String names the side: "this build" if nothing differs.
@@ -98,9 +109,17 @@ type Compared struct {
 // services and databases: of two processes of one program, one may be about 5 % faster than the other for its whole
 // life. So the errors, the spread of the legs, hold all that differs from leg to leg. Within a leg each has two turns.
 // If a leg fails, the comparison has the ones before it.
-func MeasureComparison(ctx context.Context, cfg Config, before, after Side, loads []Load, n int) (*Comparison, error) {
+func MeasureComparison(ctx context.Context, cfg Config, before, after Side, loads []Load, n int) (_ *Comparison, err error) {
 	c := &Comparison{Old: before.String(), New: after.String()}
-	var err error
+	sides := [2]variant{{env: before.Env}, {env: after.Env}}
+	for i, side := range []Side{before, after} {
+		b, err := cfg.startBuild(ctx, side.Bin, []string{"old", "new"}[i])
+		if err != nil {
+			return c, err
+		}
+		defer func() { err = errors.Join(err, b.stop()) }()
+		sides[i].build = b
+	}
 	if c.Bench, err = cfg.bench(ctx); err != nil {
 		return c, err
 	}
@@ -110,7 +129,7 @@ func MeasureComparison(ctx context.Context, cfg Config, before, after Side, load
 	for leg := range n {
 		for i := range c.Loads {
 			cfg.say("leg %d of %d, %s", leg+1, n, c.Loads[i].Load)
-			if err := c.Loads[i].measure(ctx, cfg, before, after, leg%2 == 1); err != nil {
+			if err := c.Loads[i].measure(ctx, cfg, sides, leg%2 == 1); err != nil {
 				return c, fmt.Errorf("leg %d, %s: %w", leg+1, c.Loads[i].Load, err)
 			}
 			cfg.say("%s: %s", c.Loads[i].Load, c.Loads[i].Ratio)
@@ -120,14 +139,16 @@ func MeasureComparison(ctx context.Context, cfg Config, before, after Side, load
 }
 
 // measure adds a leg, which begins with the new variant if reversed.
-func (c *Compared) measure(ctx context.Context, cfg Config, before, after Side, reversed bool) error {
+func (c *Compared) measure(ctx context.Context, cfg Config, sides [2]variant, reversed bool) error {
 	variants := make([]variant, 2)
 	first, second := 0, 1
 	if reversed {
 		first, second = 1, 0
 	}
-	variants[first] = variant{shape: shape{Default, c.Replicas}, bin: before.Bin, env: before.Env}
-	variants[second] = variant{shape: shape{Default, c.Replicas}, bin: after.Bin, env: after.Env}
+	for i, at := range []int{first, second} {
+		variants[at] = sides[i]
+		variants[at].shape = shape{Default, c.Replicas}
+	}
 	p := point{path: c.Path, goods: c.Goods, items: c.Items, clients: c.Clients, uniform: true}
 	both, err := measure(ctx, cfg, p, variants, legs(2, cfg.say))
 	if err != nil {

@@ -39,8 +39,10 @@ func TestLegWithoutSalesIsAnError(t *testing.T) {
 func TestParseSide(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "stock-service"), nil, 0o755); err != nil {
-		t.Fatal(err)
+	for _, program := range []string{"order-service", "stock-service", "migrate"} {
+		if err := os.WriteFile(filepath.Join(dir, program), nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, test := range []struct {
 		values []string

@@ -28,7 +28,7 @@ import (
 // variant is a setting of the services to measure. The zero value of a field but shape means the services' default.
 type variant struct {
 	shape
-	bin       string // folder of another build's binaries
+	build     *build // another build; nil: this one
 	impatient bool   // with the services' own time limits
 	env       map[string]string
 	orderEnv  map[string]string // of the order services alone
@@ -114,12 +114,12 @@ func open(ctx context.Context, cfg Config, v variant, path string) (*contestant,
 	orderEnv := maps.Clone(env)
 	maps.Copy(orderEnv, v.orderEnv)
 	sc := system.Config{
-		Dir: filepath.Join(cfg.Dir, suffix[1:]), Bin: cmp.Or(v.bin, cfg.Bin), Servers: cfg.Servers,
+		Dir: filepath.Join(cfg.Dir, suffix[1:]), Bin: cfg.Bin, Servers: cfg.Servers,
 		OrderServices: 1, StockServices: v.replicas, Strategy: v.strategy, Accounts: accounts,
 		ZooKeeperRoot: "/orderstock" + suffix, OrderEnv: orderEnv, StockEnv: env,
 	}
-	if v.bin != "" { // another build may not look for stock services in ZooKeeper
-		sc.Route = func(_ string, real system.Addresses) (system.Addresses, error) { return real, nil }
+	if v.build != nil {
+		v.build.configure(&sc)
 	}
 	if v.strategy == Direct {
 		sc.Strategy = Default // of the service that makes the products

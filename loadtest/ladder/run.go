@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/system"
+	"orderstock/pkg/servers"
 )
 
 // Config configures the measurements. Every field but Plan, Seed and Progress is required.
@@ -25,6 +26,8 @@ type Config struct {
 	// Table gets the rows of Run as they are measured. Progress, if not nil, gets a description of each step.
 	Table    io.Writer
 	Progress func(doing string)
+
+	mysql []servers.Option // of Servers.MySQL
 }
 
 func (cfg Config) say(format string, args ...any) {

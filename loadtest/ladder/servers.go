@@ -49,7 +49,7 @@ func OnServers(ctx context.Context, mysql string, cfg Config, measure func(Confi
 		}
 		err = errors.Join(err, s.Stop(clean))
 	}()
-	cfg.Dir, cfg.Bin, cfg.Servers = s.Dir, s.Bin, s.Servers
+	cfg.Dir, cfg.Bin, cfg.Servers, cfg.mysql = s.Dir, s.Bin, s.Servers, options
 	cfg.say("warming ZooKeeper up")
 	if err := warmUp(ctx, cfg.Servers.ZooKeeper.Addr(), cfg.Measure); err != nil {
 		return err

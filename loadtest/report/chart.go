@@ -61,7 +61,7 @@ const (
 	Blue        = 1
 	Pink        = 3
 	GreenDashed = 2 + 8
-	GreyDashed  = 6 + 8
+	BrownDashed = 7 + 8
 )
 
 // style returns the colour of the i-th line and its dashes. Lines are broken if the colours repeat.

@@ -2,6 +2,7 @@ package system
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 
 	"orderstock/migrations"
@@ -38,6 +39,8 @@ type Config struct {
 	// Accounts names databases and users. Default: migrations.DefaultAccounts.
 	// Users without a password get a random one.
 	Accounts migrations.Accounts
+	// Migrate makes databases, users and tables. Default: migrations.Run. Another build's programs need its own tables.
+	Migrate func(context.Context, migrations.Config) error
 	// Token is the stock services' bearer token. Default: random.
 	Token string
 	// ZooKeeperRoot is the ZooKeeper root of the services. Default "/orderstock".

@@ -60,7 +60,11 @@ func Up(ctx context.Context, cfg Config) (*Stack, error) {
 
 func (st *Stack) up(ctx context.Context) error {
 	st.cfg.Progress("making databases, users and tables")
-	err := migrations.Run(ctx, migrations.Config{AdminDSN: st.Servers.MySQL.AdminDSN(), Accounts: st.cfg.Accounts})
+	migrate := migrations.Run
+	if st.cfg.Migrate != nil {
+		migrate = st.cfg.Migrate
+	}
+	err := migrate(ctx, migrations.Config{AdminDSN: st.Servers.MySQL.AdminDSN(), Accounts: st.cfg.Accounts})
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
