@@ -77,12 +77,12 @@ func unwritten(ctx context.Context, what string, err error) error {
 // call's error.
 func again(ctx context.Context, fn func() error) error {
 	var unknown error
-	err := retry.Run(ctx, retry.Policy{First: 2 * time.Millisecond, Max: 100 * time.Millisecond, Tries: 4}, func() error {
+	err := retry.Run(ctx, pauses(4), func() error {
 		err := fn()
 		if errors.Is(err, mysqldb.ErrCommitUnknown) {
 			unknown = err
 		}
-		if mysqldb.IsLockWait(err) || mysqldb.IsRefusal(err) && !mysqldb.IsDeadlock(err) {
+		if final(err) {
 			return retry.Stop(err)
 		}
 		return err
@@ -91,6 +91,15 @@ func again(ctx context.Context, fn func() error) error {
 		return errors.Join(unknown, err)
 	}
 	return err
+}
+
+func pauses(tries uint) retry.Policy {
+	return retry.Policy{First: 2 * time.Millisecond, Max: 100 * time.Millisecond, Tries: tries}
+}
+
+// final reports whether a statement that failed with err would fail, or wait too long, again.
+func final(err error) bool {
+	return mysqldb.IsLockWait(err) || mysqldb.IsRefusal(err) && !mysqldb.IsDeadlock(err)
 }
 
 // transacted makes a deadlock final: mysqldb.Transact has already retried the transaction as often as helps.

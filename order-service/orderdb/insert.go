@@ -76,37 +76,20 @@ func (d *DB) keysHeld(ctx context.Context, orders []order.Order) ([]*insertion, 
 	return held, err
 }
 
+// insertTries bounds the tries of a batch's transaction.
+const insertTries = 4
+
+// insertSorted inserts orders, which are sorted by key, in one transaction. If it fails before its commit was sent,
+// nothing was written, and it begins again. An unanswered commit, a refusal other than a deadlock and a wait for a row
+// are final: see again.
 func (d *DB) insertSorted(ctx context.Context, orders []order.Order) ([]insertion, error) {
-	var taken map[int]bool // by index in orders: the key is in use
-	write := func(tx *gorm.DB) error {
-		for _, o := range orders {
-			if !o.InsertBefore.IsZero() && time.Now().After(o.InsertBefore) {
-				return retry.Stop(fmt.Errorf("insert orders: the process stood still after it had made order %d", o.ID))
-			}
+	taken, err := retry.Do(ctx, pauses(insertTries), func() (map[int]bool, error) {
+		taken, err := d.insertOnce(ctx, orders)
+		if final(err) || errors.Is(err, mysqldb.ErrCommitUnknown) || errors.Is(err, errStoodStill) {
+			err = retry.Stop(err)
 		}
-		wrote, err := insertOrders(tx, orders)
-		if err != nil {
-			return fmt.Errorf("insert orders: %w", err)
-		}
-		taken = nil
-		if wrote != int64(len(orders)) {
-			if taken, err = d.taken(tx, orders); err != nil {
-				return err
-			}
-			if wrote != int64(len(orders)-len(taken)) {
-				return fmt.Errorf("insert orders: wrote %d of %d, %d keys in use", wrote, len(orders), len(taken))
-			}
-		}
-		if len(taken) == len(orders) {
-			return nil
-		}
-		if err := insertItems(tx, orders, taken); err != nil {
-			return fmt.Errorf("insert items: %w", err)
-		}
-		return nil
-	}
-	// If the connection broke before the commit was sent, nothing was written: the batch is sent again.
-	err := again(ctx, func() error { return final(mysqldb.Transact(ctx, d.db, write)) })
+		return taken, err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -117,12 +100,94 @@ func (d *DB) insertSorted(ctx context.Context, orders []order.Order) ([]insertio
 	return outs, d.fillTaken(ctx, orders, taken, outs)
 }
 
-// final makes an unanswered commit an error that is not retried.
-func final(err error) error {
-	if errors.Is(err, mysqldb.ErrCommitUnknown) {
-		return retry.Stop(err)
+var errStoodStill = errors.New("the process stood still after it had made the order")
+
+// insertOnce writes the orders whose keys are free, and returns the indexes of the others.
+func (d *DB) insertOnce(ctx context.Context, orders []order.Order) (taken map[int]bool, err error) {
+	tx, err := mysqldb.Begin(ctx, d.db)
+	if err != nil {
+		return nil, err
 	}
-	return transacted(err)
+	defer tx.End()
+	for _, o := range orders {
+		if !o.InsertBefore.IsZero() && time.Now().After(o.InsertBefore) {
+			return nil, fmt.Errorf("insert order %d: %w", o.ID, errStoodStill)
+		}
+	}
+	wrote, err := insertOrders(tx.DB, orders)
+	if err != nil {
+		return nil, fmt.Errorf("insert orders: %w", err)
+	}
+	if wrote != int64(len(orders)) {
+		if taken, err = d.taken(tx.DB, orders); err != nil {
+			return nil, err
+		}
+		if wrote != int64(len(orders)-len(taken)) {
+			return nil, fmt.Errorf("insert orders: wrote %d of %d, %d keys in use", wrote, len(orders), len(taken))
+		}
+	}
+	if err := insertItems(tx.DB, orders, taken); err != nil {
+		return nil, fmt.Errorf("insert items: %w", err)
+	}
+	return taken, tx.Commit()
+}
+
+// insertOrders inserts all orders. The server leaves out an order whose key is in use, without an error: only the count
+// of affected rows shows it.
+func insertOrders(tx *gorm.DB, orders []order.Order) (wrote int64, err error) {
+	head := "INSERT IGNORE INTO orders (id, status, idempotency_key, body_hash, total, created_at, updated_at"
+	traced := slices.ContainsFunc(orders, func(o order.Order) bool { return o.Trace != "" })
+	if traced {
+		head += ", trace"
+	}
+	insert := mysqldb.NewInsert(tx, head+") VALUES ")
+	for i := range orders {
+		o := &orders[i]
+		err := insert.Row(func(s *mysqldb.Statement) {
+			s.Int(o.ID)
+			s.Text(",'PENDING',")
+			if o.Key == "" {
+				s.Text("NULL")
+			} else {
+				s.Bytes([]byte(o.Key))
+			}
+			s.Text(",")
+			s.Bytes(o.BodyHash[:])
+			s.Text(",")
+			s.Int(o.Total)
+			s.Text(",")
+			s.Time(o.CreatedAt)
+			s.Text(",UTC_TIMESTAMP(6)")
+			switch {
+			case o.Trace != "":
+				s.Text(",")
+				s.Bytes([]byte(o.Trace))
+			case traced:
+				s.Text(",NULL")
+			}
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	return insert.Exec()
+}
+
+func insertItems(tx *gorm.DB, orders []order.Order, skip map[int]bool) error {
+	insert := mysqldb.NewInsert(tx, "INSERT INTO order_items (order_id, goods_id, num, price) VALUES ")
+	for i := range orders {
+		if skip[i] {
+			continue
+		}
+		for _, item := range orders[i].Items {
+			err := insert.Row(func(s *mysqldb.Statement) { s.Ints([]int64{orders[i].ID, item.GoodsID, item.Num, item.Price}) })
+			if err != nil {
+				return err
+			}
+		}
+	}
+	_, err := insert.Exec()
+	return err
 }
 
 // taken returns the indexes of the orders whose key belongs to another order.

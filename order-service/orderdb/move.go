@@ -115,3 +115,33 @@ func (d *DB) update(ctx context.Context, moves []order.Move) ([]moved, error) {
 	}
 	return outs, nil
 }
+
+// lockOrders returns the statement that locks the rows of the orders by ascending id.
+func lockOrders(ids []int64) mysqldb.Statement {
+	s := make(mysqldb.Statement, 0, 128+20*len(ids))
+	s.Text("SELECT id FROM orders FORCE INDEX (PRIMARY) WHERE id IN (")
+	s.Ints(ids)
+	s.Text(") ORDER BY id FOR UPDATE")
+	return s
+}
+
+// moveOrders returns the guarded update of all orders that make the same step. The hint keeps a server with outdated
+// statistics from walking, and locking, the whole index of one status.
+func moveOrders(step step, ids []int64) mysqldb.Statement {
+	s := make(mysqldb.Statement, 0, 256+20*len(ids))
+	s.Text("UPDATE orders FORCE INDEX (PRIMARY) SET status = '")
+	s.Text(string(step.to))
+	s.Text("', reason = ")
+	s.UTF8(step.reason)
+	if step.to.End() { // the first outcome is kept forever
+		s.Text(", outcome = COALESCE(outcome, '")
+		s.Text(string(step.to))
+		s.Text("')")
+	}
+	s.Text(", updated_at = UTC_TIMESTAMP(6) WHERE id IN (")
+	s.Ints(ids)
+	s.Text(") AND status = '")
+	s.Text(string(step.from))
+	s.Text("'")
+	return s
+}

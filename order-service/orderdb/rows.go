@@ -6,7 +6,8 @@ import (
 	"orderstock/order-service/order"
 )
 
-// orderRow is a row of orders.
+// orderRow is a row of orders. The server sets updated_at: an order's age counts from it, and the clocks of two replicas
+// may differ.
 type orderRow struct {
 	ID             int64
 	Status         string

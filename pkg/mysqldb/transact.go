@@ -58,23 +58,45 @@ func Exec(ctx context.Context, db *gorm.DB, statement string) (int64, error) {
 	return 0, fmt.Errorf("%w: %w", ErrCommitUnknown, err)
 }
 
-func transactOnce(ctx context.Context, db *gorm.DB, fn func(tx *gorm.DB) error) (err error) {
-	tx := db.WithContext(ctx).Begin()
-	if tx.Error != nil {
-		return fmt.Errorf("begin transaction: %w", tx.Error)
-	}
-	committing := false
-	defer func() {
-		if !committing {
-			// If the rollback fails, the connection is dropped, which rolls back as well.
-			_ = tx.Rollback()
-		}
-	}()
-	if err := fn(tx); err != nil {
+func transactOnce(ctx context.Context, db *gorm.DB, fn func(tx *gorm.DB) error) error {
+	tx, err := Begin(ctx, db)
+	if err != nil {
 		return err
 	}
-	committing = true
-	if err := tx.Commit().Error; err != nil {
+	defer tx.End()
+	if err := fn(tx.DB); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// Tx is a transaction. Callers of Begin must call End.
+type Tx struct {
+	*gorm.DB
+	committing bool
+}
+
+// Begin begins a transaction.
+func Begin(ctx context.Context, db *gorm.DB) (*Tx, error) {
+	tx := db.WithContext(ctx).Begin()
+	if tx.Error != nil {
+		return nil, fmt.Errorf("begin transaction: %w", tx.Error)
+	}
+	return &Tx{DB: tx}, nil
+}
+
+// End rolls the transaction back, unless it was committed. If that fails, the connection is dropped, which rolls back as
+// well.
+func (t *Tx) End() {
+	if !t.committing {
+		_ = t.Rollback()
+	}
+}
+
+// Commit commits the transaction. Its error is ErrCommitUnknown.
+func (t *Tx) Commit() error {
+	t.committing = true
+	if err := t.DB.Commit().Error; err != nil {
 		return fmt.Errorf("%w: %w", ErrCommitUnknown, err)
 	}
 	return nil
