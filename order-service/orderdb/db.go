@@ -101,11 +101,3 @@ func pauses(tries uint) retry.Policy {
 func final(err error) bool {
 	return mysqldb.IsLockWait(err) || mysqldb.IsRefusal(err) && !mysqldb.IsDeadlock(err)
 }
-
-// transacted makes a deadlock final: mysqldb.Transact has already retried the transaction as often as helps.
-func transacted(err error) error {
-	if mysqldb.IsDeadlock(err) {
-		return retry.Stop(err)
-	}
-	return err
-}

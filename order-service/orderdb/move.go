@@ -6,8 +6,6 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"gorm.io/gorm"
-
 	"orderstock/order-service/order"
 	"orderstock/pkg/mysqldb"
 )
@@ -70,41 +68,15 @@ func (d *DB) rowsHeld(ctx context.Context, moves []order.Move) ([]*moved, error)
 }
 
 func (d *DB) update(ctx context.Context, moves []order.Move) ([]moved, error) {
-	steps := map[step][]int64{}
-	for _, m := range moves {
-		s := stepOf(m)
-		steps[s] = append(steps[s], m.ID)
-	}
-	complete := map[step]bool{}
-	update := func(exec func(mysqldb.Statement) (int64, error)) error {
-		for s, ids := range steps {
-			slices.Sort(ids) // the same lock order in all batches
-			ids = slices.Compact(ids)
-			changed, err := exec(moveOrders(s, ids))
-			if err != nil {
-				return fmt.Errorf("update status: %w", err)
-			}
-			complete[s] = changed == int64(len(ids))
-		}
-		return nil
-	}
-	ids := make([]int64, len(moves))
+	steps, ids := map[step][]int64{}, make([]int64, len(moves))
 	for i, m := range moves {
-		ids[i] = m.ID
+		s := stepOf(m)
+		steps[s], ids[i] = append(steps[s], m.ID), m.ID
 	}
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
-	err := again(ctx, func() error {
-		if len(steps) == 1 { // one round trip, not three
-			return update(func(s mysqldb.Statement) (int64, error) { return mysqldb.Exec(ctx, d.db, string(s)) })
-		}
-		return transacted(mysqldb.Transact(ctx, d.db, func(tx *gorm.DB) error {
-			lock := lockOrders(ids) // for all steps together
-			if _, err := lock.Exec(tx); err != nil {
-				return fmt.Errorf("lock orders: %w", err)
-			}
-			return update(func(s mysqldb.Statement) (int64, error) { return s.Exec(tx) })
-		}))
+	var complete map[step]bool
+	err := again(ctx, func() (err error) {
+		complete, err = d.updateOnce(ctx, steps, distinct(ids))
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -115,6 +87,43 @@ func (d *DB) update(ctx context.Context, moves []order.Move) ([]moved, error) {
 	}
 	return outs, nil
 }
+
+// updateOnce makes the steps of the orders with these ids. It returns the steps that all their orders have made.
+func (d *DB) updateOnce(ctx context.Context, steps map[step][]int64, ids []int64) (map[step]bool, error) {
+	complete := make(map[step]bool, len(steps))
+	if len(steps) == 1 { // one round trip, not three
+		for s := range steps {
+			changed, err := mysqldb.Exec(ctx, d.db, string(moveOrders(s, ids)))
+			if err != nil {
+				return nil, fmt.Errorf("update status: %w", err)
+			}
+			complete[s] = changed == int64(len(ids))
+		}
+		return complete, nil
+	}
+	tx, err := mysqldb.Begin(ctx, d.db)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.End()
+	lock := lockOrders(ids) // for all steps together
+	if _, err := lock.Exec(tx.DB); err != nil {
+		return nil, fmt.Errorf("lock orders: %w", err)
+	}
+	for s, ids := range steps {
+		ids = distinct(ids)
+		update := moveOrders(s, ids)
+		changed, err := update.Exec(tx.DB)
+		if err != nil {
+			return nil, fmt.Errorf("update status: %w", err)
+		}
+		complete[s] = changed == int64(len(ids))
+	}
+	return complete, tx.Commit()
+}
+
+// distinct returns the ids, each once, in ascending order: the same lock order in all batches.
+func distinct(ids []int64) []int64 { return slices.Compact(slices.Sorted(slices.Values(ids))) }
 
 // lockOrders returns the statement that locks the rows of the orders by ascending id.
 func lockOrders(ids []int64) mysqldb.Statement {
