@@ -8,8 +8,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
-
-	"orderstock/pkg/observe"
 )
 
 // scope distinguishes this project's spans from the libraries'.
@@ -32,12 +30,8 @@ const (
 // enabled saves a process that records nothing the search for a span in each context.
 var enabled atomic.Bool
 
-// Enable makes the functions of this package and of package observe record from now on. Call it once a provider of
-// spans is set.
-func Enable() {
-	enabled.Store(true)
-	observe.Use(recorder{})
-}
+// Enable makes the functions of this package record from now on. Call it once a provider of spans is set.
+func Enable() { enabled.Store(true) }
 
 // On reports whether the work of ctx is recorded.
 func On(ctx context.Context) bool { return recorded(ctx) != nil }
