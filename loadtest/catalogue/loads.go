@@ -1,13 +1,17 @@
 package catalogue
 
 import (
+	"maps"
+	"time"
+
+	"orderstock/loadtest/faults/faultpoint"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 )
 
 // crowd is the scene of the first fault: 800 buyers want 300 tickets.
 var crowd = fire.Config{
-	Orders: 800, Concurrency: 800, Rate: 400,
+	Orders: 800, Concurrency: 800, Rate: 400, Disturbed: true,
 	Mix: fire.Mix{Goods: 1, Stock: 300, ItemsMax: 1, NumMax: 3},
 }
 
@@ -30,35 +34,50 @@ var firstComers = fire.Config{
 	Mix: fire.Mix{Goods: 30, Stock: 100, ItemsMax: 1, NumMax: 1},
 }
 
-// lockCrowd is a crowd for one product that contends for its lock.
+// lockCrowd is a crowd for one product that contends for its lock: it comes faster than holders work, so that some get
+// their end only later.
 var lockCrowd = fire.Config{
-	Orders: 300, Concurrency: 96, Rate: 150,
-	Mix: fire.Mix{Goods: 1, Stock: 200, ItemsMax: 1, NumMax: 2},
+	Orders: 300, Concurrency: 96, Rate: 150, Disturbed: true,
+	Mix: fire.Mix{Goods: 1, Stock: 60, ItemsMax: 1, NumMax: 2},
 }
 
-// sleeper is a slow sale, so that others buy while a holder sleeps.
+// sleeper is a slow sale of one product. Others buy while a holder sleeps, and when it wakes up there is another
+// holder, and a queue. Orders that hang with the sleeper hold no others up.
 var sleeper = fire.Config{
-	Orders: 150, Concurrency: 48, Rate: 30,
-	Mix: fire.Mix{Goods: 4, Stock: 60, ItemsMax: 3, NumMax: 3},
+	Orders: 150, Concurrency: 150, Rate: 30, Disturbed: true,
+	Mix: fire.Mix{Goods: 1, Stock: 400, ItemsMax: 1, NumMax: 3},
 }
 
-// unhurried has timeouts that are longer than the queue for the lock, so that an order is lost by the fault and not by
-// a timeout.
+// In unhurried, timeouts are longer than the queue for the lock, so that an order is lost by the fault and not by a
+// timeout.
 var unhurried = map[string]string{
 	"LOCK_TIMEOUT": "8s", "STOCK_TIMEOUT": "9s", "REQUEST_TIMEOUT": "9s",
 	"CONFIRM_BUDGET": "10s", "PENDING_LIMIT": "11s", "CANCEL_AFTER": "30s",
 	"ZOOKEEPER_SESSION_TIMEOUT": "4s",
 }
 
-// impatient has a lock timeout that is shorter than the queue: some waiters give up.
-var impatient = map[string]string{
-	"LOCK_TIMEOUT": "150ms", "STOCK_TIMEOUT": "9s", "REQUEST_TIMEOUT": "9s",
-	"CONFIRM_BUDGET": "10s", "PENDING_LIMIT": "11s", "CANCEL_AFTER": "30s",
+// impatient has a lock timeout that is shorter than the queue: a holder works for 100 ms, so the third waiter gives up.
+var impatient = with(Gap, map[string]string{
+	"LOCK_TIMEOUT": "250ms", "STOCK_TIMEOUT": "3s", "REQUEST_TIMEOUT": "3s",
+	"CONFIRM_BUDGET": "4s", "PENDING_LIMIT": "5s", "CANCEL_AFTER": "10s",
+})
+
+// Gap makes each deduction stand still between the read of a level and its write, for longer than others need to come
+// in between.
+var Gap = map[string]string{
+	faultpoint.SlowEnv: faultpoint.Slow(faultpoint.UpdateStock, faultpoint.Before, 100*time.Millisecond),
+}
+
+// with returns the settings of both, where b overrides a.
+func with(a, b map[string]string) map[string]string {
+	both := maps.Clone(a)
+	maps.Copy(both, b)
+	return both
 }
 
 // Patient has timeouts longer than a pause. Otherwise the deadline of the request rejects the paused holder's write
-// before the fencing token can.
+// before the fencing token can, and those that wait for its lock give up before its session ends.
 var Patient = map[string]string{
-	"ZOOKEEPER_SESSION_TIMEOUT": "1s", "STOCK_TIMEOUT": "7s", "CONFIRM_BUDGET": "9s",
+	"ZOOKEEPER_SESSION_TIMEOUT": "1s", "LOCK_TIMEOUT": "5s", "STOCK_TIMEOUT": "7s", "CONFIRM_BUDGET": "9s",
 	"PENDING_LIMIT": "9s", "CANCEL_AFTER": "14s",
 }

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
+	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/system"
+	"orderstock/loadtest/trial"
 	"orderstock/pkg/stockapi"
 )
 
@@ -24,6 +28,41 @@ func negativeQuantity(ctx context.Context, l *system.System, goods []history.Goo
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	return nil, l.Orders[0].PostOrder(ctx, "", fmt.Sprintf(`{"items":[{"goods_id":"%d","num":-5}]}`, goods[0].ID))
+}
+
+// lateDeduction cancels an order whose deduction is still on its way, and lets it arrive then.
+func lateDeduction(ctx context.Context, l *system.System, _ []history.Goods) ([]string, error) {
+	for _, r := range l.Orders {
+		held := faultpoint.Rule{
+			Step: faultpoint.CallStock, When: faultpoint.Before, Action: faultpoint.Error, Times: math.MaxInt,
+		}
+		if err := r.Arm(ctx, held); err != nil {
+			return nil, err
+		}
+	}
+	t := trial.On(l, fire.Config{
+		Orders: 1, Concurrency: 1, Timeout: 5 * time.Second, Disturbed: true,
+		Mix: fire.Mix{Goods: 1, Stock: 10, ItemsMax: 1, Cancel: 1},
+	})
+	r, err := t.Fire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	client, err := stockapi.NewClient([]string{l.Stocks[0].URL()}, l.Target().StockToken)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	flag, item := strconv.FormatInt(r.History.Calls[0].Order, 10), r.History.Items(0)[0]
+	items := []stockapi.Item{{GoodsID: strconv.FormatInt(item.GoodsID, 10), Num: item.Num}}
+	if _, err := client.Deduct(ctx, flag, items); err != nil {
+		return nil, err
+	}
+	v, err := t.Judge(ctx, r.History) // unknown if nothing is violated: no order was confirmed or rejected
+	if err != nil {
+		return nil, err
+	}
+	return v.Violated(), nil
 }
 
 // changedBody deducts one piece, and then asks for two under the same flag.

@@ -7,6 +7,7 @@ import (
 
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/faults"
+	"orderstock/loadtest/faults/faultpoint"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
@@ -98,6 +99,7 @@ var mutants = []Mutant{
 		Strict: true, AbsorbedBy: Control,
 	},
 	{Name: "nothing broken, holder paused", Cell: paused, AbsorbedBy: Control},
+	{Name: "nothing broken, a deduction after its cancellation", Probe: lateDeduction, AbsorbedBy: Control},
 
 	{
 		Name: "nothing broken, baskets", Strategy: "grouped", Load: baskets, AbsorbedBy: Control,
@@ -111,14 +113,20 @@ var mutants = []Mutant{
 		Load: baskets, Expected: unlockedDeductions,
 	},
 
-	{Name: "no lock, read-modify-write", Load: dense, Strategy: "unsafe", Cell: quiet, Expected: verify.StockBalances},
+	{
+		Name: "no lock, read-modify-write", Load: dense, Env: gap, Strategy: "unsafe", Cell: quiet,
+		Expected: verify.StockBalances,
+	},
 	{
 		Name: "the condition dropped from the update", Switches: "no-condition", Cell: quiet,
 		Expected: verify.StockBalances,
 	},
-	{Name: "both unique keys dropped", Schema: noUniqueKeys, Cell: duplicated, Expected: verify.DeductedOnce},
 	{
-		Name: "released before the commit, read-modify-write", Load: dense,
+		Name: "both unique keys dropped", Schema: noUniqueKeys, Env: gap, Cell: duplicated,
+		Expected: verify.DeductedOnce,
+	},
+	{
+		Name: "released before the commit, read-modify-write", Load: dense, Env: gap,
 		Switches: "release-early,read-modify-write,no-fencing", Cell: quiet, Expected: verify.StockBalances,
 	},
 	{Name: "an item's error swallowed", Switches: "swallow-item-error", Cell: quiet, Expected: verify.StockBalances},
@@ -131,8 +139,8 @@ var mutants = []Mutant{
 		Expected: faults.NotGivenUp,
 	},
 	{
-		Name: "Redis as the only dedupe, flushed", Switches: "absent-is-repeat", Cell: redisFlushed, Strict: true,
-		Expected: faults.NotGivenUp,
+		Name: "Redis as the only dedupe, flushed", Switches: "absent-is-repeat", Env: flagsUntaken, Cell: redisFlushed,
+		Strict: true, Expected: faults.NotGivenUp,
 	},
 	{
 		Name: "commit error = failed", Switches: "unknown-is-failed,error-is-failed", Cell: "commit/after/error",
@@ -147,12 +155,12 @@ var mutants = []Mutant{
 		Expected: verify.OrderMatchesOperation,
 	},
 	{
-		Name: "read before the lock, absolute write", Load: dense, Switches: "read-before-lock", Cell: quiet,
+		Name: "read before the lock, absolute write", Load: dense, Env: gap, Switches: "read-before-lock", Cell: quiet,
 		Expected: verify.StockBalances,
 	},
 	{
-		Name: "cancel without a tombstone", Switches: "no-tombstone", Cell: "acquire-lock/before/pause",
-		Env: map[string]string{"CANCEL_AFTER": "1200ms"}, Expected: verify.OrderMatchesOperation,
+		Name: "cancel without a tombstone", Switches: "no-tombstone", Probe: lateDeduction,
+		Expected: verify.OrderMatchesOperation,
 	},
 	{Name: "no reconciler", Switches: "no-reconciler", Cell: "insert-order/after/kill", Expected: verify.Settled},
 	{
@@ -197,11 +205,13 @@ var (
 	// uncancelled has no cancellations. They return stock without the lock, by a relative update, which a concurrent
 	// absolute write would overwrite.
 	uncancelled = fire.Config{Orders: 150, Rate: 50, Concurrency: 48}
-	// dense makes orders meet within the few milliseconds of a transaction.
+	// dense makes many orders meet within the gap.
 	dense = fire.Config{Orders: 400, Rate: 200, Concurrency: 64}
 	// slow is light enough that no order is given up on a busy machine, and that the orders behind a paused holder are
 	// done before the holder wakes up.
 	slow = fire.Config{Orders: 60, Rate: 30, Concurrency: 48}
+	// sleeper goes on while a holder is paused, so that others write in its place.
+	sleeper = fire.Config{Orders: 150, Rate: 30, Concurrency: 150, Mix: fire.Mix{Stock: 400}}
 
 	little = fire.Config{Orders: 200, Concurrency: 20, Mix: fire.Mix{Goods: 3, Stock: 80, Repeat: 0.1, Seed: 1}}
 	// traffic has repeats and cancellations, and deductions is the same with deductions alone.
@@ -213,6 +223,17 @@ var (
 		Orders: 600, Concurrency: 60, Mix: fire.Mix{Goods: 6, Stock: 2000, ItemsMax: 3, Several: 1, Cancel: 0.1, Seed: 1},
 	}
 )
+
+var (
+	// In gap, each deduction stands still between the read of a level and its write, so that others come in between.
+	gap = slowly(faultpoint.UpdateStock, faultpoint.Before, 50*time.Millisecond)
+	// In flagsUntaken, a flag lies in Redis for a while before it is taken, so that a flush meets some.
+	flagsUntaken = slowly(faultpoint.SetFlag, faultpoint.After, 200*time.Millisecond)
+)
+
+func slowly(step faultpoint.Step, when faultpoint.When, delay time.Duration) map[string]string {
+	return map[string]string{faultpoint.SlowEnv: faultpoint.Slow(step, when, delay)}
+}
 
 // unlockedDeductions is found broken if a deduction of baskets went without the locks of its products, as none does in
 // calm.
@@ -234,17 +255,20 @@ var layers = []Mutant{
 		Expected: verify.StockBalances,
 	},
 	{
-		Name: "without the unique key of operations", Schema: noOperationKey, Cell: duplicated,
+		Name: "without the unique key of operations", Schema: noOperationKey, Env: gap, Cell: duplicated,
 		Expected: verify.DeductedOnce,
 	},
 	{
 		Name: "without the unique key of the flow", Schema: noFlowKey, Cell: duplicated,
 		AbsorbedBy: "the unique key of operations",
 	},
-	{Name: "without both unique keys", Schema: noUniqueKeys, Cell: duplicated, Expected: verify.DeductedOnce},
+	{
+		Name: "without both unique keys", Schema: noUniqueKeys, Env: gap, Cell: duplicated,
+		Expected: verify.DeductedOnce,
+	},
 	{Name: "without Redis", Cell: redisDown, AbsorbedBy: "the look-up in MySQL and the unique key"},
 	{
-		Name: "without Redis and the unique keys", Schema: noUniqueKeys, Cell: redisDown + "+requests-duplicated",
+		Name: "without Redis and the unique keys", Schema: noUniqueKeys, Env: gap, Cell: redisDown + "+requests-duplicated",
 		Expected: verify.DeductedOnce,
 	},
 	{
@@ -270,7 +294,7 @@ var layers = []Mutant{
 		Cell:     paused, AbsorbedBy: "the fencing token, which turns the paused holder away",
 	},
 	{
-		Name: "absolute write under lock, without fencing", Load: slow, Env: catalogue.Patient,
+		Name: "absolute write under lock, without fencing", Load: sleeper, Env: catalogue.Patient,
 		Switches: "read-modify-write,loss-unnoticed,no-fencing", Cell: paused, Expected: verify.StockBalances,
 	},
 }

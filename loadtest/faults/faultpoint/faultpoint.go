@@ -6,6 +6,11 @@
 // Handler in that build.
 package faultpoint
 
+import (
+	"fmt"
+	"time"
+)
+
 // Step is a step of the order/stock protocol.
 type Step string
 
@@ -64,6 +69,16 @@ const (
 	Delay Action = "delay" // the step takes DelayMS longer
 	Call  Action = "call"  // POST to URL and wait for the answer, so that the harness can cut a connection
 )
+
+// SlowEnv is the environment variable with the delays of points, as Slow writes them: each arrival there waits, from
+// the start of the process on. They widen a gap between two lines, so that what goes wrong in it does so on every
+// machine.
+const SlowEnv = "FAULTPOINT_SLOW"
+
+// Slow returns the value of SlowEnv with a delay at one point. Several values are joined by commas.
+func Slow(step Step, when When, delay time.Duration) string {
+	return fmt.Sprintf("%s/%s=%v", step, when, delay)
+}
 
 // Rule arms one point.
 type Rule struct {

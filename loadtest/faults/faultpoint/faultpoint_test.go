@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/loadtest/faults/faultpoint"
 	"orderstock/loadtest/system"
 )
 
@@ -112,6 +113,19 @@ func (v *victim) fired() string {
 
 func TestActions(t *testing.T) {
 	bin := buildVictim(t)
+
+	t.Run("a slow point delays each arrival, whatever is armed", func(t *testing.T) {
+		slow := faultpoint.Slow(faultpoint.Commit, faultpoint.Before, 200*time.Millisecond)
+		v := start(t, bin, faultpoint.SlowEnv+"="+slow)
+		for _, want := range []int{http.StatusOK, http.StatusInternalServerError} {
+			begin := time.Now()
+			code, _ := v.step(time.Minute)
+			if took := time.Since(begin); took < 200*time.Millisecond || code != want {
+				t.Errorf("answers %d after %v, want %d after 200 ms", code, took, want)
+			}
+			v.arm(map[string]any{"step": "commit", "when": "before", "action": "error"})
+		}
+	})
 
 	t.Run("kill ends the process by SIGKILL and leaves a line behind", func(t *testing.T) {
 		v := start(t, bin)

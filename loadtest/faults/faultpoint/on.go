@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -23,10 +24,33 @@ var (
 	reached = map[string]int{}
 	// firedLog survives a kill: a line for each fault, written before it strikes.
 	firedLog = os.Getenv("FAULTPOINT_LOG")
+	// slowed are the delays of points that the process has from its start on, whatever is armed.
+	slowed = parseSlow(os.Getenv(SlowEnv))
 )
 
-// At performs the action armed at the point, if any. It returns the error that the step must fail with.
+// parseSlow panics if the list is not one of Slow: an experiment without its delays would prove nothing.
+func parseSlow(list string) map[string]time.Duration {
+	delays := map[string]time.Duration{}
+	for entry := range strings.SplitSeq(list, ",") {
+		if entry == "" {
+			continue
+		}
+		point, value, _ := strings.Cut(entry, "=")
+		delay, err := time.ParseDuration(value)
+		if err != nil {
+			panic(fmt.Sprintf("%s: %q: %v", SlowEnv, entry, err))
+		}
+		delays[point] = delay
+	}
+	return delays
+}
+
+// At waits for the point's delay of SlowEnv, and then performs the action armed at the point, if any. It returns the
+// error that the step must fail with.
 func At(ctx context.Context, step Step, when When) error {
+	if err := sleep(ctx, slowed[string(step)+"/"+string(when)]); err != nil {
+		return err
+	}
 	mu.Lock()
 	reached[string(step)+"/"+string(when)]++
 	var hit *Rule
@@ -56,15 +80,23 @@ func At(ctx context.Context, step Step, when When) error {
 	case Error:
 		return fmt.Errorf("%w at %s/%s", errInjected, when, step)
 	case Delay:
-		select {
-		case <-time.After(time.Duration(strike.DelayMS) * time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+		return sleep(ctx, time.Duration(strike.DelayMS)*time.Millisecond)
 	case Call:
 		return call(ctx, strike.URL)
 	}
 	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // call notifies the harness that the point is reached and waits for its reply. The step's own deadline does not end it:

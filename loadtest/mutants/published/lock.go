@@ -68,6 +68,10 @@ type Held struct {
 
 const prefix = "lock-"
 
+// unlucky is how long the scheduler or the garbage collector holds up a thread between two lines: longer than another
+// one needs to come in between, on any machine.
+const unlucky = 250 * time.Millisecond
+
 // Acquire waits for the lock until ctx ends.
 func (l *Lock) Acquire(ctx context.Context) (*Held, error) {
 	if err := l.makeParent(l.dir); err != nil {
@@ -107,6 +111,9 @@ func (l *Lock) makeParent(dir string) error {
 	if err := l.makeParent(path.Dir(dir)); err != nil {
 		return err
 	}
+	if l.has(Parent) {
+		time.Sleep(unlucky)
+	}
 	_, err = l.conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
 	if errors.Is(err, zk.ErrNodeExists) && !l.has(Parent) {
 		return nil
@@ -139,9 +146,6 @@ func (l *Lock) wait(ctx context.Context, node string) error {
 		}
 	}
 }
-
-// unlucky is how long the scheduler or the garbage collector may hold up a thread between two lines.
-const unlucky = 10 * time.Millisecond
 
 func (l *Lock) awaitGone(ctx context.Context, node string) error {
 	there, _, events, err := l.conn.ExistsW(node)
