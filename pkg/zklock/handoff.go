@@ -245,22 +245,13 @@ func (q *localQueue) watchRivals() {
 	}
 	h := q.holder
 	q.watching = q.s.conn.Go(func() {
-		for pause := (conn.Pause{}); h.ctx.Err() == nil; {
-			queue, err := q.s.conn.ChildrenW(h.ctx, q.path)
-			if err != nil {
-				_ = pause.Wait(h.ctx) // the loop checks whether h.ctx has ended
-				continue
-			}
-			members := membersOf(queue.Names, q.opts.names...)
-			if len(members) > 1 || len(members) == 1 && members[0].name != h.name() {
-				q.s.mu.Lock()
-				defer q.s.mu.Unlock()
-				if q.holder == h {
-					q.bound()
-				}
-				return
-			}
-			_ = conn.Wait(h.ctx, queue.Changed) // as above
+		if h.awaitRival(h.ctx) != nil {
+			return
+		}
+		q.s.mu.Lock()
+		defer q.s.mu.Unlock()
+		if q.holder == h {
+			q.bound()
 		}
 	})
 }

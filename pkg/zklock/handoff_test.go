@@ -331,3 +331,25 @@ func TestALoneContenderIsNotStarved(t *testing.T) {
 		})
 	}
 }
+
+// Wanted reports those in ZooKeeper's queue, who came before the call or come after it, and ends with the lock.
+func TestWanted(t *testing.T) {
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	s, other := connect(t), connect(t)
+	for name, m := range kindsOfMutex(s, path) {
+		lock := acquire(t, m)
+		wanted := make(chan error, 1)
+		go func() { wanted <- lock.Wanted(t.Context()) }()
+		select {
+		case err := <-wanted:
+			t.Fatalf("%s: wanted by nobody: %v", name, err)
+		case <-time.After(20 * time.Millisecond):
+		}
+		next := begin(t.Context(), zklock.NewMutex(other, m.Path()))
+		must(t, <-wanted)
+		must(t, lock.Wanted(t.Context()))
+		release(t, lock)
+		wantErr(t, lock.Wanted(t.Context()), zklock.ErrReleased, name)
+		release(t, next.wait(t))
+	}
+}

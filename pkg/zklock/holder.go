@@ -3,6 +3,7 @@ package zklock
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/go-zookeeper/zk"
@@ -82,6 +83,26 @@ func (h *holder) lost() error {
 		return errSilence
 	}
 	return nil
+}
+
+// awaitRival waits until another contender is in the queue, or ctx ends.
+func (h *holder) awaitRival(ctx context.Context) error {
+	for pause := (conn.Pause{}); ; {
+		queue, err := h.s.conn.ChildrenW(ctx, h.dir)
+		if err != nil {
+			if err := pause.Wait(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		members := membersOf(queue.Names, h.kinds...)
+		if slices.ContainsFunc(members, func(m member) bool { return m.name != h.name() }) {
+			return nil
+		}
+		if err := conn.Wait(ctx, queue.Changed); err != nil {
+			return err
+		}
+	}
 }
 
 // release gives the lock up and waits for the delete until ctx ends. The delete is sent even if

@@ -108,6 +108,15 @@ func (l *Lock) ValidFor() time.Duration {
 	return max(0, l.holder.life.Left())
 }
 
+// Wanted waits until another contender is in the lock's queue in ZooKeeper, and returns nil. It returns the cause of
+// ctx's end, or of the end of Context, if that comes first. A holder that would use the lock again soon may keep it
+// until then. Those who wait in this process for a local hand-off are not in that queue.
+func (l *Lock) Wanted(ctx context.Context) error {
+	ctx, stop := conn.Until(ctx, l.life)
+	defer stop()
+	return l.holder.awaitRival(ctx)
+}
+
 // Guard returns operations for a multi of the session's connection, or another's. With them the rest
 // of the multi is done only if ZooKeeper has not given the lock to another holder; otherwise it fails
 // with zk.ErrNoNode. So a holder that was paused changes nothing in ZooKeeper, without a token to

@@ -3,14 +3,15 @@ package deduct
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"orderstock/stock-service/stock"
 )
 
-// keeper keeps the lock of one partition for this process. It acquires the lock when work arrives, and keeps it while
-// there is work, for at most a tenure, because a hand-over to another process takes more than half the time of a group.
-// Then the next process in ZooKeeper's queue gets it.
+// keeper keeps the lock of one partition for this process. It acquires the lock when work arrives, and keeps it for at
+// most a tenure, because a hand-over to another process takes more than half the time of a group. Then the next process
+// in ZooKeeper's queue gets it; without work here it gets it at once.
 //
 // A live holder hands the lock on within a tenure and a transaction. If ZooKeeper names the same holder at two looks,
 // that holder is considered dead or paused, and work continues without the lock until it is free. The process stays in
@@ -30,6 +31,8 @@ type keeper struct {
 	took  time.Duration // duration of the last group's transaction
 	kept  *Lock         // the lock between groups; nil if it is not held
 	since time.Time     // when it was taken
+	// wanted says that another process waits for the lock. It is nil until the lock is kept without work.
+	wanted *atomic.Bool
 	// asked gets the outcome of the pending acquisition, and stop ends it; nil if there is none.
 	asked chan acquired
 	stop  context.CancelFunc
@@ -78,16 +81,36 @@ func (k *keeper) hold(ctx context.Context, yield func()) Lock {
 	return Lock{}
 }
 
-// leave ends the use of the lock. The lock is kept for the groups that follow if more is true and the tenure is not
-// over.
+// leave ends the use of the lock. The lock is kept for the groups that follow if the tenure is not over, and more is
+// true or no other process waits.
 func (k *keeper) leave(ctx context.Context, more bool) {
-	if !more || k.usedUp() {
+	if k.usedUp() || !more && !k.keepIdle(ctx) {
 		k.letGo(ctx)
 	}
 	<-k.turn
 }
 
-// rest releases the lock, or leaves the queue for it, unless a group uses the lock.
+// keepIdle reports whether the lock is held and no other process waits for it. When one comes, the lock is released,
+// once no group uses it.
+func (k *keeper) keepIdle(ctx context.Context) bool {
+	if k.kept == nil || k.kept.Wanted == nil {
+		return false
+	}
+	if k.wanted == nil {
+		wanted, lock := new(atomic.Bool), *k.kept
+		k.wanted = wanted
+		go func() { // ends with the lock
+			if ctx := context.WithoutCancel(ctx); lock.Wanted(ctx) == nil {
+				wanted.Store(true)
+				k.turn <- struct{}{}
+				k.leave(ctx, false)
+			}
+		}()
+	}
+	return !k.wanted.Load()
+}
+
+// rest leaves the lock, or the queue for it, unless a group uses the lock.
 func (k *keeper) rest(ctx context.Context) {
 	select {
 	case k.turn <- struct{}{}:
@@ -205,7 +228,7 @@ func (k *keeper) granted(got acquired) bool {
 	if got.err != nil {
 		return false
 	}
-	k.kept, k.since, k.seen = &got.lock, got.at, nil
+	k.kept, k.since, k.seen, k.wanted = &got.lock, got.at, nil, nil
 	return true
 }
 

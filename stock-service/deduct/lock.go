@@ -23,6 +23,9 @@ type Lock struct {
 	Alive context.Context
 	// Release gives the lock up.
 	Release func(context.Context) error
+	// Wanted returns nil when another process waits for the lock, and an error when its context or the lock ends; nil if
+	// the lock cannot tell.
+	Wanted func(context.Context) error
 }
 
 // Acquire takes a lock, or fails when ctx ends.

@@ -30,7 +30,9 @@ func (s *Session) Acquire(ctx context.Context, path string, opts ...zklock.Optio
 	if err != nil {
 		return Lock{}, err
 	}
-	return HeldLock(lock), nil
+	held := HeldLock(lock)
+	held.Wanted = lock.Wanted
+	return held, nil
 }
 
 // Holder returns the token of the present holder of the mutex at path, in any process, without its local part; zero if
