@@ -143,7 +143,8 @@ func TestLockTellsOfAHolder(t *testing.T) {
 // A killed service runs again, and stays stopped once the stack is stopped.
 func TestAKilledServiceStartsAgain(t *testing.T) {
 	t.Parallel()
-	s, err := servers.Start(t.Context(), servers.Spec{Name: "stock-1", Path: "sleep", Args: []string{"60"}, Dir: t.TempDir()})
+	sleep := servers.Spec{Name: "stock-1", Path: "sleep", Args: []string{"60"}, Dir: t.TempDir()}
+	s, err := servers.Start(t.Context(), sleep)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +237,8 @@ func TestStrategyIsChecked(t *testing.T) {
 	var stderr strings.Builder
 	cmd.SetErr(&stderr)
 	cmd.SetArgs([]string{"up", "--strategy", "groupde"})
-	if exit := command.Run(t.Context(), cmd); exit != command.Unknown || !strings.Contains(stderr.String(), "want one of") {
+	exit := command.Run(t.Context(), cmd)
+	if exit != command.Unknown || !strings.Contains(stderr.String(), "want one of") {
 		t.Errorf("exit code %d, printed %q", exit, &stderr)
 	}
 }

@@ -40,7 +40,9 @@ Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
 }
 
 func benchCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "bench", Short: "Measure and compare: strategies, holders of locks, builds and settings, lock packages"}
+	cmd := &cobra.Command{
+		Use: "bench", Short: "Measure and compare: strategies, holders of locks, builds and settings, lock packages",
+	}
 	cmd.AddCommand(ladderCommand(), scaleCommand(), compareCommand(), locksCommand())
 	return cmd
 }

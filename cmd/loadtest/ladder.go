@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"orderstock/loadtest/ladder"
+	"orderstock/pkg/command"
 	"orderstock/pkg/config"
 	"orderstock/pkg/servers"
 	"orderstock/stock-service/deduct/strategy"
@@ -39,7 +39,7 @@ func (f *ladderFlags) add(p *pflag.FlagSet) {
 func (f *ladderFlags) config(c *cobra.Command) ladder.Config {
 	cfg := f.cfg
 	cfg.Table = f.text(c)
-	cfg.Progress = func(doing string) { fmt.Fprintln(c.ErrOrStderr(), "  ..", doing) }
+	cfg.Progress = command.Progress(c.ErrOrStderr())
 	return cfg
 }
 

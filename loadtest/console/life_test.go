@@ -92,7 +92,8 @@ func TestShareOfARunIsTraced(t *testing.T) {
 	if err := row.Scan(&before); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.console.Fire(console.Scenario{Load: fire.Config{Orders: 20, Concurrency: 4}, TraceSample: 1}); err != nil {
+	few := console.Scenario{Load: fire.Config{Orders: 20, Concurrency: 4}, TraceSample: 1}
+	if _, err := s.console.Fire(few); err != nil {
 		t.Fatal(err)
 	}
 	if v, err := s.verdict(t.Context()); err != nil || v.Outcome != verify.Pass {

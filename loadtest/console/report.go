@@ -117,7 +117,8 @@ func (r *Record) overTime() []report.Part {
 			Charts: []report.Chart{{Below: "seconds", Lines: lines, Marks: marks}},
 		}.SVG()}
 	}
-	table := report.NewTable("After", "All a second", "Confirmed", "Rejected", "Failed", "Half within, ms", "99 of 100 within, ms")
+	table := report.NewTable("After", "All a second", "Confirmed", "Rejected", "Failed", "Half within, ms",
+		"99 of 100 within, ms")
 	for _, s := range r.Samples {
 		row := []any{fmt.Sprintf("%.2f s", float64(s.TMS)/1000)}
 		for _, v := range []float64{s.OrdersPerS, s.Confirmed, s.Rejected, s.Failed, s.P50MS, s.P99MS} {

@@ -34,7 +34,10 @@ func (c *Config) Settings() []Setting {
 	const minutes = 600
 	m := &c.Mix
 	return []Setting{
-		{"orders", "orders", "orders to send (default 2000, or no limit with --duration)", "Orders", 200_000, "", "", &c.Orders},
+		{
+			"orders", "orders", "orders to send (default 2000, or no limit with --duration)", "Orders", 200_000, "", "",
+			&c.Orders,
+		},
 		{"concurrency", "concurrency", "clients", "Buyers", 2000, "", "200", &c.Concurrency},
 		{"goods", "goods", "products, made new for the run", "Products", 1000, "", "5", &m.Goods},
 		{"stock", "stock", "pieces of each product", "Pieces of each", operation.MaxNum, "", "300", &m.Stock},

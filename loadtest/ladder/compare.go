@@ -109,7 +109,9 @@ type Compared struct {
 // services and databases: of two processes of one program, one may be about 5 % faster than the other for its whole
 // life. So the errors, the spread of the legs, hold all that differs from leg to leg. Within a leg each has two turns.
 // If a leg fails, the comparison has the ones before it.
-func MeasureComparison(ctx context.Context, cfg Config, before, after Side, loads []Load, n int) (_ *Comparison, err error) {
+func MeasureComparison(
+	ctx context.Context, cfg Config, before, after Side, loads []Load, n int,
+) (_ *Comparison, err error) {
 	c := &Comparison{Old: before.String(), New: after.String()}
 	sides := [2]variant{{env: before.Env}, {env: after.Env}}
 	for i, side := range []Side{before, after} {

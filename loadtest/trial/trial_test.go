@@ -79,8 +79,10 @@ func TestRun(t *testing.T) {
 		}
 		over := r.History.Started.Add(r.History.Elapsed)
 		first, second := r.Strikes[0], r.Strikes[1]
-		if !mended || first.Err != nil || first.Healed.Before(over) || second.Err == nil || second.Armed.Sub(first.Armed) < apart/2 {
-			t.Errorf("mended: %t, strikes %+v; want one until the load is over at %s, and a later one that failed", mended, r.Strikes, over)
+		if !mended || first.Err != nil || first.Healed.Before(over) || second.Err == nil ||
+			second.Armed.Sub(first.Armed) < apart/2 {
+			t.Errorf("mended: %t, strikes %+v; want one until the load is over at %s, and a later one that failed", mended,
+				r.Strikes, over)
 		}
 	})
 	t.Run("the load ends with the heal", func(t *testing.T) {
