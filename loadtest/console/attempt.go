@@ -146,7 +146,7 @@ func (c *Console) fire(ctx context.Context, t trial.Trial, scene Scenario, m *me
 	return r.History, nil
 }
 
-// metered fires, and shows the rates meanwhile and what did not come about.
+// metered fires, shows the rates, and notes what did not come about.
 func (c *Console) metered(ctx context.Context, t trial.Trial, m *meter) (*trial.Result, error) {
 	var metering sync.WaitGroup
 	ended := make(chan struct{})

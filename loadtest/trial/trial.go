@@ -246,7 +246,7 @@ func hold(ctx context.Context, a Act, ended <-chan struct{}) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-count.C:
-			_, _ = a.Fired(ctx) // whoever shows the act learns of its strikes
+			_, _ = a.Fired(ctx) // it notes the strikes of an act that is shown
 		}
 	}
 }
