@@ -48,6 +48,7 @@ func TestSessionEndsWithManyLocks(t *testing.T) {
 				if all > end.after+limit || next > limit {
 					t.Errorf("%s: more than %s", end.name, limit)
 				}
+				removePaths(session, root+"/"+end.name, locks)
 			}
 		})
 	}
@@ -67,6 +68,15 @@ func TestNodesOfAnExpiredSessionAreLeftToTheServer(t *testing.T) {
 		t.Errorf("%d nodes were deleted again", n)
 	}
 	release(t, lock)
+}
+
+// removePaths deletes the paths of holdMany, many at once: the root's cleanup would take long.
+func removePaths(s *zklock.Session, path string, locks int) {
+	var all sync.WaitGroup
+	for k := range locks {
+		all.Go(func() { _ = s.Conn().Delete(fmt.Sprintf("%s/%d", path, k), -1) }) // the cleanup deletes what is left
+	}
+	all.Wait()
 }
 
 // holdMany acquires locks below path, each with a holder that waits for its loss, and returns a function that
