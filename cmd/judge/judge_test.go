@@ -67,9 +67,12 @@ func TestItExitsAsItJudges(t *testing.T) {
 		exit int
 		want string
 	}{
-		"pass":      {[]string{shopFile(t, seller(t, 5)), "--phase", "alone"}, 0, "VERDICT: PASS alone=pass\n"},
-		"violation": {[]string{shopFile(t, seller(t, 9)), "--phase", "together", "--report", report}, 1, "not-oversold: 1× 9 pieces of product 1 were accepted, and there were 5"},
-		"unknown":   {[]string{shopFile(t, seller(t, 0)), "--phase", "alone"}, 2, "unknown: no order was accepted"},
+		"pass": {[]string{shopFile(t, seller(t, 5)), "--phase", "alone"}, 0, "VERDICT: PASS alone=pass\n"},
+		"violation": {
+			[]string{shopFile(t, seller(t, 9)), "--phase", "together", "--report", report}, 1,
+			"not-oversold: 1× 9 pieces of product 1 were accepted, and there were 5",
+		},
+		"unknown": {[]string{shopFile(t, seller(t, 0)), "--phase", "alone"}, 2, "unknown: no order was accepted"},
 		"all phases, without reset": {
 			[]string{shopFile(t, seller(t, 5))}, 2, "VERDICT: UNKNOWN alone=pass together=unknown",
 		},

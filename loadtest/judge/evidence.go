@@ -85,7 +85,8 @@ func (e *Evidence) index() {
 		if o.UUID != "" {
 			e.byKey[shop.ID(o.UUID)] = o
 		}
-		e.Reserved = e.Reserved || slices.ContainsFunc(o.Calls, func(c Call) bool { return c.Kind == Buyer && c.Means == shop.Rejected })
+		refused := func(c Call) bool { return c.Kind == Buyer && c.Means == shop.Rejected }
+		e.Reserved = e.Reserved || slices.ContainsFunc(o.Calls, refused)
 		for _, id := range o.ids(shop.Accepted, shop.Pending, shop.Rejected) {
 			if e.idOwner[id] == nil {
 				e.idOwner[id] = o

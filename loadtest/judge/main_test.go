@@ -14,8 +14,8 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
-// TestMain makes the test's binary run as a shop if a test asks for it: at the address in SHOP_ADDR, over the PostgreSQL
-// in SHOP_DSN.
+// TestMain makes the test's binary run as a shop if a test asks for it: at the address in SHOP_ADDR, over the
+// PostgreSQL in SHOP_DSN.
 func TestMain(m *testing.M) {
 	if addr := os.Getenv("SHOP_ADDR"); addr != "" {
 		db, err := sql.Open("pgx", os.Getenv("SHOP_DSN"))
@@ -44,7 +44,8 @@ func pages(db *sql.DB) http.Handler {
 		if !ok {
 			return
 		}
-		_, err := db.ExecContext(r.Context(), "INSERT INTO carts VALUES ($1, $2, $3)", session, r.FormValue("product"), r.FormValue("pieces"))
+		_, err := db.ExecContext(r.Context(), "INSERT INTO carts VALUES ($1, $2, $3)",
+			session, r.FormValue("product"), r.FormValue("pieces"))
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return

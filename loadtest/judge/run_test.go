@@ -108,7 +108,9 @@ service: {start: "SHOP_ADDR=%[1]s SHOP_DSN='%[2]s' exec %[3]s", ready: /health}
 	if err != nil || tried.Outcome != verify.Pass {
 		t.Errorf("try: %v, %v\n%s\n%s", tried, err, &out, text(tried))
 	}
-	for _, want := range []string{"reset   1 steps done", "→ 303", "read as: accepted, order", "books: new row: order", "read as: rejected"} {
+	for _, want := range []string{
+		"reset   1 steps done", "→ 303", "read as: accepted, order", "books: new row: order", "read as: rejected",
+	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("try did not print %q:\n%s", want, &out)
 		}
@@ -216,7 +218,9 @@ func TestWrongUseIsUnknown(t *testing.T) {
 			tail: "books: {command: \"printf 'product,pieces\\\\n1,7\\\\n'\", stock: x}",
 			want: "after reset, the books have 7 pieces",
 		},
-		"the reset fails": {head: serve(t, http.NotFoundHandler()) + resetByRequest, want: "reset: POST /reset was answered 404"},
+		"the reset fails": {
+			head: serve(t, http.NotFoundHandler()) + resetByRequest, want: "reset: POST /reset was answered 404",
+		},
 		"the books are those of another shop": {
 			head: serve(t, &counter{}) + resetByRequest,
 			tail: "books: {command: \"printf 'product,pieces\\\\n1,20\\\\n'\", stock: x}",
@@ -226,7 +230,8 @@ func TestWrongUseIsUnknown(t *testing.T) {
 			head: serve(t, &counter{}) + resetByRequest, tail: "books: {command: exit 3, stock: x}", want: "exit status 3",
 		},
 		"a rate limit": {
-			head: serve(t, &counter{limit: 5}) + resetByRequest, want: "most orders have no known end: 25× 429 too many requests",
+			head: serve(t, &counter{limit: 5}) + resetByRequest,
+			want: "most orders have no known end: 25× 429 too many requests",
 		},
 		"a wrong path": {head: busy, want: "most orders have no known end: 30× 404 404 page not found"},
 		"a login that failed": {
@@ -335,7 +340,8 @@ settle: 500ms
 		t.Errorf("a right shop: %s\n%s", r, text(r))
 	}
 	n, forget = 0, true
-	if r := run(t, judge.Config{File: f, Phases: one}); !slices.Equal(r.Phases[0].Violated(), []string{judge.AcceptedIsKept}) {
+	r := run(t, judge.Config{File: f, Phases: one})
+	if !slices.Equal(r.Phases[0].Violated(), []string{judge.AcceptedIsKept}) {
 		t.Errorf("a shop that forgets: %s\n%s", r, text(r))
 	}
 }

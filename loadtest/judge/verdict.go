@@ -1,6 +1,6 @@
-// Package judge finds out whether a shop sells more than it has, makes two orders of one click, forgets an order that it
-// acknowledged, or answers two things about one order. It knows the shop only by its user's file, package shop. Judge is
-// a pure function of the calls, their answers and the books.
+// Package judge finds out whether a shop sells more than it has, makes two orders of one click, forgets an order that
+// it acknowledged, or answers two things about one order. It knows the shop only by its user's file, package shop.
+// Judge is a pure function of the calls, their answers and the books.
 //
 //	result, err := judge.Run(ctx, judge.Config{File: file})
 package judge

@@ -18,7 +18,9 @@ func world() judge.Evidence {
 	e := judge.Evidence{
 		Stock: map[string]shop.Pieces{"1": 10 * shop.Whole}, Sold: []string{"SOLD"}, Void: []string{"VOID"},
 		Passing: map[string]bool{},
-		Before:  &books.Books{Levels: []books.Level{{Product: "1", Pieces: 10 * shop.Whole}}, Orders: []books.Row{}, HasKeys: true, HasState: true},
+		Before: &books.Books{
+			Levels: []books.Level{{Product: "1", Pieces: 10 * shop.Whole}}, Orders: []books.Row{}, HasKeys: true, HasState: true,
+		},
 		After: &books.Books{
 			Levels: []books.Level{{Product: "1", Pieces: 0}}, HasKeys: true, HasState: true, Orders: []books.Row{},
 			Deductions: []books.Row{},
@@ -35,12 +37,19 @@ func world() judge.Evidence {
 			c.Status, c.Means, c.Order, row.State = 409, shop.Rejected, "", "VOID"
 		}
 		e.After.Orders = append(e.After.Orders, row)
-		e.Orders = append(e.Orders, &judge.Order{Key: key, Basket: []judge.Item{{Product: "1", Pieces: shop.Whole}}, Calls: []judge.Call{c}})
+		e.Orders = append(e.Orders, &judge.Order{
+			Key: key, Basket: []judge.Item{{Product: "1", Pieces: shop.Whole}}, Calls: []judge.Call{c},
+		})
 	}
 	return e
 }
 
 func at(ms int) time.Duration { return time.Duration(ms) * time.Millisecond }
+
+// sold is a row of a sold piece.
+func sold(id, key, product string) books.Row {
+	return books.Row{ID: id, Key: key, Product: product, Pieces: shop.Whole, State: "SOLD"}
+}
 
 // again adds a repeat of an order with that answer.
 func again(e *judge.Evidence, i int, means shop.Means, id string) {
@@ -91,31 +100,48 @@ func TestWhatIsViolated(t *testing.T) {
 			level(e, -1)
 			e.After.Levels = append(e.After.Levels, books.Level{Product: "1", Pieces: shop.Whole})
 		}, judge.NotOversold},
-		"two orders of one key": {func(e *judge.Evidence) { withoutBooks(e); again(e, 3, shop.Accepted, "777") }, judge.OneOrderPerKey},
+		"two orders of one key": {func(e *judge.Evidence) {
+			withoutBooks(e)
+			again(e, 3, shop.Accepted, "777")
+		}, judge.OneOrderPerKey},
 		"two orders of one key in the books alone": {func(e *judge.Evidence) {
 			remove(e, 4)
 			e.Orders[4].Calls[0].Means, e.Orders[4].Calls[0].Order = shop.Unknown, ""
-			e.After.Orders = append(e.After.Orders, books.Row{ID: "777", Key: "k3", Product: "1", Pieces: shop.Whole, State: "SOLD"})
+			e.After.Orders = append(e.After.Orders, sold("777", "k3", "1"))
 			e.After.Deductions[4].ID = "777"
 		}, judge.OneOrderPerKey},
-		"two keys of one order":   {func(e *judge.Evidence) { withoutBooks(e); again(e, 3, shop.Accepted, "104") }, judge.OneOrderPerKey},
-		"a repeat":                {func(e *judge.Evidence) { again(e, 3, shop.Accepted, "103"); again(e, 11, shop.Rejected, "") }, ""},
+		"two keys of one order": {func(e *judge.Evidence) {
+			withoutBooks(e)
+			again(e, 3, shop.Accepted, "104")
+		}, judge.OneOrderPerKey},
+		"a repeat": {func(e *judge.Evidence) {
+			again(e, 3, shop.Accepted, "103")
+			again(e, 11, shop.Rejected, "")
+		}, ""},
 		"accepted, then rejected": {func(e *judge.Evidence) { again(e, 3, shop.Rejected, "") }, judge.OneAnswerPerKey},
 		"accepted, then unknown":  {func(e *judge.Evidence) { again(e, 3, shop.Unknown, "") }, ""},
-		"rejected too early":      {func(e *judge.Evidence) { e.Orders[10].Calls[0].Sent, e.Orders[10].Calls[0].Done = at(1), at(2) }, judge.RejectedOnlyWhenShort},
+		"rejected too early": {func(e *judge.Evidence) {
+			e.Orders[10].Calls[0].Sent, e.Orders[10].Calls[0].Done = at(1), at(2)
+		}, judge.RejectedOnlyWhenShort},
 		"rejected while others are on their way": {func(e *judge.Evidence) {
 			for i := range 10 {
 				e.Orders[i].Calls[0].Sent = 0
 			}
 			e.Orders[10].Calls[0].Sent, e.Orders[10].Calls[0].Done = at(0), at(1)
 		}, ""},
-		"more left the stock than was sold": {func(e *judge.Evidence) { e.Before.Levels[0].Pieces += shop.Whole }, judge.StockMatchesOrders},
+		"more left the stock than was sold": {func(e *judge.Evidence) {
+			e.Before.Levels[0].Pieces += shop.Whole
+		}, judge.StockMatchesOrders},
 		"less left the stock than was sold": {func(e *judge.Evidence) { level(e, 1) }, judge.StockMatchesOrders},
 		"without orders, less left the stock than was accepted": {func(e *judge.Evidence) {
 			e.After.Orders, e.After.Deductions = nil, nil
 			level(e, 1)
 		}, judge.StockMatchesOrders},
-		"an accepted order is missing": {func(e *judge.Evidence) { remove(e, 2); level(e, 1); e.After.Deductions = nil }, judge.AcceptedIsKept},
+		"an accepted order is missing": {func(e *judge.Evidence) {
+			remove(e, 2)
+			level(e, 1)
+			e.After.Deductions = nil
+		}, judge.AcceptedIsKept},
 		"an accepted order is void": {func(e *judge.Evidence) {
 			e.After.Orders[2].State = "VOID"
 			level(e, 1)
@@ -130,7 +156,7 @@ func TestWhatIsViolated(t *testing.T) {
 			e.Before.Levels[0].Pieces += shop.Whole
 		}, "not-oversold accepted-is-kept"},
 		"an accepted order has another product": {func(e *judge.Evidence) {
-			e.After.Orders = append(e.After.Orders, books.Row{ID: "102", Key: "k2", Product: "2", Pieces: shop.Whole, State: "SOLD"})
+			e.After.Orders = append(e.After.Orders, sold("102", "k2", "2"))
 			e.After.Deductions = nil
 		}, judge.AcceptedIsKept},
 		"a rejected order is sold": {func(e *judge.Evidence) {
@@ -139,7 +165,7 @@ func TestWhatIsViolated(t *testing.T) {
 			e.After.Deductions = nil
 		}, "rejected-only-when-short rejected-is-not-sold"},
 		"a row of nobody": {func(e *judge.Evidence) {
-			e.After.Orders = append(e.After.Orders, books.Row{ID: "9", Key: "other", Product: "2", Pieces: shop.Whole, State: "SOLD"})
+			e.After.Orders = append(e.After.Orders, sold("9", "other", "2"))
 			e.After.Deductions = nil
 		}, judge.Unexplained},
 		"a row of nobody, without keys": {func(e *judge.Evidence) {
@@ -149,12 +175,18 @@ func TestWhatIsViolated(t *testing.T) {
 		}, judge.Unexplained},
 		"a row of a call without an answer": {func(e *judge.Evidence) { keyless(e); silent(e, 4) }, ""},
 		"a row from before": {func(e *judge.Evidence) {
-			row := books.Row{ID: "9", Key: "old", Product: "1", Pieces: shop.Whole, State: "SOLD"}
+			row := sold("9", "old", "1")
 			e.Before.Orders, e.After.Orders = append(e.Before.Orders, row), append(e.After.Orders, row)
 		}, ""},
-		"deducted twice":     {func(e *judge.Evidence) { e.After.Deductions = append(e.After.Deductions, e.After.Deductions[0]) }, judge.DeductedOnce},
-		"not deducted":       {func(e *judge.Evidence) { e.After.Deductions = e.After.Deductions[1:] }, judge.DeductedOnce},
-		"deducted too much":  {func(e *judge.Evidence) { e.After.Deductions[0].Pieces = 2 * shop.Whole }, judge.DeductedOnce},
+		"deducted twice": {func(e *judge.Evidence) {
+			e.After.Deductions = append(e.After.Deductions, e.After.Deductions[0])
+		}, judge.DeductedOnce},
+		"not deducted": {func(e *judge.Evidence) {
+			e.After.Deductions = e.After.Deductions[1:]
+		}, judge.DeductedOnce},
+		"deducted too much": {func(e *judge.Evidence) {
+			e.After.Deductions[0].Pieces = 2 * shop.Whole
+		}, judge.DeductedOnce},
 		"deducted, negative": {func(e *judge.Evidence) { e.After.Deductions[0].Pieces = -shop.Whole }, ""},
 		"deducted for nobody": {func(e *judge.Evidence) {
 			e.After.Deductions = append(e.After.Deductions, books.Row{ID: "9", Product: "1", Pieces: shop.Whole})
@@ -244,8 +276,12 @@ func TestWhatCannotBeShown(t *testing.T) {
 				e.After.Orders[i].State = "CONFIRMED"
 			}
 		}, "orders are in the state CONFIRMED, which is in none"},
-		"a state of the rejected in no list": {func(e *judge.Evidence) { e.After.Orders[10].State = "REFUSED" }, "orders are in the state REFUSED"},
-		"a state that is NULL":               {func(e *judge.Evidence) { e.After.Orders[10].State = shop.Null }, "orders are in the state NULL"},
+		"a state of the rejected in no list": {func(e *judge.Evidence) {
+			e.After.Orders[10].State = "REFUSED"
+		}, "orders are in the state REFUSED"},
+		"a state that is NULL": {func(e *judge.Evidence) {
+			e.After.Orders[10].State = shop.Null
+		}, "orders are in the state NULL"},
 	} {
 		e := world()
 		c.change(&e)

@@ -95,7 +95,8 @@ func (t *table) column(names ...string) int {
 // take fills a part of the books.
 func (b *Books) take(part string, t *table) error {
 	id, key := t.column("id", "order_id"), t.column("key", "idempotency_key")
-	product, pieces, state := t.column("product", "product_id"), t.column("pieces", "quantity"), t.column("state", "status")
+	product, pieces := t.column("product", "product_id"), t.column("pieces", "quantity")
+	state := t.column("state", "status")
 	if product < 0 || pieces < 0 || part != "stock" && id < 0 {
 		want := "id, product and pieces, optionally key and state"
 		switch part {

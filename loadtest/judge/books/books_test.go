@@ -3,7 +3,6 @@ package books_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -73,9 +72,11 @@ func TestMySQL(t *testing.T) {
 	}
 	exec(other, `CREATE TABLE stock (name VARBINARY(20), n DECIMAL(12,3)); INSERT INTO stock VALUES ('ticket', 2.500),
 		('ticket', 7), ('x', NULL)`)
-	exec(dsn, `CREATE TABLE orders (run CHAR(2), id BINARY(16), k VARCHAR(40), product BIGINT, n DECIMAL(8,2), state ENUM('SOLD','OFF'),
+	exec(dsn, `CREATE TABLE orders (run CHAR(2), id BINARY(16), k VARCHAR(40), product BIGINT, n DECIMAL(8,2),
+		state ENUM('SOLD','OFF'),
 		at TIMESTAMP DEFAULT NOW())`,
-		"INSERT INTO orders (run,id,k,product,n,state) VALUES ('r1', UNHEX('8A1C4B7E00004000800000000000000F'), 'k-1', 17, 1.00, 'SOLD'), "+
+		"INSERT INTO orders (run,id,k,product,n,state) VALUES ('r1', UNHEX('8A1C4B7E00004000800000000000000F'), "+
+			"'k-1', 17, 1.00, 'SOLD'), "+
 			"('r1', UNHEX('00000000000000000000000000000001'), NULL, NULL, NULL, NULL), ('r2', '', '', 1, 1, 'OFF')")
 	want := `true true
 ticket: 2.5
@@ -102,7 +103,8 @@ func TestPostgreSQL(t *testing.T) {
 	err := r.Exec(t.Context(), dsn, []string{
 		`CREATE TABLE stock (name TEXT, n NUMERIC(12,3)); INSERT INTO stock VALUES ('ticket', 2.500), ('x', NULL)`,
 		`CREATE TABLE orders (id UUID, raw BYTEA, key UUID, product INT, n REAL, paid BOOLEAN, at TIMESTAMPTZ DEFAULT now())`,
-		`INSERT INTO orders VALUES ('` + strings.ToUpper(uuid) + `', '\x8A1C4B7E00004000800000000000000F', gen_random_uuid(), 17, 1, true)`,
+		`INSERT INTO orders VALUES ('` + strings.ToUpper(uuid) + `', '\x8A1C4B7E00004000800000000000000F',
+			gen_random_uuid(), 17, 1, true)`,
 		`UPDATE orders SET key = id`,
 	})
 	if err != nil {
@@ -186,19 +188,22 @@ func TestACommandPrintsCSV(t *testing.T) {
 
 func TestWrongQueriesAreNamed(t *testing.T) {
 	t.Parallel()
-	if err := os.WriteFile(filepath.Join(t.TempDir(), "x"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for text, want := range map[string]string{
-		"  command: cat >&2; exit 3\n  stock: SELECT 1":                  "the command of books.stock: exit status 3: SELECT 1",
-		"  command: echo\n  stock: SELECT 1":                             "printed nothing",
-		"  command: echo a,b\n  stock: SELECT 1":                         "the query of books.stock has the columns a, b: want product and pieces",
-		"  command: echo id,product\n  orders: x":                        "want id, product and pieces",
-		"  command: printf 'product,pieces\\na,some'\n  stock: SELECT 1": `the query of books.stock: "some" is no number of pieces`,
+	for _, c := range []struct{ text, want string }{
+		{"  command: cat >&2; exit 3\n  stock: SELECT 1", "the command of books.stock: exit status 3: SELECT 1"},
+		{"  command: echo\n  stock: SELECT 1", "printed nothing"},
+		{
+			"  command: echo a,b\n  stock: SELECT 1",
+			"the query of books.stock has the columns a, b: want product and pieces",
+		},
+		{"  command: echo id,product\n  orders: x", "want id, product and pieces"},
+		{
+			"  command: printf 'product,pieces\\na,some'\n  stock: SELECT 1",
+			`the query of books.stock: "some" is no number of pieces`,
+		},
 	} {
-		r, _ := reader(t, "", text+"\n")
-		if _, err := r.Read(t.Context(), nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v; want %s", text, err, want)
+		r, _ := reader(t, "", c.text+"\n")
+		if _, err := r.Read(t.Context(), nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v; want %s", c.text, err, c.want)
 		}
 	}
 }

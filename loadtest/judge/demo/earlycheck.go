@@ -22,7 +22,8 @@ func earlyCheck(ctx context.Context, db *sql.DB) func(string, int) answer {
 			if err != nil {
 				return answer{}, err
 			}
-			if _, err := tx.ExecContext(ctx, "UPDATE inventory SET available = ? WHERE product = 1", max(0, level-pieces)); err != nil {
+			_, err = tx.ExecContext(ctx, "UPDATE inventory SET available = ? WHERE product = 1", max(0, level-pieces))
+			if err != nil {
 				return answer{}, err
 			}
 			id, err := insert(ctx, tx, key, pieces, "CONFIRMED")

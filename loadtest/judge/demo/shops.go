@@ -153,7 +153,8 @@ func try(ctx context.Context, db *sql.DB, work func(tx *sql.Tx) (answer, error))
 
 // take takes pieces from the stock, if there are as many.
 func take(ctx context.Context, tx *sql.Tx, pieces int) (taken bool, err error) {
-	result, err := tx.ExecContext(ctx, "UPDATE inventory SET available = available - ? WHERE product = 1 AND available >= ?", pieces, pieces)
+	const query = "UPDATE inventory SET available = available - ? WHERE product = 1 AND available >= ?"
+	result, err := tx.ExecContext(ctx, query, pieces, pieces)
 	if err != nil {
 		return false, err
 	}
@@ -163,7 +164,8 @@ func take(ctx context.Context, tx *sql.Tx, pieces int) (taken bool, err error) {
 
 // insert adds an order, and its deduction if it is confirmed. An empty key is none.
 func insert(ctx context.Context, tx *sql.Tx, key string, pieces int, state string) (id int64, err error) {
-	result, err := tx.ExecContext(ctx, "INSERT INTO orders (order_key, pieces, state) VALUES (NULLIF(?, ''), ?, ?)", key, pieces, state)
+	const query = "INSERT INTO orders (order_key, pieces, state) VALUES (NULLIF(?, ''), ?, ?)"
+	result, err := tx.ExecContext(ctx, query, key, pieces, state)
 	if err != nil {
 		return 0, err
 	}

@@ -5,7 +5,7 @@ import (
 	"database/sql"
 )
 
-// stockFirst looks at the stock before the key. A buyer who has bought one of the last pieces, and repeats the order, is
+// stockFirst looks at the stock before the key. A buyer who has one of the last pieces, and repeats the order, is
 // answered "sold out".
 func stockFirst(ctx context.Context, db *sql.DB) func(string, int) answer {
 	decide := right(ctx, db)

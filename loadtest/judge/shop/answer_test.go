@@ -39,7 +39,10 @@ func TestAnswersAreRead(t *testing.T) {
 	}{
 		{201, "", `{"data":{"status":"CONFIRMED","id":12345678901234567890}}`, shop.Accepted, "12345678901234567890", 1},
 		{200, "", `{"data":{"status":1,"id":"A-1"}}`, shop.Accepted, "A-1", 1},
-		{200, "", `{"data":{"status":1,"id":"8A1C4B7E00004000800000000000000F"}}`, shop.Accepted, "8a1c4b7e-0000-4000-8000-00000000000f", 1},
+		{
+			200, "", `{"data":{"status":1,"id":"8A1C4B7E00004000800000000000000F"}}`, shop.Accepted,
+			"8a1c4b7e-0000-4000-8000-00000000000f", 1,
+		},
 		{200, "", `{"data":{"status":1}}`, shop.Unknown, "", 1}, // no order id
 		{200, "", `{"data":{"status":"FAILED","id":1}}`, shop.Unknown, "", 0},
 		{303, "/orders/x7", "", shop.Accepted, "x7", 2},

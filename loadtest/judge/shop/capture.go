@@ -65,7 +65,8 @@ func (c *Capture) UnmarshalYAML(n ast.Node) (err error) {
 			return err
 		}
 		if c.Text = text; !hole.MatchString(text) {
-			return mistake(c.At, `%q: want a path such as $.id, {header: …}, {cookie: …}, {regexp: …} or a text with {{…}}`, text)
+			return mistake(c.At, "%q: want a path such as $.id, {header: …}, {cookie: …}, {regexp: …} or a text with {{…}}",
+				text)
 		}
 		return nil
 	}
@@ -139,7 +140,7 @@ func (c *Capture) From(a *Answer, vars Vars) (value any, ok bool) {
 }
 
 func (c *Capture) String() string {
-	where := ""
+	var where string
 	switch {
 	case c.Path != nil:
 		where = c.Path.String()

@@ -24,10 +24,9 @@ func (c *checker) say(at At, format string, args ...any) {
 
 func (c *checker) file() {
 	f := c.f
-	switch {
-	case f.Target == "":
+	if f.Target == "" {
 		c.say(f.At, "target is missing: the address of the service, such as http://127.0.0.1:8080")
-	default:
+	} else {
 		c.address(f.At, "target", f.Target)
 	}
 	if len(f.Stock) == 0 {

@@ -309,7 +309,8 @@ const newAnswers = `answers: # the first match counts; what none matches is unkn
 # books: # what the databases say; without them the answers alone are judged
 #   dsn: postgres://user:password@127.0.0.1/shop # or mysql://…; or command: sqlite3 -csv -header shop.db
 #   stock: SELECT id AS product, stock AS pieces FROM products
-#   orders: SELECT o.id, i.product_id AS product, i.quantity AS pieces, o.status AS state FROM orders o JOIN order_items i ON i.order_id = o.id
+#   orders: SELECT o.id, i.product_id AS product, i.quantity AS pieces, o.status AS state
+#     FROM orders o JOIN order_items i ON i.order_id = o.id
 #   sold: [CONFIRMED, PAID]
 #   void: [CANCELLED]
 # service: {start: exec ./server, ready: /health} # for kills: a command, or container: NAME

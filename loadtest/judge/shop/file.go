@@ -1,6 +1,6 @@
-// Package shop reads the file that describes a shop: its address, its stock, the request that orders, the meaning of its
-// answers, and the queries that read its books. Errors name the line and the column. schema.json describes the file for
-// editors.
+// Package shop reads the file that describes a shop: its address, its stock, the request that orders, the meaning of
+// its answers, and the queries that read its books. Errors name the line and the column. schema.json describes the file
+// for editors.
 package shop
 
 import (

@@ -55,7 +55,7 @@ func TestAFileIsRead(t *testing.T) {
 func TestMistakesNameTheLine(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ old, new, want string }{
-		{"target: http://127.0.0.1:8080", "target: http://shop.example:80", "line 1, column 1: target is at shop.example, which"},
+		{"http://127.0.0.1:8080", "http://shop.example:80", "line 1, column 1: target is at shop.example, which"},
 		{"target: http://127.0.0.1:8080", "target: ftp://127.0.0.1", `want http://host:port`},
 		{"target: http://127.0.0.1:8080\n", "", "target is missing"},
 		{"stock: {\"1\": 100}\n", "", "stock is missing"},

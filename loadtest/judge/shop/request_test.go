@@ -12,8 +12,8 @@ func TestVariablesKeepTheirTypes(t *testing.T) {
 	t.Parallel()
 	vars := shop.Vars{"key": `a"b`, "id": json.Number("12"), "product": "7", "pieces": 2 * shop.Whole, "on": true}
 	value, err := vars.Value(map[string]any{
-		"key": "{{key}}", "id": "{{id}}", "text": "{{ id | string }}", "product": "{{product|number}}", "pieces": "{{pieces}}",
-		"both": "{{id}}-{{key}}", "list": []any{"{{on}}", 3, nil}, "{{id}}": "name",
+		"key": "{{key}}", "id": "{{id}}", "text": "{{ id | string }}", "product": "{{product|number}}",
+		"pieces": "{{pieces}}", "both": "{{id}}-{{key}}", "list": []any{"{{on}}", 3, nil}, "{{id}}": "name",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,9 @@ func TestAFileFromCurl(t *testing.T) {
 			t.Errorf("%s: %v in\n%s", c.curl, err, text)
 		}
 	}
-	for _, curl := range []string{"", "curl", "curl 'http://x", "curl http://127.0.0.1 -H", "curl http://127.0.0.1 -F a=b"} {
+	for _, curl := range []string{
+		"", "curl", "curl 'http://x", "curl http://127.0.0.1 -H", "curl http://127.0.0.1 -F a=b",
+	} {
 		if text, err := shop.FromCurl(curl); err == nil {
 			t.Errorf("%s made\n%s", curl, text)
 		}

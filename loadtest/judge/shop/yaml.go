@@ -91,10 +91,10 @@ func scalar(n ast.Node) (text string, isNull bool, err error) {
 		return n.Value, false, nil
 	case *ast.LiteralNode:
 		return n.Value.Value, false, nil
-	case ast.ScalarNode:
-		return n.GetToken().Value, false, nil
 	case *ast.AnchorNode:
 		return scalar(n.Value)
+	case ast.ScalarNode:
+		return n.GetToken().Value, false, nil
 	}
 	return "", false, mistake(at(n), "want one value, found %q", n)
 }
