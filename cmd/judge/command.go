@@ -56,7 +56,7 @@ other and with the shop's databases:
 loadtest/judge/README.md describes the file and what each violation means.
 
 Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
-		Example: `  loadtest judge new --curl "curl -X POST http://127.0.0.1:8080/orders -H 'Idempotency-Key: a' -d '{…}'" >shop.yaml
+		Example: `  loadtest judge new --curl "curl http://127.0.0.1/orders -H 'Idempotency-Key: a' -d '{…}'" >shop.yaml
   loadtest judge try shop.yaml
   loadtest judge shop.yaml --orders 400 --clients 40 --seed 7 --report out.html`,
 		Args: cobra.ExactArgs(1),

@@ -104,8 +104,14 @@ func (s *service) awaitReady(ctx context.Context) error {
 	}
 }
 
-// kill kills the service without a warning. It returns an error if something still serves then.
-func (s *service) kill(ctx context.Context) (err error) {
+// kill kills the service without a warning. It returns an error if that does not end a connection to it: another process
+// serves then. The service itself may be started again before kill returns, by a supervisor.
+func (s *service) kill(ctx context.Context) error {
+	open, err := s.sender.Connect(ctx, s.target)
+	if err != nil {
+		return fmt.Errorf("before the kill: %w", err)
+	}
+	defer func() { _ = open.Close() }() // nothing was sent
 	switch {
 	case s.conf.Container != "":
 		err = s.command(ctx, "docker kill -s KILL '"+s.conf.Container+"'")
@@ -117,14 +123,15 @@ func (s *service) kill(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	for limit := time.Now().Add(5 * time.Second); s.sender.Reach(ctx, s.target) == nil; {
-		if time.Now().After(limit) {
-			return fmt.Errorf("the service was killed, and another process answers at %s", s.target)
-		}
-		time.Sleep(20 * time.Millisecond)
+	_ = open.SetReadDeadline(time.Now().Add(killWithin))
+	if _, err := open.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("the service was killed, and another process answers at %s", s.target)
 	}
 	return nil
 }
+
+// killWithin is how long the connections of a killed process may live.
+const killWithin = 5 * time.Second
 
 func (s *service) killGroup() error {
 	select {

@@ -52,11 +52,16 @@ func (s *Sender) dial(ctx context.Context, network, address string) (net.Conn, e
 	return conn, nil
 }
 
-// Reach returns an error unless a connection to the address can be made.
-func (s *Sender) Reach(ctx context.Context, u *url.URL) error {
+// Connect connects to the address and sends nothing.
+func (s *Sender) Connect(ctx context.Context, u *url.URL) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	conn, err := s.dial(ctx, "tcp", hostPort(u))
+	return s.dial(ctx, "tcp", hostPort(u))
+}
+
+// Reach returns an error unless a connection to the address can be made.
+func (s *Sender) Reach(ctx context.Context, u *url.URL) error {
+	conn, err := s.Connect(ctx, u)
 	if err != nil {
 		return err
 	}
