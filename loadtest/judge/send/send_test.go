@@ -36,7 +36,7 @@ func TestRequestsAreHeldAndAnswersAreLost(t *testing.T) {
 	t.Cleanup(server.Close)
 	s := send.New(nil, 10*time.Second)
 	t.Cleanup(s.Close)
-	u, err := url.Parse(server.URL)
+	u, err := url.Parse(server.URL + "/")
 	if err != nil {
 		t.Fatal(err)
 	}
