@@ -69,7 +69,8 @@ func TestItExitsAsItJudges(t *testing.T) {
 	}{
 		"pass": {[]string{shopFile(t, seller(t, 5)), "--phase", "alone"}, 0, "VERDICT: PASS alone=pass\n"},
 		"violation": {
-			[]string{shopFile(t, seller(t, 9)), "--phase", "together", "--report", report}, 1,
+			[]string{shopFile(t, seller(t, 9)), "--phase", "together", "--report", report},
+			1,
 			"not-oversold: 1× 9 pieces of product 1 were accepted, and there were 5",
 		},
 		"unknown": {[]string{shopFile(t, seller(t, 0)), "--phase", "alone"}, 2, "unknown: no order was accepted"},

@@ -13,7 +13,8 @@ func TestJudgeIsItsOwnProgram(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "judge", "none.yaml", "--phase", "alone")
 	cmd.Env = append(os.Environ(), asCommand+"=1")
 	out, err := cmd.CombinedOutput()
-	if err == nil || cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "judge: read the file: open none.yaml") {
+	const want = "judge: read the file: open none.yaml"
+	if err == nil || cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), want) {
 		t.Errorf("exit code %d, %s", cmd.ProcessState.ExitCode(), out)
 	}
 	help, exit := execute(t, "judge", "--help")

@@ -104,8 +104,8 @@ func (s *service) awaitReady(ctx context.Context) error {
 	}
 }
 
-// kill kills the service without a warning. It returns an error if that does not end a connection to it: another process
-// serves then. The service itself may be started again before kill returns, by a supervisor.
+// kill kills the service without a warning. It returns an error if that does not end a connection to it: another
+// process serves then. The service itself may be started again before kill returns, by a supervisor.
 func (s *service) kill(ctx context.Context) error {
 	open, err := s.sender.Connect(ctx, s.target)
 	if err != nil {

@@ -3,6 +3,7 @@ package send_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -29,8 +30,11 @@ func TestRequestsAreHeldAndAnswersAreLost(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		body := make([]byte, 3)
-		_, _ = r.Body.Read(body)
+		body, err := io.ReadAll(r.Body) // waits for the last byte
+		if err != nil {
+			t.Error(err)
+			return
+		}
 		fmt.Fprintf(w, "%d %s %s", executed.Add(1), cookie.Value, body)
 	}))
 	t.Cleanup(server.Close)
