@@ -109,8 +109,9 @@ func TestPageNoticesAStillConsole(t *testing.T) {
 
 // TestPagesHearABeat from a console where nothing changes.
 func TestPagesHearABeat(t *testing.T) {
-	s := theStage(t)
-	b := open(t, openDoor(t, s.server).entry)
+	d := openDoor(t, theStage(t).server)
+	close(d.hold)
+	b := open(t, d.entry)
 	b.idle()
 	eval[bool](b, `new EventSource("api/events").addEventListener("beat", () => { window.beaten = true; }), true`)
 	b.await(20*time.Second, `window.beaten`)
