@@ -68,6 +68,9 @@ var Gap = map[string]string{
 	faultpoint.SlowEnv: faultpoint.Slow(faultpoint.UpdateStock, faultpoint.Before, 100*time.Millisecond),
 }
 
+// awaiting is Patient, and those that wait for the lock of a paused holder do not give up before its session ends.
+var awaiting = with(Gap, with(Patient, map[string]string{"LOCK_TIMEOUT": "5s"}))
+
 // with returns the settings of both, where b overrides a.
 func with(a, b map[string]string) map[string]string {
 	both := maps.Clone(a)
@@ -76,8 +79,8 @@ func with(a, b map[string]string) map[string]string {
 }
 
 // Patient has timeouts longer than a pause. Otherwise the deadline of the request rejects the paused holder's write
-// before the fencing token can, and those that wait for its lock give up before its session ends.
+// before the fencing token can.
 var Patient = map[string]string{
-	"ZOOKEEPER_SESSION_TIMEOUT": "1s", "LOCK_TIMEOUT": "5s", "STOCK_TIMEOUT": "7s", "CONFIRM_BUDGET": "9s",
+	"ZOOKEEPER_SESSION_TIMEOUT": "1s", "STOCK_TIMEOUT": "7s", "CONFIRM_BUDGET": "9s",
 	"PENDING_LIMIT": "9s", "CANCEL_AFTER": "14s",
 }
