@@ -41,8 +41,8 @@ type surroundings struct {
 	ConsoleToken string `env:"CONSOLE_TOKEN"`
 }
 
-// Check returns an error that names a token that cannot be sent, or an address that is none. Each command checks its own
-// settings.
+// Check returns an error that names a token that cannot be sent, or an address that is none. Each command checks its
+// own settings.
 func (s surroundings) Check() error {
 	return errors.Join(
 		config.CheckToken("SERVICE_TOKEN", config.Secret(s.StockToken)),

@@ -244,7 +244,9 @@ func TestAStrangersAnswerIsNotReadiness(t *testing.T) {
 	answers := func(context.Context) error { return nil }
 	for want, spec := range map[string]servers.Spec{
 		"another process listens": {Args: []string{"-c", "sleep 60"}, Addr: stranger.Addr().String(), Ready: answers},
-		"the process ended":       {Args: []string{"-c", "exit 1"}, Ready: func(ctx context.Context) error { <-ctx.Done(); return nil }},
+		"the process ended": {
+			Args: []string{"-c", "exit 1"}, Ready: func(ctx context.Context) error { <-ctx.Done(); return nil },
+		},
 	} {
 		spec.Name, spec.Path, spec.Dir = "guest", "/bin/sh", t.TempDir()
 		if s, err := servers.Start(t.Context(), spec); err == nil || !strings.Contains(err.Error(), want) {
