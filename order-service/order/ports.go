@@ -76,8 +76,8 @@ func (op Operation) of(o Order) bool {
 // Stock is the stock service.
 type Stock interface {
 	// Deduct takes the items from the stock under the flag, all or none. It retries if that may help. After
-	// ErrStockUnavailable and operation.ErrLocked nothing was done; after ErrOutcomeUnknown it may have been. ErrFlagConflict and ErrUnknownGoods
-	// are final.
+	// ErrStockUnavailable and operation.ErrLocked nothing was done; after ErrOutcomeUnknown it may have been.
+	// ErrFlagConflict and ErrUnknownGoods are final.
 	Deduct(ctx context.Context, flag string, items []Item) (Operation, error)
 	// Cancel ends the flag for good: with a tombstone, or by returning a deduction. Errors: ErrStockUnavailable,
 	// operation.ErrLocked, ErrOutcomeUnknown.

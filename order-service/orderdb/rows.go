@@ -6,8 +6,8 @@ import (
 	"orderstock/order-service/order"
 )
 
-// orderRow is a row of orders. The server sets updated_at: an order's age counts from it, and the clocks of two replicas
-// may differ.
+// orderRow is a row of orders. The server sets updated_at: an order's age counts from it, and the clocks of replicas
+// differ.
 type orderRow struct {
 	ID             int64
 	Status         string

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// ErrLocked: nothing changed; a row or a lock that the call needs is held by somebody else. It concerns this call alone,
-// and says nothing about other products or about the service.
+// ErrLocked: nothing changed; somebody else holds a row or a lock that the call needs. It concerns this call alone, and
+// says nothing about other products or about the service.
 var ErrLocked = errors.New("held by another transaction")
 
 // Locked is an ErrLocked that names the product that is held.
@@ -34,8 +34,8 @@ const (
 	lookLimit = 2 * time.Second
 )
 
-// Pass returns nil if no item is known to be held, and a Locked otherwise. From time to time it lets one call for a held
-// product pass. The caller must hand the result of a call that passed to Learn.
+// Pass returns nil if no item is known to be held, and a Locked otherwise. From time to time it lets one call for a
+// held product pass. The caller must hand the result of a call that passed to Learn.
 func (h *Held) Pass(items []Item) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

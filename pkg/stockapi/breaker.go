@@ -26,7 +26,7 @@ type breaker interface {
 const probes = 5
 
 // WithBreakers opens a replica's circuit breaker for openFor if, within a second or two, at least ten calls and six of
-// ten failed; calls for it go to the next one. Refusals by a healthy service, of one call, are no failures. Writes and reads are
+// ten failed; calls for it go to the next one. A healthy service's refusals are no failures. Writes and reads are
 // counted separately. Each change of a breaker's state is logged to log. Default: no breakers.
 func WithBreakers(openFor time.Duration, log *slog.Logger) Option {
 	return func(c *Client) {

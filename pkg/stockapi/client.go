@@ -53,8 +53,9 @@ const maxAnswer = 16 << 20
 func NewClient(bases []string, token string, opts ...Option) (*Client, error) {
 	d := newDialer()
 	c := &Client{
-		token: token, dialer: d, http: &http.Client{Transport: d.transport(), CheckRedirect: stay}, partitions: operation.Partitions,
-		hedge: hedgeDelay, newBreaker: func(string) breaker { return closed{} },
+		token: token, dialer: d, http: &http.Client{Transport: d.transport(), CheckRedirect: stay},
+		partitions: operation.Partitions,
+		hedge:      hedgeDelay, newBreaker: func(string) breaker { return closed{} },
 	}
 	for _, opt := range opts {
 		opt(c)
@@ -198,8 +199,8 @@ func (c *Client) callAt(ctx context.Context, r *replica, method, path string, bo
 	return nil
 }
 
-// checked returns errNotWhole if an answer lacks a required member: it is JSON, but not the stock service's, for example
-// a front's.
+// checked returns errNotWhole if an answer lacks a required member: it is JSON, but not the stock service's, as from a
+// front.
 func checked[T interface{ whole() bool }](answer T, err error) (T, error) {
 	if err == nil && !answer.whole() {
 		err = errNotWhole
@@ -282,7 +283,7 @@ func refusal(resp *http.Response, raw []byte) error {
 
 func errorOf(p problem.Problem, status int, retryAfter int64) *Error {
 	kind := kindOf(Code(p.Code), status)
-	if id, err := operation.ParseGoodsID(p.GoodsID); err == nil && kind == operation.ErrLocked { //nolint:errorlint // the table's own
+	if id, err := operation.ParseGoodsID(p.GoodsID); err == nil && errors.Is(kind, operation.ErrLocked) {
 		kind = operation.Locked{GoodsID: id}
 	}
 	return &Error{

@@ -9,7 +9,7 @@ import (
 	"orderstock/pkg/problem"
 )
 
-// The errors of calls, in addition to operation.ErrLocked; match with errors.Is. After that, ErrUnavailable, ErrOverloaded
+// The errors of calls, besides operation.ErrLocked; match with errors.Is. After it, ErrUnavailable, ErrOverloaded
 // and ErrUnknownOutcome the same call may succeed if it is sent again with the same
 // flag. After the others it would fail again.
 var (

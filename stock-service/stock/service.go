@@ -14,7 +14,7 @@ type Flags interface {
 }
 
 // Ledger keeps operations, levels and flows. In addition to the errors that they name, its methods return
-// ErrUnavailable if the database does not answer, and its writes operation.ErrLocked if another transaction holds a row.
+// ErrUnavailable if the database does not answer. Writes return operation.ErrLocked if another transaction holds a row.
 type Ledger interface {
 	// Find returns the operations recorded under the flags, by flag. A flag without one is missing.
 	Find(ctx context.Context, flags ...string) (map[string]Operation, error)
@@ -35,8 +35,8 @@ type Ledger interface {
 // Deducter executes deductions, and serializes concurrent ones on the same products.
 type Deducter interface {
 	// Deduct records the outcome of the request, or returns the outcome that its flag already has. After
-	// operation.ErrLocked, ErrUnavailable, ErrOverloaded, ErrStaleToken, ErrUnknownGoods and ErrFlagConflict nothing changed; after ErrUnknownOutcome the
-	// deduction may or may not have been made.
+	// operation.ErrLocked, ErrUnavailable, ErrOverloaded, ErrStaleToken, ErrUnknownGoods and ErrFlagConflict nothing
+	// changed; after ErrUnknownOutcome the deduction may or may not have been made.
 	Deduct(ctx context.Context, r Request) (Operation, error)
 }
 

@@ -12,8 +12,8 @@
 //  3. rows of stock_flow,
 //  4. rows of restocks.
 //
-// A cancellation must know the items of the operation before it can lock their rows. It reads them first, without locks.
-// A guarded update then shows whether they have changed; if so, the transaction runs again.
+// A cancellation must know the items of the operation before it can lock their rows. It reads them without locks. A
+// guarded update then shows whether they have changed; if so, the transaction runs again.
 //
 // A restock looks for its flag in the tables of others after it has written its own, where a row may be missing: two
 // users of one flag may deadlock, and the server ends one. Transact repeats that one.

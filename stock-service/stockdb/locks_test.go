@@ -75,8 +75,8 @@ func TestNoDeadlocks(t *testing.T) {
 			all.Go(func() {
 				for time.Now().Before(end) {
 					// A group may find that a flag has been used since.
-					if err := work[i%4](ledgers[i/4%2]); err != nil && !errors.Is(err, stock.ErrUnavailable) && !errors.Is(err, operation.ErrLocked) &&
-						!mysqldb.IsDuplicate(err) {
+					if err := work[i%4](ledgers[i/4%2]); err != nil && !errors.Is(err, stock.ErrUnavailable) &&
+						!errors.Is(err, operation.ErrLocked) && !mysqldb.IsDuplicate(err) {
 						t.Error(err)
 						return
 					}
