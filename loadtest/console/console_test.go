@@ -169,14 +169,14 @@ func TestAddress(t *testing.T) {
 	b := open(t, s.entry()+"#orders=7&goods=2&path=$(id)&strategy=a;id&seed=1'id'"+
 		"&fault=kill~stock-1';id;'~~~~5&fault=kill~stock-2~~~~900")
 	b.await(30*time.Second, `document.querySelector(".free .command") && `+
-		`document.querySelector(".free input[name=orders]").value === "7"`)
+		`document.querySelector(".free input[name=orders]")?.value === "7"`)
 	if command := b.text(".free .command"); strings.Contains(command, "id") || !strings.Contains(command, "--orders 7") ||
 		!strings.Contains(command, "--break '900ms kill stock-2'") {
 		t.Errorf("the command is %s", command)
 	}
 	b.do(chromedp.Click(".mark"))
 	b.await(5*time.Second, `location.hash.includes("orders=7") && `+
-		`document.querySelector(".free input[name=orders]").value === "7"`)
+		`document.querySelector(".free input[name=orders]")?.value === "7"`)
 
 	eval[bool](b, `location.hash = "#fault=E&variant=fixed&stop=4", true`)
 	b.await(5*time.Second, `document.querySelector(".press").innerText.includes("offers fault E, fixed") && `+
