@@ -44,10 +44,7 @@ type shape struct {
 	hold                         time.Duration // with a lone contender; otherwise 0
 }
 
-var (
-	alone = shape{processes: 1, contenders: 1, paths: 1}
-	crowd = shape{processes: 4, contenders: 64, paths: 1}
-)
+var crowd = shape{processes: 4, contenders: 64, paths: 1}
 
 func (s shape) lone() bool { return s.hold > 0 }
 

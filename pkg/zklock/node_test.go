@@ -364,7 +364,8 @@ func TestRequestsOfAnAcquisition(t *testing.T) {
 	}
 	dir := serverstest.ZooKeeperRoot(t)
 	for name, m := range map[string]*zklock.Mutex{
-		"hand-off": zklock.NewMutex(s, dir+"/cohort"), "no hand-off": zklock.NewMutex(s, dir+"/plain", zklock.WithHandoff(1, 0)),
+		"hand-off":    zklock.NewMutex(s, dir+"/cohort"),
+		"no hand-off": zklock.NewMutex(s, dir+"/plain", zklock.WithHandoff(1, 0)),
 	} {
 		release(t, acquire(t, m)) // the parent is there
 		var lock *zklock.Lock

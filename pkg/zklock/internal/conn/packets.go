@@ -36,8 +36,8 @@ const (
 // answer repeats.
 //
 // It makes a create2 of some creates, see creation.go, and a sync of each ping: a server that is cut off from its
-// ensemble answers pings for some time, and a sync only by the leader's word. It also keeps the zxid of the last answer instead of the
-// library. The library keeps it without a lock: on a reconnect it sets its watches again, for the
+// ensemble answers pings for some time, and a sync only by the leader's word. It also keeps the zxid of the last
+// answer instead of the library. The library keeps it without a lock: on a reconnect it sets its watches again, for the
 // changes after that zxid, while new answers may already have moved it on. Then it never learns of a
 // change in between. So monitoredConn takes the zxid out of each answer, and puts the last zxid before the
 // handshake into the two requests that need it.
