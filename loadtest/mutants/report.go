@@ -11,7 +11,7 @@ import (
 
 // Row is a mutant and its outcome.
 type Row struct {
-	// Kind is mutant, layer or input.
+	// Kind is mutant, layer, input or honest.
 	Kind   string `json:"kind"`
 	Mutant string `json:"mutant"`
 	// Cell is the fault that exposed it.

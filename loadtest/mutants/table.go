@@ -193,6 +193,34 @@ var mutants = []Mutant{
 		Load: deductions, Expected: verify.OrderAsRequested,
 	},
 	{
+		Name: "the reconciler gives up what it meets", Switches: "expires-early", Cell: "insert-order/after/kill",
+		Env: longLived, Expected: verify.ExpiredOnlyWhenDue,
+	},
+	{
+		Name: "orders given up before they are tried", Switches: "expires-at-once", Load: traffic, Env: longLived,
+		Expected: verify.ExpiredOnlyWhenDue,
+	},
+	{
+		Name: "a shortage told as a cancellation by the client", Switches: "reason-of-client", Load: traffic,
+		Expected: verify.AnswersTrue,
+	},
+	{
+		Name: "answers send the client to another order", Switches: "other-location", Load: traffic,
+		Expected: verify.AnswersTrue,
+	},
+	{
+		Name: "a rejection names a product that was there", Switches: "names-the-last", Load: popular,
+		Expected: verify.RejectedOnlyWhenShort,
+	},
+	{Name: "nothing broken, a lock for each product", Load: fewBaskets, AbsorbedBy: Control},
+	{
+		Name: "a lock that each process has for itself", Switches: "own-lock", Load: fewBaskets,
+		Expected: unlockedDeductions,
+	},
+	{
+		Name: "a token that somebody made up", Switches: "made-up-token", Load: fewBaskets, Expected: unlockedDeductions,
+	},
+	{
 		Name: "a changed body accepted under a used flag", Switches: "changed-body", Probe: changedBody,
 		Expected: flagConflict,
 	},
@@ -218,6 +246,14 @@ var (
 	traffic    = fire.Config{Orders: 200, Concurrency: 20, Mix: repeated}
 	deductions = fire.Config{Path: history.PathDeduct, Orders: 200, Concurrency: 20, Mix: repeated}
 	repeated   = fire.Mix{Goods: 3, Stock: 120, Repeat: 0.3, Cancel: 0.3, Seed: 1}
+	// popular sells out one product after the other, so that few are short.
+	popular = fire.Config{
+		Orders: 150, Concurrency: 12, Mix: fire.Mix{Goods: 4, Stock: 50, Zipf: 2.5, ItemsMax: 2, Several: 1, Seed: 1},
+	}
+	// fewBaskets is baskets for a strategy that takes each product's lock in ZooKeeper.
+	fewBaskets = fire.Config{
+		Orders: 80, Concurrency: 8, Mix: fire.Mix{Goods: 6, Stock: 2000, ItemsMax: 3, Several: 1, Seed: 1},
+	}
 	// baskets is orders of several products, at replicas that take turns.
 	baskets = fire.Config{
 		Orders: 600, Concurrency: 60, Mix: fire.Mix{Goods: 6, Stock: 2000, ItemsMax: 3, Several: 1, Cancel: 0.1, Seed: 1},
@@ -243,6 +279,9 @@ const unlockedDeductions = "unlocked"
 // fails the calls that wait for a connection, among them the search for a node whose create was not answered. The
 // session, and its node, survive longOutage.
 const longOutage = 1500 * time.Millisecond
+
+// longLived leaves no order time to expire.
+var longLived = map[string]string{"CANCEL_AFTER": "5m"}
 
 var longSession = map[string]string{"ZOOKEEPER_SESSION_TIMEOUT": "30s"}
 

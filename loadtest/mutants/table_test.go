@@ -12,6 +12,7 @@ import (
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/mutants/patch"
 	"orderstock/loadtest/verify"
+	"orderstock/stock-service/deduct/strategy"
 )
 
 // Every row can be run, and names one possible outcome.
@@ -44,6 +45,18 @@ func TestTable(t *testing.T) {
 		if cell, ok := faults.Find(m.Cell); m.Cell != "" && (!ok || cell.NA != "") {
 			t.Errorf("%s: cell %s cannot be run", m.Name, m.Cell)
 		}
+	}
+	for _, s := range honest {
+		if names[s.name()] {
+			t.Errorf("%s: twice", s.name())
+		}
+		names[s.name()] = true
+		if _, err := strategy.Find(s.strategy); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(honest) < 40 {
+		t.Errorf("%d honest shapes, want 40", len(honest))
 	}
 	patches, err := patch.All()
 	if err != nil {
