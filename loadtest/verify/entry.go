@@ -68,7 +68,8 @@ func (j *judge) findKeyless() {
 		if j.h.FormOf(n) != history.Keyless {
 			continue
 		}
-		id := int64(0)
+		hash, id := history.BodyHash(j.h.Items(n)), int64(0)
+		j.bodies[string(hash[:])] = true
 		for _, i := range j.callsOf(n) {
 			id = max(id, j.h.Calls[i].Order)
 		}
@@ -95,8 +96,11 @@ func (j *judge) withoutKey(e *Entry) int {
 	return j.unnamed[at]
 }
 
-// underOurKey reports whether an order's key begins like those of the run, in any case.
-func (j *judge) underOurKey(e *Entry) bool { return len(e.Orders) > 0 && j.h.IsRuns(e.Orders[0].Key) }
+// underOurKey reports whether an order's key begins like those of the run, in any case, or it has none, and the body of
+// an order that the run sent without one.
+func (j *judge) underOurKey(e *Entry) bool {
+	return len(e.Orders) > 0 && (j.h.IsRuns(e.Orders[0].Key) || e.Orders[0].Key == nil && j.bodies[string(e.Orders[0].BodyHash)])
+}
 
 // direct reports whether an entry is a deduction without an order, or a restock.
 func (j *judge) direct(e *Entry) bool {

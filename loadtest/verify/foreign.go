@@ -18,7 +18,7 @@ type foreignOrder struct {
 // mayBeOthers reports whether others may have made an entry of the run's products: an order, without the name of the
 // run in its key. Restocks and deductions without an order are no customers' calls.
 func (j *judge) mayBeOthers(e *Entry) bool {
-	return len(e.Orders) == 1 && len(e.Restocks) == 0 && !j.underOurKey(e)
+	return len(e.Orders) == 1 && len(e.Restocks) == 0 && !j.h.IsRuns(e.Orders[0].Key)
 }
 
 // foreign takes down a foreign order.

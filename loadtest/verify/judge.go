@@ -60,10 +60,11 @@ type judge struct {
 	others     int
 	firstOther string
 	unclaimed  []foreignOrder
-	calm       bool          // nothing was broken during the run
-	unkeyed    map[int64]int // the orders without a key, by the ids that answers named
-	unnamed    []int         // the orders without a key whose ids no answer named
-	listed     []listing     // the orders on the pages that were read, by id
+	calm       bool            // nothing was broken during the run
+	unkeyed    map[int64]int   // the orders without a key, by the ids that answers named
+	unnamed    []int           // the orders without a key whose ids no answer named
+	bodies     map[string]bool // the hashes of the bodies of the orders without a key
+	listed     []listing       // the orders on the pages that were read, by id
 	pages      *walk
 	// Buffers, reused for each entry.
 	op, deducts, restores []history.Item
@@ -82,7 +83,7 @@ func newJudge(h *history.History, v *Verdict, terms Terms) *judge {
 	j := &judge{
 		h: h, v: v, samples: terms.Samples, declared: map[string]bool{}, sums: map[int64]*goodsSum{},
 		byOrder: sortCalls(h), stocked: make([]bool, len(h.Goods)), seen: make([]bool, h.Orders()),
-		sold: make([]int64, len(h.Goods)), calm: calm(h), unkeyed: map[int64]int{},
+		sold: make([]int64, len(h.Goods)), calm: calm(h), unkeyed: map[int64]int{}, bodies: map[string]bool{},
 	}
 	for _, c := range catalogue {
 		v.Invariants = append(v.Invariants, Invariant{Name: c.name, Says: c.says, Sample: []string{}})
