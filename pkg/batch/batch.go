@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"orderstock/pkg/tracing"
+	"orderstock/pkg/observe"
 )
 
 // Run runs one batch. It calls take as soon as it is ready to serve, for example once it holds a lock; calls that
@@ -50,7 +50,7 @@ func New[In, Out any](run Run[In, Out], opts ...Option) *Group[In, Out] {
 }
 
 // Func returns a group for work that needs nothing before it takes its calls. fn gets the arguments of a batch; outs[i]
-// answers ins[i], or err all of them. If callers are traced, ctx has a span of the batch: see tracing.Together.
+// answers ins[i], or err all of them. If callers are traced, ctx has a span of the batch: see observe.Together.
 func Func[In, Out any](fn func(ctx context.Context, ins []In) (outs []Out, err error), opts ...Option) *Group[In, Out] {
 	return New(func(ctx context.Context, take func() []*Call[In, Out]) {
 		calls := take()
@@ -61,7 +61,7 @@ func Func[In, Out any](fn func(ctx context.Context, ins []In) (outs []Out, err e
 		for i, call := range calls {
 			ins[i] = call.In
 		}
-		ctx, end := tracing.Together(ctx, "batch", time.Now(), Contexts(calls))
+		ctx, end := observe.Together(ctx, "batch", time.Now(), Contexts(calls))
 		outs, err := fn(ctx, ins)
 		end(err)
 		if err == nil && len(outs) != len(ins) {

@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"sync"
 
-	"orderstock/pkg/tracing"
+	"orderstock/pkg/observe"
 )
 
 const (
@@ -65,7 +65,7 @@ func Logger(ctx context.Context) *slog.Logger {
 	if r, ok := ctx.Value(key{}).(*request); ok {
 		log = r.logger()
 	}
-	if id := tracing.TraceID(ctx); id != "" {
+	if id := observe.TraceID(ctx); id != "" {
 		log = log.With("trace_id", id)
 	}
 	return log
@@ -83,7 +83,7 @@ func (r *request) logger() *slog.Logger {
 // AddAttrs adds attributes, such as the order id, to every later line of the request's logger, and to its span. It
 // costs nothing until a line is written. args alternates names and values.
 func AddAttrs(ctx context.Context, args ...any) {
-	tracing.Set(ctx, args...)
+	observe.Set(ctx, args...)
 	if r, ok := ctx.Value(key{}).(*request); ok {
 		r.mu.Lock()
 		r.attrs = append(r.attrs, args...)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
-	"orderstock/pkg/tracing"
+	"orderstock/pkg/observe"
 )
 
 // Policy configures the retries.
@@ -35,7 +35,7 @@ func Do[T any](ctx context.Context, p Policy, fn func() (T, error)) (T, error) {
 	return backoff.Retry(ctx, fn,
 		backoff.WithBackOff(pause), backoff.WithMaxTries(p.Tries), backoff.WithMaxElapsedTime(left),
 		backoff.WithNotify(func(err error, pause time.Duration) {
-			tracing.Event(ctx, "retry", err, "pause_ms", pause.Milliseconds())
+			observe.Event(ctx, "retry", err, "pause_ms", pause.Milliseconds())
 		}))
 }
 

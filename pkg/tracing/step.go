@@ -8,6 +8,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
+
+	"orderstock/pkg/observe"
 )
 
 // scope distinguishes this project's spans from the libraries'.
@@ -30,8 +32,12 @@ const (
 // enabled saves a process that records nothing the search for a span in each context.
 var enabled atomic.Bool
 
-// Enable makes the functions of this package record from now on. Call it once a provider of spans is set.
-func Enable() { enabled.Store(true) }
+// Enable makes the functions of this package and of package observe record from now on. Call it once a provider of
+// spans is set.
+func Enable() {
+	enabled.Store(true)
+	observe.Use(recorder{})
+}
 
 // On reports whether the work of ctx is recorded.
 func On(ctx context.Context) bool { return recorded(ctx) != nil }

@@ -3,22 +3,30 @@ package tracing
 import (
 	"context"
 	"fmt"
+	"iter"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
+
+	"orderstock/pkg/observe"
 )
 
-// Event records that something happened in the work of ctx, and the error, which must not be nil. args alternates names
-// and values, here and in Set.
-func Event(ctx context.Context, name string, err error, args ...any) {
+// recorder records the events of packages that link no OpenTelemetry.
+type recorder struct{}
+
+var _ observe.Recorder = recorder{}
+
+// Event implements observe.Recorder.
+func (recorder) Event(ctx context.Context, name string, err error, args ...any) {
 	if span := recorded(ctx); span != nil {
 		attrs := append(attributes(args), attribute.String("error", err.Error()))
 		span.AddEvent(name, trace.WithAttributes(attrs...))
 	}
 }
 
-// Set adds attributes to the work of ctx.
-func Set(ctx context.Context, args ...any) {
+// Set implements observe.Recorder.
+func (recorder) Set(ctx context.Context, args ...any) {
 	if span := recorded(ctx); span != nil {
 		span.SetAttributes(attributes(args)...)
 	}
@@ -33,13 +41,17 @@ func attributes(args []any) []attribute.KeyValue {
 	return attrs
 }
 
-// TraceID returns the id of the trace that ctx belongs to, even if it is not recorded, or "".
-func TraceID(ctx context.Context) string {
-	if !enabled.Load() {
-		return ""
-	}
+// TraceID implements observe.Recorder.
+func (recorder) TraceID(ctx context.Context) string {
 	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
 		return sc.TraceID().String()
 	}
 	return ""
+}
+
+// Together implements observe.Recorder.
+func (recorder) Together(ctx context.Context, name string, began time.Time, callers iter.Seq[context.Context]) (
+	context.Context, func(error),
+) {
+	return Together(ctx, name, began, callers)
 }
