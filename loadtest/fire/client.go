@@ -34,7 +34,8 @@ type client struct {
 
 func newClient(f *firing, turn int) *client {
 	return &client{
-		f: f, orders: newReplicas(f.cfg.OrderURLs, f.cfg.Timeout, turn), stock: newReplicas(f.cfg.StockURLs, f.cfg.Timeout, turn),
+		f: f, orders: newReplicas(f.cfg.OrderURLs, f.cfg.Timeout, turn),
+		stock: newReplicas(f.cfg.StockURLs, f.cfg.Timeout, turn),
 	}
 }
 

@@ -656,3 +656,38 @@ func TestFireRefusesAWrongConfiguration(t *testing.T) {
 		}
 	}
 }
+
+// A call that is answered 503 is repeated when the traffic has ended, until it has an end; one that never has one is
+// given up.
+func TestCallsWithoutAnEndAreRepeated(t *testing.T) {
+	t.Parallel()
+	for name, heals := range map[string]bool{"healed": true, "never": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t)
+			var over atomic.Bool
+			calls := http.HandlerFunc(s.Config.Handler.ServeHTTP)
+			s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost && r.URL.Path == "/v1/orders" && !over.Load() {
+					w.Header().Set("Retry-After", "1")
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return
+				}
+				calls(w, r)
+			})
+			cfg := s.config()
+			cfg.Orders, cfg.Disturbed = 10, true
+			cfg.Healed = func() bool { over.Store(heals); return true }
+			h, _ := run(t, cfg)
+			ended := 0
+			for i := range h.Calls {
+				if h.Calls[i].Ended() {
+					ended++
+				}
+			}
+			if want := map[bool]int{true: 10, false: 0}[heals]; ended != want || h.Patience == 0 {
+				t.Errorf("%d calls ended, want %d; patience %s", ended, want, h.Patience)
+			}
+		})
+	}
+}

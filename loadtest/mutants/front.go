@@ -51,6 +51,9 @@ func overloaded(w http.ResponseWriter) {
 	_, _ = io.WriteString(w, `{"status":503,"code":"overloaded"}`) // the client may be gone
 }
 
+// refuse is a front that lets nothing pass.
+func refuse(w http.ResponseWriter, _ *http.Request, _ http.Handler) { overloaded(w) }
+
 func places(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Path == "/v1/orders" }
 
 // stateless is a front that remembers nothing.

@@ -347,9 +347,7 @@ var fronts = []Mutant{
 		return strings.HasSuffix(r.URL.Path, "/cancel")
 	}), verify.Served),
 	fronted("each repeat answered 503", refusingRepeats, verify.Served),
-	fronted("six of ten orders overloaded", every(6, 10, places, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
-		overloaded(w)
-	}), verify.Served),
+	fronted("six of ten orders overloaded", every(6, 10, places, refuse), verify.Served),
 	fronted("half of the answers thrown away", every(1, 2, places, losing), verify.Served),
 
 	fronted("pages skip the first order", changing("/v1/orders", withoutFirstOrder), verify.AnswersTrue),

@@ -16,8 +16,8 @@ type reply struct {
 
 func (r *reply) cancels() bool { return r.Kind == history.Cancel }
 
-// answers reports whether it says something about the order, as the answer to a call that places it or, with cancels, to
-// one that cancels it.
+// answers reports whether it says something about the order, as the answer to a call that places it or, with cancels,
+// to one that cancels it.
 func (r *reply) answers(cancels bool) bool {
 	return r.says != silent && r.cancels() == cancels && (cancels || r.Kind.Places())
 }

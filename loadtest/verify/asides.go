@@ -15,9 +15,11 @@ type refusal struct {
 
 // refusedAs are the right answers to odd calls, on PathOrder and on PathDeduct.
 var refusedAs = map[history.AsideKind][2]refusal{
-	history.BlankKey:       {{http.StatusBadRequest, history.InvalidKey}, {http.StatusUnprocessableEntity, history.InvalidFlag}},
-	history.LongKey:        {{http.StatusBadRequest, history.InvalidKey}, {http.StatusUnprocessableEntity, history.InvalidFlag}},
-	history.OtherBody:      {{http.StatusUnprocessableEntity, history.KeyReused}, {http.StatusConflict, history.FlagConflict}},
+	history.BlankKey: invalidKey,
+	history.LongKey:  invalidKey,
+	history.OtherBody: {
+		{http.StatusUnprocessableEntity, history.KeyReused}, {http.StatusConflict, history.FlagConflict},
+	},
 	history.TwiceInBasket:  bothWays(http.StatusUnprocessableEntity, history.DuplicateGoods),
 	history.BeyondLimit:    bothWays(http.StatusUnprocessableEntity, history.InvalidNum),
 	history.Nothing:        bothWays(http.StatusUnprocessableEntity, history.InvalidNum),
@@ -25,6 +27,10 @@ var refusedAs = map[history.AsideKind][2]refusal{
 	history.UnknownOrder:   bothWays(http.StatusNotFound, history.OrderNotFound),
 	history.NoToken:        bothWays(http.StatusUnauthorized, history.Unauthorized),
 	history.RestockOther:   bothWays(http.StatusConflict, history.FlagConflict),
+}
+
+var invalidKey = [2]refusal{
+	{http.StatusBadRequest, history.InvalidKey}, {http.StatusUnprocessableEntity, history.InvalidFlag},
 }
 
 func bothWays(code uint16, problem history.Problem) [2]refusal {

@@ -88,7 +88,8 @@ func (j *judge) withoutKey(e *Entry) int {
 		return n
 	}
 	at := slices.IndexFunc(j.unnamed, func(n int) bool {
-		return !j.seen[n] && slices.EqualFunc(e.Items, j.h.Items(n), func(a ItemRow, b history.Item) bool { return a.Item == b })
+		same := func(a ItemRow, b history.Item) bool { return a.Item == b }
+		return !j.seen[n] && slices.EqualFunc(e.Items, j.h.Items(n), same)
 	})
 	if at < 0 {
 		return -1
@@ -99,7 +100,11 @@ func (j *judge) withoutKey(e *Entry) int {
 // underOurKey reports whether an order's key begins like those of the run, in any case, or it has none, and the body of
 // an order that the run sent without one.
 func (j *judge) underOurKey(e *Entry) bool {
-	return len(e.Orders) > 0 && (j.h.IsRuns(e.Orders[0].Key) || e.Orders[0].Key == nil && j.bodies[string(e.Orders[0].BodyHash)])
+	if len(e.Orders) == 0 {
+		return false
+	}
+	o := &e.Orders[0]
+	return j.h.IsRuns(o.Key) || o.Key == nil && j.bodies[string(o.BodyHash)]
 }
 
 // direct reports whether an entry is a deduction without an order, or a restock.

@@ -57,7 +57,8 @@ func (j *judge) readPages() {
 
 // find returns the listing of an order, or nil.
 func (j *judge) find(order int64) *listing {
-	i, found := slices.BinarySearchFunc(j.listed, order, func(l listing, id int64) int { return cmp.Compare(l.order.Order, id) })
+	byID := func(l listing, id int64) int { return cmp.Compare(l.order.Order, id) }
+	i, found := slices.BinarySearchFunc(j.listed, order, byID)
 	if !found {
 		return nil
 	}
