@@ -68,7 +68,7 @@ var Gap = map[string]string{
 	faultpoint.SlowEnv: faultpoint.Slow(faultpoint.UpdateStock, faultpoint.Before, 100*time.Millisecond),
 }
 
-// awaiting is Patient, and those that wait for the lock of a paused holder do not give up before its session ends.
+// awaiting is Patient with waiters that stay in a paused holder's queue until its session ends.
 var awaiting = with(Gap, with(Patient, map[string]string{"LOCK_TIMEOUT": "5s"}))
 
 // with returns the settings of both, where b overrides a.
