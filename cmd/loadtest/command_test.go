@@ -283,7 +283,7 @@ func TestVerdictAsJSON(t *testing.T) {
 	slices.Sort(names)
 	want := []string{
 		"cancelled", "confirmed", "double_deducted", "invariants", "orders", "orders_per_s", "oversold",
-		"p50_ms", "p99_ms", "pending", "rejected", "unlocked", "verdict",
+		"p50_ms", "p99_ms", "pending", "rejected", "repeated", "served", "unlocked", "verdict",
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("fields %v, want %v", names, want)
