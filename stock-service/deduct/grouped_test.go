@@ -269,6 +269,66 @@ func TestWhoIsTakenForDead(t *testing.T) {
 	}
 }
 
+// While no other process waits, a lock that is used is kept beyond its tenure. It is released when one comes, when it is
+// not used for a tenure, and when a group must be carried out again, as after a stale token.
+func TestALockThatNobodyElseWantsIsKept(t *testing.T) {
+	for name, c := range map[string]struct {
+		wanted, again bool
+	}{
+		"until another process comes": {wanted: true},
+		"until it is not used":        {},
+		"until it is of no use":       {again: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			locks, released, wanted := byte(0), make(chan stock.Token, 100), make(chan struct{})
+			k := deduct.NewKeeper(
+				func(context.Context) (deduct.Lock, error) {
+					locks++
+					token := stock.Token{locks}
+					return deduct.Lock{
+						Token: token, Alive: context.WithoutCancel(t.Context()),
+						Release: func(context.Context) error { released <- token; return nil },
+						Wanted:  func(context.Context) error { <-wanted; return nil },
+					}, nil
+				},
+				func(context.Context) (stock.Token, error) { return stock.Token{}, errors.New("nobody answers") },
+				time.Second)
+			for range 20 { // several tenures
+				if lock := k.Hold(t.Context()); lock.Token == (stock.Token{}) {
+					t.Fatal("not granted")
+				}
+				k.Leave(t.Context(), false)
+				time.Sleep(10 * time.Millisecond)
+			}
+			if locks > 10 {
+				t.Errorf("acquired %d times for 20 groups", locks)
+			}
+			switch {
+			case c.wanted:
+				close(wanted)
+			case c.again:
+				k.Hold(t.Context())
+				now := stock.Token{locks}
+				k.LeaveAgain(t.Context())
+				if k.Hold(t.Context()).Token == now {
+					t.Error("the lock of no use was kept")
+				}
+				return
+			}
+			for timeout := time.After(10 * time.Second); ; {
+				select {
+				case token := <-released:
+					if token == (stock.Token{locks}) {
+						return
+					}
+				case <-timeout:
+					t.Fatal("not released")
+				}
+			}
+		})
+	}
+}
+
 // A lock that is kept for work that waits is released when its tenure is over, also if a group took it some time after
 // it was granted.
 func TestAKeptLockIsReleasedAfterItsTenure(t *testing.T) {

@@ -46,12 +46,15 @@ func (h holding) first() Lock {
 	return h.locks[0]
 }
 
-// leave ends the group's use of the locks. It releases the locks that no work waits for, or all of them if again is
-// true, which a lost lock or a stale token requires.
+// leave ends the group's use of the locks: see keeper.leave. It releases all of them if again is true, which a lost lock
+// or a stale token requires.
 func (h holding) leave(ctx context.Context, more func(*keeper) bool, again bool) {
 	for i := len(h.keepers) - 1; i >= 0; i-- {
-		k := h.keepers[i]
-		k.leave(ctx, more(k) && !again)
+		if k := h.keepers[i]; again {
+			k.drop(ctx)
+		} else {
+			k.leave(ctx, more(k))
+		}
 	}
 }
 

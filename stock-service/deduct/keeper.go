@@ -9,16 +9,17 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// keeper keeps the lock of one partition for this process. It acquires the lock when work arrives, and keeps it for at
-// most a tenure, because a hand-over to another process takes more than half the time of a group. Then the next process
-// in ZooKeeper's queue gets it; without work here it gets it at once.
+// keeper keeps the lock of one partition for this process. It acquires the lock when work arrives, and keeps it for a
+// tenure, because a hand-over to another process takes more than half the time of a group. After a tenure it keeps the
+// lock only if no other process waits and there was work since; without work, the next process gets it at once.
 //
 // A live holder hands the lock on within a tenure and a transaction. If ZooKeeper names the same holder at two looks,
 // that holder is considered dead or paused, and work continues without the lock until it is free. The process stays in
 // ZooKeeper's queue.
 //
-// One group of the process uses the lock at a time: from hold to leave. Between two groups the lock is kept for at most
-// the rest of its tenure, so a process that waits for a lower lock does not keep a higher one from the others.
+// One group of the process uses the lock at a time: from hold to leave. If another process waits, the lock is kept
+// between two groups for at most the rest of its tenure, so a process that waits for a lower lock does not keep a higher
+// one from the others.
 type keeper struct {
 	locker
 	partition int
@@ -30,8 +31,11 @@ type keeper struct {
 
 	took  time.Duration // duration of the last group's transaction
 	kept  *Lock         // the lock between groups; nil if it is not held
-	since time.Time     // when it was taken
-	// wanted says that another process waits for the lock. It is nil until the lock is kept without work.
+	since time.Time     // when its tenure began
+	busy  bool          // whether the last group said that more follow
+	used  bool          // whether a group had it in this tenure
+	// wanted says that another process waits for the lock. It is nil until the lock is kept without work or longer than a
+	// tenure.
 	wanted *atomic.Bool
 	// asked gets the outcome of the pending acquisition, and stop ends it; nil if there is none.
 	asked chan acquired
@@ -49,7 +53,7 @@ type acquired struct {
 	err  error
 }
 
-// tenure is how long the lock is kept while callers wait.
+// tenure is how long the lock is kept while callers wait here and in other processes.
 const tenure = 50 * time.Millisecond
 
 func newKeeper(cfg Config, l locker, s *Session, partition int) *keeper {
@@ -75,24 +79,26 @@ func (k *keeper) hold(ctx context.Context, yield func()) Lock {
 		return Lock{}
 	}
 	if k.has(ctx, yield) {
+		k.used = true
 		return *k.kept
 	}
 	<-k.turn
 	return Lock{}
 }
 
-// leave ends the use of the lock. The lock is kept for the groups that follow if the tenure is not over, and more is
-// true or no other process waits.
+// leave ends the use of the lock. The lock is kept for the groups that follow if no other process waits, or more is true
+// and the tenure is not over.
 func (k *keeper) leave(ctx context.Context, more bool) {
-	if k.usedUp() || !more && !k.keepIdle(ctx) {
+	k.busy = more
+	if (!more || k.usedUp()) && !k.spare(ctx) {
 		k.letGo(ctx)
 	}
 	<-k.turn
 }
 
-// keepIdle reports whether the lock is held and no other process waits for it. When one comes, the lock is released,
-// once no group uses it.
-func (k *keeper) keepIdle(ctx context.Context) bool {
+// spare reports whether the lock is held and no other process waits for it. When one comes, the lock is released, as
+// soon as no group uses it, and its tenure is over or there is no more work.
+func (k *keeper) spare(ctx context.Context) bool {
 	if k.kept == nil || k.kept.Wanted == nil {
 		return false
 	}
@@ -103,7 +109,7 @@ func (k *keeper) keepIdle(ctx context.Context) bool {
 			if ctx := context.WithoutCancel(ctx); lock.Wanted(ctx) == nil {
 				wanted.Store(true)
 				k.turn <- struct{}{}
-				k.leave(ctx, false)
+				k.leave(ctx, k.busy)
 			}
 		}()
 	}
@@ -119,10 +125,29 @@ func (k *keeper) rest(ctx context.Context) {
 	}
 }
 
-// endTenure releases the lock if its tenure is over, once no group uses it.
+// drop ends the use of the lock and releases it.
+func (k *keeper) drop(ctx context.Context) {
+	k.letGo(ctx)
+	<-k.turn
+}
+
+// endTenure begins another tenure if a group had the lock in this one and no other process waits. Otherwise it releases
+// the lock, once no group uses it; also one that was granted when nobody here waited any more.
 func (k *keeper) endTenure(ctx context.Context) {
 	k.turn <- struct{}{}
-	k.leave(ctx, k.kept != nil)
+	switch {
+	case k.kept != nil && !k.usedUp(): // a later grant, or tenure, which has its own end
+	case k.kept != nil && k.used && k.spare(ctx):
+		k.since, k.used = time.Now(), false
+		k.scheduleEnd(ctx)
+	default:
+		k.letGo(ctx)
+	}
+	<-k.turn
+}
+
+func (k *keeper) scheduleEnd(ctx context.Context) {
+	time.AfterFunc(tenure, func() { k.endTenure(context.WithoutCancel(ctx)) })
 }
 
 // has reports whether the lock is held, and acquires it first if need be.
@@ -177,7 +202,7 @@ func (k *keeper) ask(ctx context.Context) {
 		lock, err := k.take(ctx, k.acquire)
 		at := time.Now() // before the timer starts: when it fires, the tenure is over
 		if err == nil {
-			time.AfterFunc(tenure, func() { k.endTenure(context.WithoutCancel(ctx)) })
+			k.scheduleEnd(ctx)
 		}
 		asked <- acquired{lock, at, err}
 	}()
@@ -228,7 +253,7 @@ func (k *keeper) granted(got acquired) bool {
 	if got.err != nil {
 		return false
 	}
-	k.kept, k.since, k.seen, k.wanted = &got.lock, got.at, nil, nil
+	k.kept, k.since, k.used, k.seen, k.wanted = &got.lock, got.at, false, nil, nil
 	return true
 }
 
