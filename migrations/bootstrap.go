@@ -69,8 +69,8 @@ func (a Accounts) validate() error {
 // Bootstrap may be called again, also by several processes at once; each call sets the passwords. It works on MySQL
 // from 8.0 on and on MariaDB.
 //
-// It drops the anonymous users of some MariaDB installations, if admin may list them: they would hide the named users for
-// connections from the same host.
+// It drops the anonymous users of some MariaDB installations, if admin may list them: they would hide the named users
+// for connections from the same host.
 func Bootstrap(ctx context.Context, admin *sql.DB, a Accounts) error {
 	if err := a.validate(); err != nil {
 		return fmt.Errorf("bootstrap: %w", err)

@@ -229,19 +229,22 @@ func TestVerifyPrintsSavesAndExitsAsItJudges(t *testing.T) {
 			"",
 			[]string{"--out", folder},
 			0,
-			"VERDICT: PASS orders=1 confirmed=1 rejected=0 cancelled=0 pending=0 oversold=0 double_deducted=0 unlocked=1 served=1 repeated=0",
+			"VERDICT: PASS orders=1 confirmed=1 rejected=0 cancelled=0 pending=0 oversold=0 double_deducted=0 " +
+				"unlocked=1 served=1 repeated=0",
 		},
 		{
 			"",
 			[]string{"--out", folder, "--history", folder + "/none"},
 			2,
-			"VERDICT: UNKNOWN orders=0 confirmed=0 rejected=0 cancelled=0 pending=0 oversold=0 double_deducted=0 served=0 repeated=0",
+			"VERDICT: UNKNOWN orders=0 confirmed=0 rejected=0 cancelled=0 pending=0 oversold=0 double_deducted=0 " +
+				"served=0 repeated=0",
 		},
 		{
 			"UPDATE stock SET num = 4",
 			[]string{"--out", folder},
 			1,
-			"VERDICT: VIOLATION orders=1 confirmed=1 rejected=0 cancelled=0 pending=0 oversold=0 double_deducted=0 unlocked=1 served=1 repeated=0",
+			"VERDICT: VIOLATION orders=1 confirmed=1 rejected=0 cancelled=0 pending=0 oversold=0 double_deducted=0 " +
+				"unlocked=1 served=1 repeated=0",
 		},
 	} {
 		if step.change != "" {

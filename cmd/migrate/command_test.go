@@ -34,7 +34,7 @@ func TestMigrateUpTwiceThenStatus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"order_db  4", "stock_db  5"} {
+		for _, want := range []string{"order_db  5", "stock_db  8"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("no %q in\n%s", want, out)
 			}

@@ -219,7 +219,8 @@ func TestInvalidSettingsAreRefused(t *testing.T) {
 	}
 	lost := settingsFor(t, "grouped")
 	lost.AdvertiseAddr = "stock-1:99999"
-	if err := lost.Check(); err == nil || !strings.Contains(err.Error(), "ADVERTISE_ADDR (stock-1:99999) must be host:port") {
+	const want = "ADVERTISE_ADDR (stock-1:99999) must be host:port"
+	if err := lost.Check(); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("announced at a port that cannot be: %v", err)
 	}
 	large := settingsFor(t, "grouped")

@@ -167,7 +167,8 @@ const tableLine = "%-9s %-52s %6v %6v %6v %6v %6v %6v %8v %8v  %s\n"
 
 func newTable(out io.Writer, total int) *table {
 	t := &table{out: out, total: total, began: time.Now()}
-	fmt.Fprintf(out, tableLine, "", "CELL@SEED", "FIRED", "ORDERS", "OK", "REJ", "UNKNWN", "VIOL", "SETTLE", "TOOK", "VERDICT")
+	fmt.Fprintf(out, tableLine,
+		"", "CELL@SEED", "FIRED", "ORDERS", "OK", "REJ", "UNKNWN", "VIOL", "SETTLE", "TOOK", "VERDICT")
 	return t
 }
 

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// The file of a history is JSON lines: a header, a line for each call and aside, and a footer with their number, so that a
-// truncated file is noticed. Each call has its line number, so that none can be missing, duplicated or out of place.
+// The file of a history is JSON lines: a header, a line for each call and aside, and a footer with their number, so
+// that a truncated file is noticed. Each call has its line number, so that none can be missing, duplicated or out of
+// place.
 
 type headerLine struct {
 	Run       string    `json:"run"`

@@ -65,7 +65,8 @@ func (r *Result) Sheet() report.Sheet {
 		},
 		report.Part{
 			Title: "The default strategy and the others", Table: r.compared(),
-			Says: "`grouped` to each other strategy, one hot product, the better of 64 and 256 clients. `grouped-rows` is the\n" +
+			Says: "`grouped` to each other strategy, one hot product, the better of 64 and 256 clients. " +
+				"`grouped-rows` is the\n" +
 				"same groups without the lock. The error is the standard error over slices of 250 ms. It is too small for a\n" +
 				"row of few turns, as one turn is off by a sixth, and ignores that restarted processes may be some 5 %\n" +
 				"faster or slower: `bench compare` compares closely.",

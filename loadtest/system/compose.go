@@ -20,8 +20,8 @@ type Compose struct {
 	Env []string
 }
 
-// NewCompose returns the module's compose file's stack. program is the compose program; "" stands for docker compose, or
-// for docker-compose if only that is installed.
+// NewCompose returns the module's compose file's stack. program is the compose program; "" stands for docker compose,
+// or for docker-compose if only that is installed.
 func NewCompose(ctx context.Context, program string) (c Compose, err error) {
 	if c.Dir, err = ModuleRoot(); err != nil {
 		return c, err

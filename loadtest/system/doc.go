@@ -1,11 +1,11 @@
 // Package system runs the whole of orderstock for a demo, a test or an experiment: real MySQL, Redis and ZooKeeper, and
 // any number of order and stock services, each as a separate process.
 //
-// Open compiles the services and starts the servers. Up starts services on them. A breakable System starts its own, with
-// StartServices: they are built with the tag "faults" and every mutant behind its switch, and a proxy is on every
+// Open compiles the services and starts the servers. Up starts services on them. A breakable System starts its own,
+// with StartServices: they are built with the tag "faults" and every mutant behind its switch, and a proxy is on every
 // connection between any two parts.
 //
 // A Service can be killed, paused, restarted and, if it is breakable, armed at a named point of the protocol (package
-// faultpoint). A Wire can be cut, reset, slowed, made one-way or made to lose replies; the wire between the services can
-// also deliver every request twice. A Compose is a stack of the compose file.
+// faultpoint). A Wire can be cut, reset, slowed, made one-way or made to lose replies; the wire between the services
+// can also deliver every request twice. A Compose is a stack of the compose file.
 package system

@@ -113,7 +113,7 @@ func (j *judge) contents(n int, r *reply, did end, flag []byte) {
 		j.add(AnswersTrue, flag, n, 0, "order "+strconv.FormatInt(order, 10)+" with a total of "+
 			strconv.FormatInt(total, 10), "%s", answer(r.Call))
 	}
-	if r.Told != told && !(told == history.ToldAsSent && slices.Equal(j.h.ToldItems(r.Call), j.h.AsSent(r.Kind, n))) {
+	if r.Told != told && (told != history.ToldAsSent || !slices.Equal(j.h.ToldItems(r.Call), j.h.AsSent(r.Kind, n))) {
 		j.add(AnswersTrue, flag, n, 0, "the items that were sent in every answer", "%v, sent %v", j.h.ToldItems(r.Call),
 			j.h.AsSent(r.Kind, n))
 	}

@@ -12,7 +12,8 @@ func (j *judge) details(n int, r *reply, did end, flag []byte) {
 		return
 	}
 	if reason := j.h.Reason(r.Call); !r.hasReason(did, reason) {
-		j.add(AnswersTrue, flag, n, 0, "the reason in the books, "+strconv.Quote(did.reason), "%q: %s", reason, answer(r.Call))
+		j.add(AnswersTrue, flag, n, 0,
+			"the reason in the books, "+strconv.Quote(did.reason), "%q: %s", reason, answer(r.Call))
 	}
 	named := r.Order != 0
 	if named && r.Created != did.created || !named && r.Created != 0 {

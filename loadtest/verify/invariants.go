@@ -41,7 +41,7 @@ var catalogue = []struct{ name, says string }{
 	{AnswersTrue, "every answer agrees with the books: order, end, items and total; or that nothing has changed"},
 	{AnswersOverTime, "no answer contradicts an earlier one, and of all answers to a key one is the first"},
 	{RejectedOnlyWhenShort, "an order is rejected only while the stock of the product that its reason names is short"},
-	{ExpiredOnlyWhenDue, "an order expires only when `CANCEL_AFTER` has passed since it was first sent, by the client's clock"},
+	{ExpiredOnlyWhenDue, "by the client's clock, an order expires only `CANCEL_AFTER` after it was first sent"},
 }
 
 // Invariants returns the names of all invariants that Judge checks.

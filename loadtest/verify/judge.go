@@ -21,8 +21,8 @@ type Terms struct {
 
 // Judge compares books with the history of a run. It is a pure function: the same books and history have the same
 // verdict. The books must be a state that the requests of the run can lead to, and every answer one that the services
-// may have given at that time. Rows that concern neither the run's keys nor its products are left out. If others ordered
-// the run's products, the outcome is Unknown.
+// may have given at that time. Rows that concern neither the run's keys nor its products are left out. If others
+// ordered the run's products, the outcome is Unknown.
 //
 // It keeps a few bytes for each order of the run. If the books cannot be read to the end, the outcome is Unknown,
 // unless the rest contains a violation.

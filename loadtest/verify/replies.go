@@ -169,8 +169,8 @@ func mayHaveWorked(c *history.Call) bool {
 }
 
 // afterwards lists, for each answer, the answers possible for any call sent after it was received. Every repeat returns
-// the first outcome. A confirmed order can still be cancelled, and the order service learns of an outcome after it is in
-// the ledger.
+// the first outcome. A confirmed order can still be cancelled, and the order service learns of an outcome after it is
+// in the ledger.
 var afterwards = func() map[word][]word {
 	inLedger := []word{ledgerNone, ledgerDone, ledgerRejected, ledgerCancelled, ledgerRestored}
 	rows := []word{rowsNone, rowsDeducted, rowsRestored}

@@ -22,8 +22,8 @@ var unserving = map[string]string{
 	"optimistic":  "a deduction that meets others has so many tries",
 }
 
-// calm reports whether nothing was broken or limited during the run, as far as the client can see: it could connect each
-// time, and every call was answered in its time.
+// calm reports whether nothing was broken or limited during the run, as far as the client can see: it could connect
+// each time, and every call was answered in its time.
 func calm(h *history.History) bool {
 	for i := range h.Calls {
 		if f := h.Calls[i].Failure; f == history.Refused || f == history.TimedOut || f == history.Unsent {

@@ -35,8 +35,8 @@ func (s *snapshot) end(ctx context.Context) {
 	_ = s.Close()
 }
 
-// byFlag returns an expression that sorts orders by flag (the id in decimal), like the tables of the stock side, and its
-// value for an id. If all ids have the same number of digits, as snowflakes do, that is the column itself.
+// byFlag returns an expression that sorts orders by flag (the id in decimal), like the tables of the stock side, and
+// its value for an id. If all ids have the same number of digits, as snowflakes do, that is the column itself.
 func (s *snapshot) byFlag(ctx context.Context, column, table string) (by string, of func(id int64) any, err error) {
 	var least, most sql.NullInt64
 	query := "SELECT MIN(" + column + "), MAX(" + column + ") FROM " + table

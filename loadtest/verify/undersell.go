@@ -10,8 +10,8 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// rejections looks for orders that were rejected although there was enough stock of the product that the reason names, or
-// of all if it names none.
+// rejections looks for orders that were rejected although there was enough stock of the product that the reason names,
+// or of all if it names none.
 //
 // Nobody knows when the stock service decided, and its clocks are not trusted. The client's single clock shows that
 //   - it decided between the first sending of the order and the first answer with the rejection,
@@ -24,8 +24,8 @@ import (
 //	- all deductions of orders first sent before the rejection was answered
 //	+ all restores answered before the rejected order was first sent
 //
-// pieces of a product. If that suffices for the item that a rejection names, the rejection was wrong in any interleaving:
-// there are no false alarms. Without traffic around an order, the bound is the exact level.
+// pieces of a product. If that suffices for the item that a rejection names, the rejection was wrong in any
+// interleaving: there are no false alarms. Without traffic around an order, the bound is the exact level.
 func (j *judge) rejections() {
 	bounds := make([]*levelBound, len(j.h.Goods))
 	for i, g := range j.h.Goods {

@@ -277,7 +277,10 @@ var corruptions = []corruption{
 	{name: "the place of another order told", finds: verify.AnswersTrue, history: func(w *world) {
 		w.placed(0).Location = history.Elsewhere
 	}},
-	{name: "no place told", finds: verify.AnswersTrue, history: func(w *world) { w.placed(0).Location = history.NotLocated }},
+	{
+		name: "no Location", finds: verify.AnswersTrue,
+		history: func(w *world) { w.placed(0).Location = history.NotLocated },
+	},
 	{name: "another date told", finds: verify.AnswersTrue, history: func(w *world) { w.placed(0).Created++ }},
 	{name: "a date changed", finds: verify.AnswersTrue, order: []string{
 		"UPDATE orders SET created_at = created_at + INTERVAL 1 SECOND WHERE id = {0}",

@@ -26,8 +26,8 @@ func ParseList(text string) ([]string, error) {
 	return entries, nil
 }
 
-// ListFlag is a flag that holds a list (see pflag.Value). The first use of the flag replaces the default, and each further
-// one adds to the list.
+// ListFlag is a flag that holds a list (see pflag.Value). The first use of the flag replaces the default, and each
+// further one adds to the list.
 type ListFlag struct {
 	list *[]string
 	used bool

@@ -418,7 +418,7 @@ func TestAStopWithADelay(t *testing.T) {
 	base := "http://" + <-listening
 	get := func(path string) *http.Response {
 		t.Helper()
-		resp, err := http.Get(base + path) //nolint:noctx // the server ends with the test
+		resp, err := http.Get(base + path)
 		if err != nil {
 			t.Fatalf("GET %s: %v", path, err)
 		}

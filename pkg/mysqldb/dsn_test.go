@@ -19,7 +19,8 @@ func TestAnOptionThatChangesResultsIsRefused(t *testing.T) {
 	for _, option := range []string{
 		"clientFoundRows=true", "columnsWithAlias=true", "multiStatements=true", "loc=Asia%2FShanghai", "charset=latin1",
 		"collation=latin1_bin", "timeTruncate=1s", "sql_mode=%27%27", "autocommit=0", "allowAllFiles=true",
-		"rejectReadOnly=true", "timeout=1s", "readTimeout=1s", "writeTimeout=1s", "parseTime=false", "interpolateParams=false",
+		"rejectReadOnly=true", "timeout=1s", "readTimeout=1s", "writeTimeout=1s", "parseTime=false",
+		"interpolateParams=false",
 	} {
 		name, _, _ := strings.Cut(option, "=")
 		db, err := mysqldb.Open(dsn+option, mysqldb.Options{})

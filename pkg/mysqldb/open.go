@@ -56,8 +56,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Open returns the database of the DSN, which ParseDSN describes, and which may set no timeouts. It connects on first use, so that a service can start
-// before its database. In a group it uses the current primary (see Group). Callers must Close it.
+// Open returns the database of the DSN, which ParseDSN describes, and which may set no timeouts. It connects on first
+// use, so that a service can start before its database. In a group it uses the current primary (see Group). Callers
+// must Close it.
 func Open(dsn string, opts Options) (*gorm.DB, error) {
 	opts = opts.withDefaults()
 	cfg, err := ParseDSN(dsn)

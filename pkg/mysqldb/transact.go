@@ -22,9 +22,9 @@ var ErrAgain = errors.New("read again")
 // afterDeadlock is the retry policy of a transaction that the server ended for a deadlock, or that ended with ErrAgain.
 var afterDeadlock = retry.Policy{First: 2 * time.Millisecond, Max: 100 * time.Millisecond, Tries: 5}
 
-// Transact runs fn in a transaction, and commits it if fn returns nil. After a deadlock or ErrAgain it runs fn again, at
-// most five times in all, so fn must reset its results each time. It does not run fn again after too long a wait for a row
-// (IsLockWait). The error is fn's own or the database's. Unless it wraps ErrCommitUnknown, nothing changed.
+// Transact runs fn in a transaction, and commits it if fn returns nil. After a deadlock or ErrAgain it runs fn again,
+// at most five times in all, so fn must reset its results each time. It does not run fn again after too long a wait for
+// a row (IsLockWait). The error is fn's own or the database's. Unless it wraps ErrCommitUnknown, nothing changed.
 func Transact(ctx context.Context, db *gorm.DB, fn func(tx *gorm.DB) error) error {
 	return retry.Run(ctx, afterDeadlock, func() error {
 		err := transactOnce(ctx, db, fn)

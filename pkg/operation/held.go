@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// ErrLocked: nothing changed; somebody else holds a row or a lock that the call needs. It concerns this call alone, and
-// says nothing about other products or about the service.
+// ErrLocked says that nothing changed, since somebody else holds a row or a lock that the call needs. It concerns this
+// call alone, and says nothing about other products or about the service.
 var ErrLocked = errors.New("held by another transaction")
 
 // Locked is an ErrLocked that names the product that is held.

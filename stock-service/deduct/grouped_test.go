@@ -269,8 +269,8 @@ func TestWhoIsTakenForDead(t *testing.T) {
 	}
 }
 
-// While no other process waits, a lock that is used is kept beyond its tenure. It is released when one comes, when it is
-// not used for a tenure, and when a group must be carried out again, as after a stale token.
+// While no other process waits, a lock that is used is kept beyond its tenure. It is released when one comes, when it
+// is not used for a tenure, and when a group must be carried out again, as after a stale token.
 func TestALockThatNobodyElseWantsIsKept(t *testing.T) {
 	for name, c := range map[string]struct {
 		wanted, again bool

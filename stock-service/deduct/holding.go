@@ -46,8 +46,8 @@ func (h holding) first() Lock {
 	return h.locks[0]
 }
 
-// leave ends the group's use of the locks: see keeper.leave. It releases all of them if again is true, which a lost lock
-// or a stale token requires.
+// leave ends the group's use of the locks: see keeper.leave. It releases all of them if again is true, which a lost
+// lock or a stale token requires.
 func (h holding) leave(ctx context.Context, more func(*keeper) bool, again bool) {
 	for i := len(h.keepers) - 1; i >= 0; i-- {
 		if k := h.keepers[i]; again {

@@ -18,8 +18,8 @@ import (
 // ZooKeeper's queue.
 //
 // One group of the process uses the lock at a time: from hold to leave. If another process waits, the lock is kept
-// between two groups for at most the rest of its tenure, so a process that waits for a lower lock does not keep a higher
-// one from the others.
+// between two groups for at most the rest of its tenure, so a process that waits for a lower lock does not keep a
+// higher one from the others.
 type keeper struct {
 	locker
 	partition int
@@ -86,8 +86,8 @@ func (k *keeper) hold(ctx context.Context, yield func()) Lock {
 	return Lock{}
 }
 
-// leave ends the use of the lock. The lock is kept for the groups that follow if no other process waits, or more is true
-// and the tenure is not over.
+// leave ends the use of the lock. The lock is kept for the groups that follow if no other process waits, or more is
+// true and the tenure is not over.
 func (k *keeper) leave(ctx context.Context, more bool) {
 	k.busy = more
 	if (!more || k.usedUp()) && !k.spare(ctx) {

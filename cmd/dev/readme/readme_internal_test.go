@@ -139,7 +139,8 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 	}, ",")+`]}`)
 	write("scale.json", `{"server":"MySQL 9","machine":"2 cores","rows":[
 		{"delay_ms":5,"group":32,"holders":1,"deducts_per_s":3000,"ratio":1,"verdict":"pass"},
-		{"delay_ms":5,"group":32,"holders":2,"deducts_per_s":4500,"ratio":1.5,"error":0.02,"handovers_per_s":3.25,"verdict":"pass"},
+		{"delay_ms":5,"group":32,"holders":2,"deducts_per_s":4500,"ratio":1.5,"error":0.02,"handovers_per_s":3.25,
+			"verdict":"pass"},
 		{"delay_ms":5,"group":32,"holders":4,"deducts_per_s":9000,"ratio":3,"error":0.1,"verdict":"unknown"}],
 		"compose":{"orders_per_s":800,"ratios":[{"name":"compose / direct","ratio":0.8,"error":0.05}],"verdict":"pass"},
 		"failing":[{"fault":"paused","answers":900,"other_share":0.01,"first_success_s":0.55,"verdict":"pass"}]}`)

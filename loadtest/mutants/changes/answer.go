@@ -55,7 +55,8 @@ func (c *change) changeAnswer(r *rand.Rand) bool {
 		c.what = "Rows"
 		rows := h.FlowRows(call)
 		call.Rows = []history.Rows{
-			history.NoRows, history.Deducted, history.GivenBack, other.Rows, h.SawRows(h.Items(int(call.Op)), changeRow(r, rows)),
+			history.NoRows, history.Deducted, history.GivenBack, other.Rows,
+			h.SawRows(h.Items(int(call.Op)), changeRow(r, rows)),
 		}[r.IntN(5)]
 	}
 	c.after = *call

@@ -8,8 +8,8 @@ import (
 	"orderstock/order-service/order"
 )
 
-// slowReads is a store whose reads of single orders wait while slow is open, up to as many as there are slots. Its first
-// page panics.
+// slowReads is a store whose reads of single orders wait while slow is open, up to as many as there are slots. Its
+// first page panics.
 type slowReads struct {
 	order.Store
 	entered chan struct{}
