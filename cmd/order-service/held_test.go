@@ -57,7 +57,7 @@ func heldRowClosesNoOther(t *testing.T, strategy string) {
 	)
 	order := func(goods int) (status int) {
 		body := fmt.Sprintf(`{"items":[{"goods_id":"%d","num":1}]}`, goods)
-		req, err := http.NewRequest(http.MethodPost, url+"/v1/orders", strings.NewReader(body)) //nolint:noctx // ends
+		req, err := http.NewRequest(http.MethodPost, url+"/v1/orders", strings.NewReader(body))
 		must(t, err)
 		req.Header.Set("Content-Type", "application/json")
 		resp, err := users.Do(req)

@@ -125,7 +125,7 @@ func TestLifeOfAnOrderByHand(t *testing.T) {
 	b.do(chromedp.Evaluate[chromedp.Void](
 		`[...document.querySelectorAll("#life button")].find((e) => e.innerText === "Send").click()`))
 	for _, step := range []string{ // each process sends its own, at its time
-		"wait for the lock", "update the stock", "commit", "release the lock", "confirm from the ledger", "set the status",
+		"wait for the lock", "update the stock", "commit", "confirm from the ledger", "set the status",
 	} {
 		b.await(15*time.Second, `document.querySelector("#life .lanes")?.textContent.includes("`+step+`")`)
 	}

@@ -30,15 +30,14 @@ func (f *finishing) over() bool {
 
 func (f *finishing) tooLong() bool { return time.Since(f.start) > mostPatience }
 
-// finish repeats each call of the worker that has no end until it has one, in turns.
-func (w *worker) finish(f *finishing) {
-	ctx := context.Background() // each call has its timeout
+// finish repeats each call of the worker that has no end until it has one, in turns, or until ctx ends.
+func (w *worker) finish(ctx context.Context, f *finishing) {
 	for len(w.open) > 0 {
 		for which, order := range w.open {
-			if f.over() {
+			if f.over() || ctx.Err() != nil {
 				return
 			}
-			c := w.again(ctx, which, order)
+			c := w.again(context.WithoutCancel(ctx), which, order)
 			if c.Ended() {
 				delete(w.open, which)
 				f.ended.Store(int64(time.Since(f.start)))

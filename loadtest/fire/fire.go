@@ -75,12 +75,13 @@ func fire(ctx context.Context, cfg Config, h *history.History) error {
 	}
 	running.Wait()
 	h.Elapsed = time.Since(f.start)
-	complete := ctx.Err() == nil
-	if cfg.Healed != nil {
-		complete = cfg.Healed()
+	whole := ctx.Err() == nil
+	complete := whole
+	if cfg.Healed != nil { // ctx may have ended the traffic
+		ctx, complete = context.WithoutCancel(ctx), cfg.Healed()
 	}
 	if complete {
-		f.finish(workers)
+		f.finish(ctx, workers)
 	}
 	shown()
 
@@ -91,7 +92,7 @@ func fire(ctx context.Context, cfg Config, h *history.History) error {
 		sent = max(sent, w.last+1)
 		w.close()
 	}
-	if h.Asked = sent; ctx.Err() == nil {
+	if h.Asked = sent; whole {
 		h.Asked = max(sent, cfg.asked())
 	}
 	if len(h.Calls) == 0 {
@@ -112,24 +113,24 @@ func fire(ctx context.Context, cfg Config, h *history.History) error {
 		h.AddOrder(items)
 	}
 	if complete && h.Odd && cfg.Path == history.PathOrder && len(cfg.OrderURLs) > 0 {
-		h.Asides = append(h.Asides, f.walk(cfg.Patience)...)
+		h.Asides = append(h.Asides, f.walk(ctx, cfg.Patience)...)
 	}
 	slices.SortFunc(h.Asides, func(a, b history.Aside) int { return int(a.Sent - b.Sent) })
 	return nil
 }
 
-// finish repeats the calls without an end, unless only a function can place the orders.
-func (f *firing) finish(workers []*worker) {
+// finish repeats the calls without an end, until ctx ends, unless only a function can place the orders.
+func (f *firing) finish(ctx context.Context, workers []*worker) {
 	if f.cfg.Path == history.PathOrder && len(f.cfg.OrderURLs) == 0 {
 		return
 	}
 	last := &finishing{patience: f.cfg.Patience, start: time.Now()}
 	var running sync.WaitGroup
 	for _, w := range workers {
-		running.Go(func() { w.finish(last) })
+		running.Go(func() { w.finish(ctx, last) })
 	}
 	running.Wait()
-	if !last.tooLong() {
+	if !last.tooLong() && ctx.Err() == nil {
 		f.h.Patience = f.cfg.Patience
 	}
 }

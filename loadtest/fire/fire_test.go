@@ -691,3 +691,32 @@ func TestCallsWithoutAnEndAreRepeated(t *testing.T) {
 		})
 	}
 }
+
+// An interrupted run does not wait until each call has an end.
+func TestFireStopsRepeatingWhenItIsInterrupted(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	ctx, interrupt := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if calls.Add(1) > 100 { // the repeats have begun
+			interrupt()
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer server.Close()
+	cfg := fire.Config{
+		Target: fire.Target{OrderURLs: []string{server.URL}}, Orders: 20, Concurrency: 5, Plain: true,
+		Patience: time.Hour, Mix: fire.Mix{Goods: 1, Stock: 10},
+	}
+	cfg.StockURLs, cfg.StockToken = []string{newShop(t).URL}, "secret"
+	ended := make(chan error, 1)
+	go func() { _, err := fire.Run(ctx, cfg); ended <- err }()
+	select {
+	case err := <-ended:
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("it goes on")
+	}
+}

@@ -15,8 +15,8 @@ import (
 const pageLimit = 500
 
 // walk reads the pages of orders, from the first order of the run to the last, and returns them. A page that cannot be
-// read is asked for again, for the given time; the walk ends there then.
-func (f *firing) walk(patience time.Duration) (pages []history.Aside) {
+// read is asked for again, for the given time; the walk ends there then, and when ctx ends.
+func (f *firing) walk(ctx context.Context, patience time.Duration) (pages []history.Aside) {
 	c := newClient(f, 0)
 	defer c.close()
 	ops := f.orderIDs()
@@ -25,8 +25,8 @@ func (f *firing) walk(patience time.Duration) (pages []history.Aside) {
 	}
 	limit := time.Now().Add(patience)
 	last := ops[len(ops)-1].id
-	for after := ops[0].id - 1; after < last; {
-		a := c.page(ops, after)
+	for after := ops[0].id - 1; after < last && ctx.Err() == nil; {
+		a := c.page(context.WithoutCancel(ctx), ops, after)
 		pages = append(pages, a)
 		switch {
 		case a.Code == http.StatusOK && a.Failure == history.Answered:
@@ -62,14 +62,14 @@ func (f *firing) orderIDs() []identity {
 }
 
 // page reads the orders after the given id.
-func (c *client) page(ops []identity, after int64) history.Aside {
+func (c *client) page(ctx context.Context, ops []identity, after int64) history.Aside {
 	a := history.NewAside(history.Page, 0)
 	a.After = after
 	r := request{
 		method: http.MethodGet,
 		path:   "/v1/orders?limit=" + strconv.Itoa(pageLimit) + "&after=" + strconv.FormatInt(after, 10),
 	}
-	return c.ask(context.Background(), a, &c.orders, r, func(a *history.Aside, body []byte) bool {
+	return c.ask(ctx, a, &c.orders, r, func(a *history.Aside, body []byte) bool {
 		var page struct {
 			Orders []struct {
 				orderAnswer

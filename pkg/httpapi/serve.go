@@ -48,7 +48,7 @@ func Serve(ctx context.Context, cfg ServerConfig, h http.Handler, log *slog.Logg
 		return fmt.Errorf("listen on %s: %w", cfg.Addr, err)
 	}
 	server := newServer(h, log)
-	requests, leave := withLeaving()
+	requests, leave := withLeaving(ctx)
 	server.BaseContext = func(net.Listener) context.Context { return requests }
 	server.TLSConfig = cfg.TLS
 	if cfg.MaxHeader > 0 {

@@ -44,7 +44,7 @@ func problemOf(err error) *problem.Problem {
 			if p.Status >= 500 {
 				p.Detail = row.err.Error()
 			}
-			if locked := (operation.Locked{}); row.err == operation.ErrLocked && errors.As(err, &locked) {
+			if locked := (operation.Locked{}); errors.Is(row.err, operation.ErrLocked) && errors.As(err, &locked) {
 				p.GoodsID = operation.FormatGoodsID(locked.GoodsID)
 			}
 			return p
