@@ -33,6 +33,7 @@ func TestTheWholeStack(t *testing.T) {
 	t.Parallel()
 	bin := systemtest.Build(t)
 	t.Run("passes, also when services die", func(t *testing.T) { t.Parallel(); passesWhenServicesDie(t, bin) })
+	t.Run("a price changes", func(t *testing.T) { t.Parallel(); priceChanges(t, bin) })
 	t.Run("old orders are pruned under load", func(t *testing.T) { t.Parallel(); prunedUnderLoad(t, bin) })
 	t.Run("the unsafe strategy is found out", func(t *testing.T) { t.Parallel(); unsafeIsFoundOut(t, bin) })
 }
@@ -140,6 +141,36 @@ func prunedUnderLoad(t *testing.T, bin string) {
 	if v := judge(t, st, old); !slices.Equal(v.Violated(), []string{verify.Unexplained, verify.AnswersTrue}) {
 		t.Errorf("of the old orders, %v are missed, want only that they are gone and a pruned row stands for them",
 			v.Violated())
+	}
+}
+
+// A price changes in the middle of a run. Orders have the old one and then the new one, and would be at fault if it had
+// changed at the start.
+func priceChanges(t *testing.T, bin string) {
+	t.Helper()
+	st := systemtest.Up(t, bin, func(c *system.Config) { c.OrderEnv = map[string]string{"PRICE_TTL": "100ms"} })
+	cfg := fireAt(st)
+	cfg.Orders, cfg.Rate, cfg.Disturbed, cfg.Mix = 200, 100, true, fire.Mix{Goods: 2, Repeat: 0.2}
+	h, err := fire.Run(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := judge(t, st, h); v.Outcome != verify.Pass {
+		var text bytes.Buffer
+		_ = v.Write(&text, false)
+		t.Errorf("want a pass:\n%s", &text)
+	}
+	at := slices.IndexFunc(h.Asides, func(a history.Aside) bool { return a.Kind == history.Reprice })
+	told := map[history.Told]int{}
+	for i := range h.Calls {
+		told[h.Calls[i].Told]++
+	}
+	if at < 0 || h.Asides[at].Price != h.NewPrice() || told[history.ToldAsSent] == 0 || told[history.ToldRepriced] == 0 {
+		t.Fatalf("change %d, answers %v; want answers at both prices", at, told)
+	}
+	h.Asides[at].Sent, h.Asides[at].Done = 0, 1
+	if v := judge(t, st, h); !slices.Contains(v.Violated(), verify.PriceInForce) {
+		t.Errorf("the old price after its time is not found: %s", v)
 	}
 }
 

@@ -24,6 +24,8 @@ type surroundings struct {
 	StockToken string   `env:"SERVICE_TOKEN"`
 	// CancelAfter is the setting of the order services; the verdict needs it to judge expired orders.
 	CancelAfter time.Duration `env:"CANCEL_AFTER" envDefault:"60s"`
+	// PriceTTL is the setting of the order services; the verdict needs it to judge prices that change.
+	PriceTTL time.Duration `env:"PRICE_TTL" envDefault:"2s"`
 	// Strategy is the setting of the stock services; some strategies kept for comparison have an allowance.
 	Strategy string `env:"STOCK_STRATEGY"`
 	OrderDSN string `env:"VERIFY_ORDER_DSN"`
@@ -56,7 +58,7 @@ func readSurroundings() (surroundings, error) { return config.Read[surroundings]
 func (s surroundings) target() fire.Target {
 	return fire.Target{
 		OrderURLs: s.OrderURLs, StockURLs: s.StockURLs, StockToken: s.StockToken, CancelAfter: s.CancelAfter,
-		Strategy: s.Strategy,
+		PriceTTL: s.PriceTTL, Strategy: s.Strategy,
 	}
 }
 
@@ -104,6 +106,8 @@ func (s *surroundings) flags(f *pflag.FlagSet) {
 	f.Var(config.NewListFlag(&s.StockURLs), "stock-url", "address of a stock service; several are used in turn")
 	f.DurationVar(&s.CancelAfter, "cancel-after", s.CancelAfter, "CANCEL_AFTER of the order services: none of the orders "+
 		"may expire before")
+	f.DurationVar(&s.PriceTTL, "price-ttl", s.PriceTTL, "PRICE_TTL of the order services: for so long they may "+
+		"use a price that has changed")
 }
 
 // fromEnvironment sets flags that are not given from the environment variables of their names in capitals.

@@ -62,7 +62,7 @@ func TestAnInterruptedRunIsJudged(t *testing.T) {
 	if exit != command.Passed {
 		t.Fatalf("exit code %d\n%s%s", exit, out, errs)
 	}
-	if !strings.Contains(out, "\n14 of 14 invariants hold\nVERDICT: PASS ") {
+	if !strings.Contains(out, "\n15 of 15 invariants hold\nVERDICT: PASS ") {
 		t.Errorf("printed %s", out)
 	}
 	h, err := history.Open(filepath.Join(folder, "history.jsonl"))

@@ -27,6 +27,8 @@ type Target struct {
 	StockToken string
 	// CancelAfter is the order services' setting CANCEL_AFTER, for the verdict. Default 60 s, as theirs.
 	CancelAfter time.Duration
+	// PriceTTL is their setting PRICE_TTL, for the verdict. Default 2 s, as theirs.
+	PriceTTL time.Duration
 	// Strategy is the strategy of the stock services, if it is known.
 	Strategy string
 }
@@ -128,6 +130,7 @@ func (c Config) withDefaults() Config {
 	c.Concurrency = cmp.Or(c.Concurrency, 200)
 	c.Timeout = cmp.Or(c.Timeout, 15*time.Second)
 	c.CancelAfter = cmp.Or(c.CancelAfter, 60*time.Second)
+	c.PriceTTL = cmp.Or(c.PriceTTL, 2*time.Second)
 	c.Patience = cmp.Or(c.Patience, 30*time.Second)
 	c.Live = cmp.Or(c.Live, &Live{})
 	m := &c.Mix
@@ -161,6 +164,19 @@ func (c Config) asked() int {
 	return min(inTime, history.MaxOrders)
 }
 
+// leastToReprice is how many orders a run must have for a price to change in it: of fewer, hardly any follow.
+const leastToReprice = 100
+
+// repriceAfter returns the number of the order whose answer a change of price follows, or -1 if there is none. It is
+// early, so that the old price's time to live ends within the run.
+func (c Config) repriceAfter() int {
+	asked := c.asked()
+	if c.Path != history.PathOrder || asked > 0 && asked < leastToReprice {
+		return -1
+	}
+	return leastToReprice / 4
+}
+
 func (c Config) validate() error {
 	switch {
 	case c.Path != history.PathOrder && c.Path != history.PathDeduct:
@@ -176,8 +192,8 @@ func (c Config) validate() error {
 	case !(c.Rate >= 0 && c.Rate <= 1e6) || c.Rate > 0 && c.Rate < LeastRate: // comparisons with NaN are false
 		return fmt.Errorf("rate %v: want 0, or 0.001 to 1000000 orders a second", c.Rate)
 	case c.Duration < 0 || c.Warmup < 0 || c.Timeout < 0 || c.Insist < 0 || c.CancelAfter < 0 ||
-		c.Patience < 0:
-		return errors.New("duration, warm-up, timeout, insist, cancel-after and patience cannot be negative")
+		c.PriceTTL < 0 || c.Patience < 0:
+		return errors.New("duration, warm-up, timeout, insist, cancel-after, price-ttl and patience cannot be negative")
 	case c.Duration > 0 && c.Warmup >= c.Duration:
 		return errors.New("the warm-up must be shorter than the run")
 	}

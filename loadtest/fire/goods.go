@@ -66,6 +66,12 @@ func restockOf(h *history.History, i int) stockapi.RestockRequest {
 	return stockapi.RestockRequest{Flag: h.RestockFlag(i), Num: h.Goods[i].Stock, Name: &name, Price: &h.Goods[i].Price}
 }
 
+// repricing returns the restock that changes a price in the middle of the run.
+func repricing(h *history.History) stockapi.RestockRequest {
+	price := h.NewPrice()
+	return stockapi.RestockRequest{Flag: h.RepriceFlag(), Num: history.RepricePieces, Price: &price}
+}
+
 // restock stocks one product of the run. Its flag makes it safe to retry.
 func restock(ctx context.Context, cfg Config, stock *replicas, h *history.History, i int) error {
 	g := h.Goods[i]

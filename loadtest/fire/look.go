@@ -19,6 +19,9 @@ func (w *worker) look(ctx context.Context, first history.Call) {
 		return
 	}
 	op := int(first.Op)
+	if op == w.f.cfg.repriceAfter() {
+		w.aside(w.main.goods(ctx, history.Reprice, history.Repriced))
+	}
 	if op%20 == 3 || first.Status == history.Pending {
 		w.read(ctx, op, history.ReadOrder, first.Order)
 	}
@@ -127,7 +130,7 @@ func (c *client) refused(ctx context.Context, a history.Aside, key string, items
 	return c.ask(ctx, a, to, r, nil)
 }
 
-// goods reads product i of the run, or sends its restock once more.
+// goods reads product i of the run, sends its restock once more, or changes its price.
 func (c *client) goods(ctx context.Context, kind history.AsideKind, i int) history.Aside {
 	a := history.NewAside(kind, 0)
 	a.Goods = int32(i)
@@ -136,13 +139,17 @@ func (c *client) goods(ctx context.Context, kind history.AsideKind, i int) histo
 		header: authorization(c.f.cfg.StockToken),
 	}
 	if kind != history.Level {
-		again := restockOf(c.f.h, i)
-		if kind == history.RestockOther {
-			again.Num++
+		body := restockOf(c.f.h, i)
+		switch kind {
+		case history.RestockOther:
+			body.Num++
+		case history.Reprice:
+			body = repricing(c.f.h)
+		default:
 		}
 		var err error
-		if r.body, err = json.Marshal(again); err != nil {
-			panic(err) // it was encoded before
+		if r.body, err = json.Marshal(body); err != nil {
+			panic(err) // it has no values that JSON lacks
 		}
 		r.method, r.path = http.MethodPost, r.path+"/restock"
 	}

@@ -13,6 +13,8 @@ const (
 	Level AsideKind = iota
 	// Page reads a page of orders. The pages of a run follow each other, from the first of its orders to the last.
 	Page
+	// Reprice restocks the product Repriced by RepricePieces, at NewPrice.
+	Reprice
 	// RestockAgain sends the run's restock of a product once more.
 	RestockAgain
 
@@ -43,8 +45,8 @@ const (
 )
 
 var asideNames = [...]string{
-	"level", "page", "restock-again", "blank-key", "long-key", "other-body", "twice-in-basket", "beyond-limit", "nothing",
-	"unknown-product", "unknown-order", "no-token", "restock-other",
+	"level", "page", "reprice", "restock-again", "blank-key", "long-key", "other-body", "twice-in-basket", "beyond-limit",
+	"nothing", "unknown-product", "unknown-order", "no-token", "restock-other",
 }
 
 func (k AsideKind) String() string { return asideNames[k] }
@@ -126,7 +128,7 @@ func (h *History) asideLine(i int) asideLine {
 	for _, o := range a.Listed {
 		line := listedLine{Op: o.Op, Order: o.Order, Status: o.Status.String(), Total: o.Total}
 		if o.Told != ToldAsSent {
-			line.ToldItems = priced(h.toldItems(o.Told, ReadOrder, int(o.Op)))
+			line.ToldItems = priced(h.Named(o.Told, ReadOrder, int(o.Op)))
 			line.Nothing = len(line.ToldItems) == 0
 		}
 		l.Listed = append(l.Listed, line)

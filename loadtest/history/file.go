@@ -22,6 +22,7 @@ type headerLine struct {
 	WindowUs  int64     `json:"window_us"`
 	TimeoutUs int64     `json:"timeout_us"`
 	CancelUs  int64     `json:"cancel_after_us,omitempty"`
+	PriceUs   int64     `json:"price_ttl_us,omitempty"`
 	Seed      uint64    `json:"seed"`
 	Asked     int       `json:"asked,omitempty"`
 	Library   bool      `json:"library,omitempty"`
@@ -87,7 +88,7 @@ func (h *History) Write(w io.Writer) error {
 	out := bufio.NewWriterSize(w, 1<<18)
 	header := headerLine{
 		Run: h.Run, Path: h.Path, Started: h.Started, Seed: h.Seed, Asked: h.Asked, Library: h.Library,
-		CancelUs:  h.CancelAfter.Microseconds(),
+		CancelUs: h.CancelAfter.Microseconds(), PriceUs: h.PriceTTL.Microseconds(),
 		Disturbed: h.Disturbed, Patience: h.Patience.Microseconds(), Strategy: h.Strategy, Odd: h.Odd,
 		ElapsedUs: h.Elapsed.Microseconds(), WarmupUs: h.Warmup.Microseconds(),
 		WindowUs: h.Window.Microseconds(), TimeoutUs: h.Timeout.Microseconds(), Goods: h.Goods,

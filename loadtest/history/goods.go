@@ -18,6 +18,19 @@ type Goods struct {
 	Price int64 `json:"price"`
 }
 
+// Repriced is the index of the product whose price a run changes in its middle, and RepricePieces the pieces that the
+// restock with the new price adds.
+const (
+	Repriced      = 0
+	RepricePieces = 1
+)
+
+// NewPrice returns the price of the product Repriced after the change.
+func (h *History) NewPrice() int64 { return h.Goods[Repriced].Price + 51 }
+
+// RepriceFlag returns the flag of the restock that changes the price.
+func (h *History) RepriceFlag() string { return "reprice-" + h.Run }
+
 // Item is one line of an order.
 type Item = operation.Item
 

@@ -40,7 +40,9 @@ type History struct {
 	Timeout time.Duration
 	// CancelAfter is the age from which the order service gives an unsettled order up; 0 if it is not known.
 	CancelAfter time.Duration
-	Seed        uint64
+	// PriceTTL is how long the order service may use a price that it has read; 0 if it is not known.
+	PriceTTL time.Duration
+	Seed     uint64
 	// Asked is the number of orders that the run was to send; 0 if unbounded.
 	Asked int
 	// Library is true if a client library made the first calls. It may have sent each more than once.
@@ -126,7 +128,7 @@ func (h *History) Product(goods int64) (i int, ours bool) {
 // GoodsName returns the name of the run's products.
 func (h *History) GoodsName() string { return "load test " + h.Run }
 
-// Total returns the sum of price times pieces of items of the run's products.
+// Total returns the sum of the first price times the pieces of items of the run's products.
 func (h *History) Total(items []Item) (sum int64) {
 	for _, it := range items {
 		if i, ours := h.Product(it.GoodsID); ours {

@@ -90,12 +90,12 @@ func (r *reading) header() error {
 	us := func(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 	r.h = &History{
 		Run: l.Run, Path: l.Path, Started: l.Started, Seed: l.Seed, Asked: l.Asked, Library: l.Library,
-		CancelAfter: us(l.CancelUs),
-		Disturbed:   l.Disturbed, Patience: us(l.Patience), Strategy: l.Strategy, Odd: l.Odd,
+		CancelAfter: us(l.CancelUs), PriceTTL: us(l.PriceUs),
+		Disturbed: l.Disturbed, Patience: us(l.Patience), Strategy: l.Strategy, Odd: l.Odd,
 		Elapsed: us(l.ElapsedUs), Warmup: us(l.WarmupUs), Window: us(l.WindowUs), Timeout: us(l.TimeoutUs),
 	}
 	if l.Run == "" || l.Path != PathOrder && l.Path != PathDeduct || l.Asked < 0 || l.TimeoutUs < 0 ||
-		l.CancelUs < 0 || l.Patience < 0 {
+		l.CancelUs < 0 || l.PriceUs < 0 || l.Patience < 0 {
 		return fmt.Errorf("no run: %q, path %q, asked %d, timeout %d", l.Run, l.Path, l.Asked, l.TimeoutUs)
 	}
 	for i, g := range l.Goods {

@@ -14,56 +14,60 @@ type Told uint32
 const (
 	// ToldNothing: the answer had no items.
 	ToldNothing Told = iota
-	// ToldAsSent: the answer had the items of the order and, on PathOrder, the prices of the run's products.
+	// ToldAsSent: the answer had the items of the order and, on PathOrder, the first prices of the run's products.
 	ToldAsSent
+	// ToldRepriced: the same with NewPrice, for an order of the product Repriced.
+	ToldRepriced
 
 	toldOther // and above: an index into History.told
 )
 
-// AsSent returns the items of order n as a correct answer to a call of that kind lists them.
-func (h *History) AsSent(kind Kind, n int) []PricedItem {
-	items := h.Items(n)
-	named := make([]PricedItem, len(items))
-	for i, it := range items {
-		named[i] = PricedItem{it, h.price(kind, it.GoodsID)}
+// price returns the price of a product in an answer that is ToldAsSent or ToldRepriced; the stock service's have none.
+func (h *History) price(told Told, kind Kind, goods int64) int64 {
+	i, ours := h.Product(goods)
+	switch {
+	case !ours || h.Path != PathOrder || kind == ReadLedger:
+		return 0
+	case told == ToldRepriced && i == Repriced:
+		return h.NewPrice()
 	}
-	return named
-}
-
-// price returns the price of a product in answers; the stock service's have none.
-func (h *History) price(kind Kind, goods int64) int64 {
-	if i, ours := h.Product(goods); ours && h.Path == PathOrder && kind != ReadLedger {
-		return h.Goods[i].Price
-	}
-	return 0
+	return h.Goods[i].Price
 }
 
 // Tell returns the Told of an answer to a call of that kind with the items named, in their order. Sent are the items of
 // the order, by ascending goods id.
 func (h *History) Tell(kind Kind, sent []Item, named []PricedItem) Told {
-	same := len(named) == len(sent)
-	for i := 0; same && i < len(sent); i++ {
-		same = named[i] == PricedItem{sent[i], h.price(kind, sent[i].GoodsID)}
-	}
-	switch {
-	case len(named) == 0:
+	if len(named) == 0 {
 		return ToldNothing
-	case same:
-		return ToldAsSent
+	}
+	for _, told := range []Told{ToldAsSent, ToldRepriced} {
+		same := len(named) == len(sent)
+		for i := 0; same && i < len(sent); i++ {
+			same = named[i] == PricedItem{sent[i], h.price(told, kind, sent[i].GoodsID)}
+		}
+		if same {
+			return told
+		}
 	}
 	h.told = append(h.told, slices.Clone(named))
 	return toldOther + Told(len(h.told)-1)
 }
 
 // ToldItems returns the items in a call's answer.
-func (h *History) ToldItems(c *Call) []PricedItem { return h.toldItems(c.Told, c.Kind, int(c.Op)) }
+func (h *History) ToldItems(c *Call) []PricedItem { return h.Named(c.Told, c.Kind, int(c.Op)) }
 
-func (h *History) toldItems(told Told, kind Kind, n int) []PricedItem {
+// Named returns the items that an answer to a call of that kind for order n named.
+func (h *History) Named(told Told, kind Kind, n int) []PricedItem {
 	switch {
 	case told == ToldNothing:
 		return nil
-	case told == ToldAsSent:
-		return h.AsSent(kind, n)
+	case told == ToldAsSent || told == ToldRepriced:
+		items := h.Items(n)
+		named := make([]PricedItem, len(items))
+		for i, it := range items {
+			named[i] = PricedItem{it, h.price(told, kind, it.GoodsID)}
+		}
+		return named
 	case int(told-toldOther) < len(h.told):
 		return h.told[told-toldOther]
 	}

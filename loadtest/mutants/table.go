@@ -212,6 +212,18 @@ var mutants = []Mutant{
 		Name: "a rejection names a product that was there", Switches: "names-the-last", Load: popular,
 		Expected: verify.RejectedOnlyWhenShort,
 	},
+	{
+		Name: "nothing broken, prices kept for 100 ms", Strategy: "grouped", Load: repriced, Env: briefPrices,
+		AbsorbedBy: Control,
+	},
+	{
+		Name: "the first price kept for ever", Switches: "first-price", Strategy: "grouped", Load: repriced,
+		Env: briefPrices, Expected: verify.PriceInForce,
+	},
+	{
+		Name: "an order answered at the price of its confirmation", Switches: "price-at-end", Strategy: "grouped",
+		Load: repriced, Expected: verify.AnswersTrue,
+	},
 	{Name: "nothing broken, a lock for each product", Load: fewBaskets, AbsorbedBy: Control},
 	{
 		Name: "a lock that each process has for itself", Switches: "own-lock", Load: fewBaskets,
@@ -231,8 +243,8 @@ var mutants = []Mutant{
 var (
 	usual = fire.Config{Orders: 150, Rate: 50, Concurrency: 48, Mix: fire.Mix{Cancel: 0.15}}
 	// uncancelled has no cancellations. They return stock without the lock, by a relative update, which a concurrent
-	// absolute write would overwrite.
-	uncancelled = fire.Config{Orders: 150, Rate: 50, Concurrency: 48}
+	// absolute write would overwrite. It has no restock in its middle, either, for the same reason.
+	uncancelled = fire.Config{Orders: 150, Rate: 50, Concurrency: 48, Plain: true}
 	// dense makes many orders meet within the gap.
 	dense = fire.Config{Orders: 400, Rate: 200, Concurrency: 64}
 	// slow is light enough that no order is given up on a busy machine, and that the orders behind a paused holder are
@@ -246,6 +258,8 @@ var (
 	traffic    = fire.Config{Orders: 200, Concurrency: 20, Mix: repeated}
 	deductions = fire.Config{Path: history.PathDeduct, Orders: 200, Concurrency: 20, Mix: repeated}
 	repeated   = fire.Mix{Goods: 3, Stock: 120, Repeat: 0.3, Cancel: 0.3, Seed: 1}
+	// repriced goes on for longer than briefPrices lets an old price live.
+	repriced = fire.Config{Orders: 150, Rate: 75, Concurrency: 20, Mix: fire.Mix{Goods: 3, Repeat: 0.3, Seed: 1}}
 	// popular sells out one product after the other, so that few are short.
 	popular = fire.Config{
 		Orders: 150, Concurrency: 12, Mix: fire.Mix{Goods: 4, Stock: 50, Zipf: 2.5, ItemsMax: 2, Several: 1, Seed: 1},
@@ -282,6 +296,9 @@ const longOutage = 1500 * time.Millisecond
 
 // longLived leaves no order time to expire.
 var longLived = map[string]string{"CANCEL_AFTER": "5m"}
+
+// briefPrices lets a price be used for a short time.
+var briefPrices = map[string]string{"PRICE_TTL": "100ms"}
 
 var longSession = map[string]string{"ZOOKEEPER_SESSION_TIMEOUT": "30s"}
 

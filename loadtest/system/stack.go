@@ -128,9 +128,10 @@ func (st *Stack) Accounts() migrations.Accounts { return st.cfg.Accounts }
 // Target returns the addresses for the load tester.
 func (st *Stack) Target() fire.Target {
 	after, _ := time.ParseDuration(st.cfg.OrderEnv["CANCEL_AFTER"]) // no service starts with a wrong one
+	ttl, _ := time.ParseDuration(st.cfg.OrderEnv["PRICE_TTL"])
 	return fire.Target{
 		OrderURLs: urls(st.Order), StockURLs: urls(st.Stock), StockToken: st.cfg.Token, CancelAfter: after,
-		Strategy: st.Strategy(),
+		PriceTTL: ttl, Strategy: st.Strategy(),
 	}
 }
 
@@ -164,6 +165,9 @@ func (st *Stack) LoadtestEnv() map[string]string {
 	}
 	if t.CancelAfter > 0 {
 		env["CANCEL_AFTER"] = t.CancelAfter.String()
+	}
+	if t.PriceTTL > 0 {
+		env["PRICE_TTL"] = t.PriceTTL.String()
 	}
 	return env
 }

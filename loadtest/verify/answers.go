@@ -94,11 +94,11 @@ func (j *judge) answer(n int, r *reply, did end) {
 
 // contents judges what an answer says of the order besides its state.
 func (j *judge) contents(n int, r *reply, did end, flag []byte) {
-	told := history.ToldAsSent
+	told := did.told
 	if r.says == toldCancelled || r.says == ledgerCancelled || r.says == ledgerNone {
 		told = history.ToldNothing // a cancellation arrived first; its record has no items
 	}
-	order, total := did.order, j.h.Total(j.h.Items(n))
+	order, total := did.order, did.total
 	switch {
 	case r.Kind == history.ReadLedger:
 		order, total = 0, 0
@@ -113,9 +113,9 @@ func (j *judge) contents(n int, r *reply, did end, flag []byte) {
 		j.add(AnswersTrue, flag, n, 0, "order "+strconv.FormatInt(order, 10)+" with a total of "+
 			strconv.FormatInt(total, 10), "%s", answer(r.Call))
 	}
-	if r.Told != told && (told != history.ToldAsSent || !slices.Equal(j.h.ToldItems(r.Call), j.h.AsSent(r.Kind, n))) {
-		j.add(AnswersTrue, flag, n, 0, "the items that were sent in every answer", "%v, sent %v", j.h.ToldItems(r.Call),
-			j.h.AsSent(r.Kind, n))
+	if r.Told != told && !slices.Equal(j.h.ToldItems(r.Call), j.h.Named(told, r.Kind, n)) {
+		j.add(AnswersTrue, flag, n, 0, "the items that were sent, at the order's prices, in every answer", "%v, not %v",
+			j.h.ToldItems(r.Call), j.h.Named(told, r.Kind, n))
 	}
 }
 

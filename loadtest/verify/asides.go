@@ -62,7 +62,7 @@ func (j *judge) asides() {
 			j.add(AnswerWellFormed, nil, int(a.Op), 0, "the answer of the contract to an odd call", "%s", says)
 			continue
 		}
-		if a.Kind == history.Level || a.Kind == history.RestockAgain {
+		if showsLevel(a) {
 			j.level(a, says, bounds)
 		}
 	}
@@ -70,9 +70,13 @@ func (j *judge) asides() {
 
 // plain reports whether an aside has only what its kind is about.
 func plain(a *history.Aside) bool {
-	leveled := a.Kind == history.Level || a.Kind == history.RestockAgain
-	return (leveled || a.Num == 0 && a.Price == 0) &&
+	return (showsLevel(a) || a.Num == 0 && a.Price == 0) &&
 		(a.Kind == history.Page || a.After == 0 && a.Next == 0 && len(a.Listed) == 0)
+}
+
+// showsLevel reports whether a right answer has the level and the price of a product.
+func showsLevel(a *history.Aside) bool {
+	return a.Kind == history.Level || a.Kind == history.Reprice || a.Kind == history.RestockAgain
 }
 
 // unserved judges an aside without an end.
@@ -109,12 +113,12 @@ func (j *judge) level(a *history.Aside, says string, bounds map[int32]*levelBoun
 	g := j.h.Goods[a.Goods]
 	b := bounds[a.Goods]
 	if b == nil {
-		b = newLevelBound(g.Stock, j.sums[g.ID], j.times)
+		b = j.levelBound(int(a.Goods))
 		bounds[a.Goods] = b
 	}
 	least, most := max(b.least(a.Sent, a.Done), 0), b.most(a.Sent, a.Done)
-	if a.Num < least || a.Num > most || a.Price != g.Price {
-		j.add(AnswersTrue, nil, -1, g.ID, strconv.FormatInt(least, 10)+" to "+strconv.FormatInt(most, 10)+" pieces at "+
-			strconv.FormatInt(g.Price, 10), "%d at %d: %s", a.Num, a.Price, says)
+	if a.Num < least || a.Num > most || !j.inForce(int(a.Goods), a.Price, a.Sent, a.Done) {
+		j.add(AnswersTrue, nil, -1, g.ID, strconv.FormatInt(least, 10)+" to "+strconv.FormatInt(most, 10)+
+			" pieces at a price in force", "%d at %d: %s", a.Num, a.Price, says)
 	}
 }

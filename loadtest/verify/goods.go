@@ -3,6 +3,8 @@ package verify
 import (
 	"iter"
 	"strconv"
+
+	"orderstock/loadtest/history"
 )
 
 // goodsSum sums the flow rows of one product of the run.
@@ -42,7 +44,7 @@ func (j *judge) sumUp(e *Entry, n int) {
 		s.all += r.Num
 		switch r.Kind {
 		case Restock:
-			if j.h.RestockOf(e.Flag) == g || j.declared[string(e.Flag)] {
+			if j.h.RestockOf(e.Flag) == g || j.changes(e) && g == history.Repriced || j.declared[string(e.Flag)] {
 				s.restocked += r.Num
 			}
 		case Deduct:
@@ -80,9 +82,9 @@ func (j *judge) levels(products iter.Seq2[ProductRow, error]) error {
 			j.add(StockBalances, nil, -1, p.Goods, "the sum of the flow rows, "+strconv.FormatInt(s.all, 10), "%d pieces",
 				p.Num)
 		}
-		if string(p.Name) != j.h.GoodsName() || p.Price != j.h.Goods[i].Price {
+		if string(p.Name) != j.h.GoodsName() || p.Price != j.priceNow(i) {
 			j.add(Unexplained, nil, -1, p.Goods, "the name and price that the run set, "+j.h.GoodsName()+" and "+
-				strconv.FormatInt(j.h.Goods[i].Price, 10), "%s and %d", p.Name, p.Price)
+				strconv.FormatInt(j.priceNow(i), 10), "%s and %d", p.Name, p.Price)
 		}
 	}
 	for goods, s := range j.sums {

@@ -21,6 +21,7 @@ const (
 	AnswersOverTime       = "answers-over-time"
 	RejectedOnlyWhenShort = "rejected-only-when-short"
 	ExpiredOnlyWhenDue    = "expired-only-when-due"
+	PriceInForce          = "price-in-force"
 )
 
 // catalogue holds every invariant, in the order of the verdict's table.
@@ -42,6 +43,7 @@ var catalogue = []struct{ name, says string }{
 	{AnswersOverTime, "no answer contradicts an earlier one, and of all answers to a key one is the first"},
 	{RejectedOnlyWhenShort, "an order is rejected only while the stock of the product that its reason names is short"},
 	{ExpiredOnlyWhenDue, "by the client's clock, an order expires only `CANCEL_AFTER` after it was first sent"},
+	{PriceInForce, "an order's prices were in force at some time from `PRICE_TTL` before it was sent until its answer"},
 }
 
 // Invariants returns the names of all invariants that Judge checks.

@@ -66,6 +66,7 @@ type judge struct {
 	bodies     map[string]bool // the hashes of the bodies of the orders without a key
 	listed     []listing       // the orders on the pages that were read, by id
 	pages      *walk
+	change     repricing
 	// Buffers, reused for each entry.
 	op, deducts, restores []history.Item
 	replies               []reply
@@ -88,6 +89,7 @@ func newJudge(h *history.History, v *Verdict, terms Terms) *judge {
 	for _, c := range catalogue {
 		v.Invariants = append(v.Invariants, Invariant{Name: c.name, Says: c.says, Sample: []string{}})
 	}
+	j.change = findRepricing(h)
 	j.findKeyless()
 	j.readPages()
 	for _, name := range terms.Declared {
@@ -116,6 +118,10 @@ func (j *judge) close() {
 		if !there {
 			j.add(Unexplained, []byte(j.h.RestockFlag(i)), -1, j.h.Goods[i].ID, "the restock of the run", "none")
 		}
+	}
+	if j.change.done != never && !j.change.recorded {
+		j.add(Unexplained, []byte(j.h.RepriceFlag()), -1, j.h.Goods[history.Repriced].ID,
+			"the restock that changed the price, which was answered", "none")
 	}
 	for n, there := range j.seen {
 		if !there {

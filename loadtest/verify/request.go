@@ -41,6 +41,8 @@ type end struct {
 	state   history.Status // the operation's
 	reason  string         // the order's; the operation's, on PathDeduct
 	created int64          // the order's date, as in OrderRow
+	total   int64          // the order's
+	told    history.Told   // the order's items and prices, or as they should be
 }
 
 // ours judges the entry of order n of the run against the order's calls.
@@ -48,7 +50,7 @@ func (j *judge) ours(e *Entry, n int) {
 	var did end
 	if len(e.Operations) > 0 {
 		op := &e.Operations[0]
-		did = end{0, op.State, op.State, op.State, string(op.Reason), 0}
+		did = end{0, op.State, op.State, op.State, string(op.Reason), 0, 0, history.ToldAsSent}
 		if op.State == history.Done || op.State == history.Restored {
 			j.tokens.deducted(n, op.Token)
 		}
@@ -56,9 +58,9 @@ func (j *judge) ours(e *Entry, n int) {
 	}
 	if j.h.Path == history.PathOrder {
 		o := &e.Orders[0]
-		did = end{o.ID, o.Status, o.Outcome, did.state, string(o.Reason), o.Created}
-		j.order(e, &e.Orders[0], n)
-		j.expiry(e, &e.Orders[0], n)
+		told := j.order(e, o, n)
+		did = end{o.ID, o.Status, o.Outcome, did.state, string(o.Reason), o.Created, o.Total, told}
+		j.expiry(e, o, n)
 	}
 	if len(e.Restocks) > 0 || e.Pruned || j.h.Path == history.PathDeduct && len(e.Orders)+len(e.Items) > 0 ||
 		slices.ContainsFunc(e.Flows, func(r FlowRow) bool { return r.Kind == Restock || r.Kind == Pruned }) {
@@ -116,17 +118,16 @@ func (j *judge) operation(e *Entry, op *OperationRow, n int) {
 	}
 }
 
-// order compares an order with its request.
-func (j *judge) order(e *Entry, o *OrderRow, n int) {
+// order compares an order with its request, and returns the Told of right answers.
+func (j *judge) order(e *Entry, o *OrderRow, n int) history.Told {
 	items := j.h.Items(n)
-	same := len(items) == len(e.Items)
-	for i := 0; same && i < len(items); i++ {
-		g, ours := j.h.Product(items[i].GoodsID)
-		same = ours && e.Items[i].Item == items[i] && e.Items[i].Price == j.h.Goods[g].Price
-	}
-	if !same {
+	told := j.pricedAs(e, n)
+	if told == history.ToldNothing {
+		told = history.ToldAsSent
 		j.add(OrderAsRequested, e.Flag, n, 0, "the items of the request, at the products' prices", "%v, sent %v", e.Items,
 			items)
+	} else {
+		j.price(e, n, told)
 	}
 	if hash := history.BodyHash(items); !bytes.Equal(hash[:], o.BodyHash) {
 		j.add(OrderAsRequested, e.Flag, n, 0, "the hash of the request's items", "%x", o.BodyHash)
@@ -143,6 +144,7 @@ func (j *judge) order(e *Entry, o *OrderRow, n int) {
 	if !right {
 		j.add(OrderMatchesOperation, e.Flag, n, 0, "the reason of an order that is "+o.Status.String(), "%q", o.Reason)
 	}
+	return told
 }
 
 func (v *Verdict) count(status history.Status) {

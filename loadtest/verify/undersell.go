@@ -22,14 +22,14 @@ import (
 //
 //	the stock of the run
 //	- all deductions of orders first sent before the rejection was answered
-//	+ all restores answered before the rejected order was first sent
+//	+ all restores, and the restock that changes the price, answered before the rejected order was first sent
 //
 // pieces of a product. If that suffices for the item that a rejection names, the rejection was wrong in any
 // interleaving: there are no false alarms. Without traffic around an order, the bound is the exact level.
 func (j *judge) rejections() {
 	bounds := make([]*levelBound, len(j.h.Goods))
-	for i, g := range j.h.Goods {
-		bounds[i] = newLevelBound(g.Stock, j.sums[g.ID], j.times)
+	for i := range j.h.Goods {
+		bounds[i] = j.levelBound(i)
 	}
 	for _, r := range j.rejected {
 		n, at := int(r.n), j.times(int(r.n))
@@ -61,14 +61,19 @@ type times struct {
 	// sold is when the first answer arrived that shows the deduction, and undone when the first call was sent that may
 	// cancel it, or 0 if it may be given back without one.
 	sold, undone time.Duration
+	// named is when the first answer arrived that names the order.
+	named time.Duration
 }
 
 func (j *judge) times(n int) times {
-	t := times{never, never, never, never, never}
+	t := times{never, never, never, never, never, never}
 	for _, i := range j.callsOf(n) {
 		c := &j.h.Calls[i]
 		if c.Kind.Places() {
 			t.sent = min(t.sent, c.Sent)
+		}
+		if c.Order != 0 {
+			t.named = min(t.named, c.Done)
 		}
 		if c.Kind == history.Cancel {
 			t.undone = min(t.undone, c.Sent)
@@ -96,6 +101,9 @@ type levelBound struct {
 	restores timeline // by the latest possible time of each
 	// The same the other way round.
 	lateDeducts, earlyRestores timeline
+	// more pieces came with the restock that changes the price.
+	more   int64
+	change repricing
 }
 
 // timeline is a list of moments, each with the running total of pieces.
@@ -104,6 +112,16 @@ type timeline []moment
 type moment struct {
 	at  time.Duration
 	sum int64
+}
+
+// levelBound returns the bound of the level of Goods[i].
+func (j *judge) levelBound(i int) *levelBound {
+	g := j.h.Goods[i]
+	b := newLevelBound(g.Stock, j.sums[g.ID], j.times)
+	if b.change = j.change; i == history.Repriced {
+		b.more = history.RepricePieces
+	}
+	return b
 }
 
 func newLevelBound(stock int64, sum *goodsSum, timesOf func(n int) times) *levelBound {
@@ -159,10 +177,18 @@ func (tl timeline) before(at time.Duration) int64 {
 
 // least returns a lower bound of the product's level at any moment between sent and answered.
 func (b *levelBound) least(sent, told time.Duration) int64 {
-	return b.stock - b.deducts.before(told) + b.restores.before(sent)
+	level := b.stock - b.deducts.before(told) + b.restores.before(sent)
+	if b.change.done < sent {
+		level += b.more
+	}
+	return level
 }
 
 // most returns an upper bound of the product's level at any moment between sent and answered.
 func (b *levelBound) most(sent, told time.Duration) int64 {
-	return b.stock - b.lateDeducts.before(sent) + b.earlyRestores.before(told)
+	level := b.stock - b.lateDeducts.before(sent) + b.earlyRestores.before(told)
+	if b.change.sent < told {
+		level += b.more
+	}
+	return level
 }

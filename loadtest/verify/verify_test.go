@@ -295,6 +295,20 @@ var corruptions = []corruption{
 		w.h.CancelAfter = 2 * time.Millisecond
 		w.placed(24).Status, w.placed(24).Code = history.Cancelled, 409
 	}},
+	{
+		name: "orders at a price that had changed long before", finds: verify.PriceInForce,
+		stock: []string{
+			"INSERT INTO restocks VALUES ('reprice-proof', 1, NULL, 151)",
+			"INSERT INTO stock_flow VALUES ('reprice-proof', 1, 'restock', 1, NOW(6))",
+			"UPDATE stock SET price = 151, num = num + 1 WHERE goods_id = 1",
+		},
+		history: func(w *world) {
+			w.h.PriceTTL = time.Microsecond
+			w.h.Asides = append(w.h.Asides, history.Aside{
+				Kind: history.Reprice, Op: -1, Code: 200, Num: 21, Price: 151, Sent: 1, Done: 2,
+			})
+		},
+	},
 	{name: "more acknowledged than there was", finds: verify.NotOversold, history: func(w *world) {
 		for n := range 24 {
 			w.answered(n, history.Confirmed)

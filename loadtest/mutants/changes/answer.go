@@ -29,7 +29,9 @@ func (c *change) changeAnswer(r *rand.Rand) bool {
 		call.Problem = history.Problem(r.IntN(int(history.Problems)))
 	case 3:
 		c.what = "Told"
-		call.Told = []history.Told{history.ToldNothing, history.ToldAsSent, c.tellOther(r, call)}[r.IntN(3)]
+		call.Told = []history.Told{
+			history.ToldNothing, history.ToldAsSent, retold(h, history.ToldRepriced, call.Kind, call.Op), c.tellOther(r, call),
+		}[r.IntN(4)]
 	case 4:
 		c.what = "Order"
 		call.Order = []int64{0, call.Order + 1, other.Order}[r.IntN(3)]
@@ -145,16 +147,23 @@ func (c *change) changeListed(r *rand.Rand, a *history.Aside) bool {
 		o.Status = history.Status(r.IntN(int(history.Unheard) + 1))
 	case 5:
 		c.what = "listed Told"
-		o.Told = history.ToldNothing
+		if o.Told = history.ToldNothing; o.Op >= 0 && r.IntN(2) == 0 {
+			o.Told = retold(c.history, history.ToldRepriced, history.ReadOrder, o.Op)
+		}
 	}
 	c.after = *o
 	return c.before != c.after
 }
 
+// retold returns the Told of the items that told stands for: ToldAsSent for an order without the product Repriced.
+func retold(h *history.History, told history.Told, kind history.Kind, op int32) history.Told {
+	return h.Tell(kind, h.Items(int(op)), h.Named(told, kind, int(op)))
+}
+
 // tellOther returns an answer with one item more or less, or with another number or price.
 func (c *change) tellOther(r *rand.Rand, call *history.Call) history.Told {
 	h, sent := c.history, c.history.Items(int(call.Op))
-	named := h.AsSent(call.Kind, int(call.Op))
+	named := h.Named(history.ToldAsSent, call.Kind, int(call.Op))
 	switch at := r.IntN(len(named)); r.IntN(4) {
 	case 0:
 		named[at].Num++

@@ -1,0 +1,110 @@
+package verify_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/verify"
+)
+
+// A price changes between 10 s and 11 s, and may be used for 2 s. One order is sent and answered around that.
+func TestAPriceThatChanges(t *testing.T) {
+	t.Parallel()
+	const before, after = 100, 151
+	lost := func(h *history.History) { h.Asides[0].Code, h.Asides[0].Failure = 0, history.TimedOut }
+	for name, try := range map[string]struct {
+		sent, done time.Duration // in milliseconds
+		price      int64
+		change     func(*history.History)
+		finds      string
+	}{
+		"the old price before":                    {1000, 2000, before, nil, ""},
+		"the new price before":                    {1000, 2000, after, nil, verify.PriceInForce},
+		"the new price, answered before":          {9000, 10000, after, nil, verify.PriceInForce},
+		"the new price, sent before":              {1000, 12000, after, nil, ""},
+		"the old price, sent before":              {9000, 30000, before, nil, ""},
+		"the old price during its time":           {13000, 14000, before, nil, ""},
+		"the old price by a slower clock":         {13050, 14000, before, nil, ""},
+		"the old price after its time":            {14000, 15000, before, nil, verify.PriceInForce},
+		"the new price after":                     {14000, 15000, after, nil, ""},
+		"another price":                           {14000, 15000, 99, nil, verify.OrderAsRequested},
+		"the old price, the change not answered":  {14000, 15000, before, lost, ""},
+		"the new price, the change not answered":  {14000, 15000, after, lost, ""},
+		"the old price, its time to live unknown": {30000, 31000, before, func(h *history.History) { h.PriceTTL = 0 }, ""},
+		"the new price, and nobody changed it": {
+			14000, 15000, after, func(h *history.History) { h.Asides = nil }, verify.Unexplained,
+		},
+		"an answer at the old price, the new paid": {
+			12000, 15000, after, func(h *history.History) { h.Calls[0].Total = before }, verify.AnswersTrue,
+		},
+		"items at the old price, the new paid": {
+			12000, 15000, after, func(h *history.History) { h.Calls[0].Told = history.ToldAsSent }, verify.AnswersTrue,
+		},
+	} {
+		h := &history.History{
+			Run: run, Path: history.PathOrder, Disturbed: true, PriceTTL: 2 * time.Second,
+			Goods: []history.Goods{{ID: 1, Stock: 5, Price: before}},
+			Asides: []history.Aside{{
+				Kind: history.Reprice, Op: -1, Code: http.StatusOK, Num: 5, Price: after,
+				Sent: 10 * time.Second, Done: 11 * time.Second,
+			}},
+		}
+		h.AddOrder(items(1, 1))
+		told := history.ToldAsSent
+		if try.price == after {
+			told = history.ToldRepriced
+		}
+		h.Calls = []history.Call{{
+			Sent: try.sent * time.Millisecond, Done: try.done * time.Millisecond, Code: http.StatusCreated,
+			Status: history.Confirmed, Order: firstOrder, Total: try.price, Told: told, Created: created,
+			Location: history.Located,
+		}}
+		v := verify.Judge(soldAt(h, try.price), changed(h, try.change), verify.Terms{})
+		if try.finds == "" && v.Outcome != verify.Pass || try.finds != "" && !slices.Contains(v.Violated(), try.finds) {
+			var text strings.Builder
+			_ = v.Write(&text, false)
+			t.Errorf("%s: want %q:\n%s", name, try.finds, &text)
+		}
+	}
+}
+
+func changed(h *history.History, change func(*history.History)) *history.History {
+	if change != nil {
+		change(h)
+		for i := range h.Asides {
+			if h.Asides[i].Code == 0 {
+				h.Asides[i].Num, h.Asides[i].Price = 0, 0
+			}
+		}
+	}
+	return h
+}
+
+// soldAt returns the books after the change of the price and one order at that price.
+func soldAt(h *history.History, price int64) verify.Books {
+	first, then := h.Goods[0].Price, h.NewPrice()
+	id, hash := []byte(flag(0)), history.BodyHash(h.Items(0))
+	restock, reprice := []byte(h.RestockFlag(0)), []byte(h.RepriceFlag())
+	books := &verify.Tables{
+		Orders: []verify.OrderRow{{
+			ID: firstOrder, Status: history.Confirmed, Outcome: history.Confirmed, Key: []byte(h.Key(0)), BodyHash: hash[:],
+			Total: price, Created: created,
+		}},
+		Items:      []verify.ItemRow{{Order: firstOrder, Item: h.Items(0)[0], Price: price}},
+		Operations: []verify.OperationRow{{Flag: id, State: history.Done, Items: []byte("1:1")}},
+		Flows: []verify.FlowRow{
+			{Flag: restock, Kind: verify.Restock, Goods: 1, Num: 5}, {Flag: id, Kind: verify.Deduct, Goods: 1, Num: -1},
+			{Flag: reprice, Kind: verify.Restock, Goods: 1, Num: history.RepricePieces},
+		},
+		Restocks: []verify.RestockRow{
+			{Flag: restock, Goods: 1, Name: []byte(h.GoodsName()), Price: &first},
+			{Flag: reprice, Goods: 1, Price: &then},
+		},
+		Products: []verify.ProductRow{{Goods: 1, Name: []byte(h.GoodsName()), Price: then, Num: 5}},
+	}
+	return books.Books()
+}
