@@ -166,7 +166,8 @@ func (p *phase) again(ctx context.Context, orders []*prepared) error {
 // tries bounds the calls of an order that did not reach the service.
 const tries = 3
 
-// killed kills the service twice in the middle. Orders without an answer are repeated once it serves again, if a repeat
+// killed kills the service twice in the middle, when a third and two thirds of the calls have been sent. At most a quarter
+// of the orders are under way at a time, so that each kill finds orders which were acknowledged before. Orders without an answer are repeated once it serves again, if a repeat
 // is the same order or the call did not reach the service.
 func (p *phase) killed(ctx context.Context) error {
 	var (
@@ -178,7 +179,8 @@ func (p *phase) killed(ctx context.Context) error {
 	)
 	go func() { killing <- p.killer(ctx, &gate, at, ended) }()
 	third := int64(max(1, len(p.orders)/3))
-	err := p.each(ctx, p.Clients, p.orders, func(ctx context.Context, o *prepared) {
+	clients := min(p.Clients, max(1, len(p.orders)/4))
+	err := p.each(ctx, clients, p.orders, func(ctx context.Context, o *prepared) {
 		for range tries {
 			gate.RLock()
 			gate.RUnlock() //nolint:staticcheck // it waits until the service serves

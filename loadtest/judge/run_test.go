@@ -13,7 +13,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"orderstock/loadtest/judge"
 	"orderstock/loadtest/judge/shop"
@@ -194,6 +196,38 @@ func TestAnswersAlone(t *testing.T) {
 	e := r.Phases[0].Violations[0].Examples[0]
 	if e.Key == "" || len(e.Calls) == 0 || e.Calls[0].Status != http.StatusCreated {
 		t.Errorf("the example cannot be followed: %+v", e)
+	}
+}
+
+// inFlight counts the orders that a shop which accepts all is working on at the same time.
+type inFlight struct{ now, most, ids atomic.Int64 }
+
+func (s *inFlight) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPost {
+		now := s.now.Add(1)
+		for most := s.most.Load(); now > most && !s.most.CompareAndSwap(most, now); most = s.most.Load() {
+		}
+		time.Sleep(20 * time.Millisecond)
+		s.now.Add(-1)
+	}
+	w.WriteHeader(http.StatusCreated)
+	fmt.Fprintf(w, `{"id":%d}`, s.ids.Add(1))
+}
+
+// A kill comes when orders have been acknowledged, however many clients there are: else nothing could be forgotten.
+func TestAKillDoesNotComeBeforeTheFirstAnswers(t *testing.T) {
+	t.Parallel()
+	s := &inFlight{}
+	server := httptest.NewUnstartedServer(s)
+	server.Config.ReadHeaderTimeout = time.Second // ends the connection by which the judge sees a kill
+	server.Start()
+	t.Cleanup(server.Close)
+	once := strings.Replace(memory, "repeats: key", "repeats: none", 1)
+	f := parse(t, "", "target: "+server.URL+once+"service: {kill: 'true', start: 'true'}")
+	r := run(t, judge.Config{File: f, Clients: 100, Orders: 60, Phases: []string{judge.Killed}})
+	if most := s.most.Load(); most > 15 || most == 0 || r.Phases[0].Kills == 0 {
+		t.Errorf("%d orders at the same time, %d kills; want at most a quarter of 60, and a kill\n%s",
+			most, r.Phases[0].Kills, text(r))
 	}
 }
 
