@@ -122,7 +122,8 @@ func (e *Evidence) index() {
 	e.explain()
 }
 
-// explain finds an order without a readable answer for each entry that has neither a known id nor a key.
+// explain finds an order without a readable answer for each entry that has neither a known id nor a key. A void entry
+// needs none: as the cart of a rejected order, it would take the place of an order that is sold.
 func (e *Evidence) explain() {
 	silent := map[string][]*Order{} // by basket
 	for _, o := range e.Orders {
@@ -131,7 +132,7 @@ func (e *Evidence) explain() {
 		}
 	}
 	for _, en := range e.added {
-		if en.order != nil || en.key != "" {
+		if en.order != nil || en.key != "" || e.voided(en) {
 			continue
 		}
 		basket := e.basket(en)

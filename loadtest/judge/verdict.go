@@ -131,8 +131,13 @@ func (e *Evidence) shows(v *Verdict) (reasons []string) {
 	void := slices.ContainsFunc(e.added, func(en *entry) bool { return e.voided(en) })
 	switch {
 	case !asked:
-		reasons = append(reasons, "no more was ordered than there is, so it could not show whether the shop oversells: "+
-			"give more --orders, or less stock")
+		text := "no more was ordered than there is, so it could not show whether the shop oversells: "
+		if v.Unknown > 0 {
+			text += e.unclear()
+		} else {
+			text += "give more --orders, or less stock"
+		}
+		reasons = append(reasons, text)
 	case v.Rejected == 0 && !void && !slices.Contains(v.Violated(), NotOversold):
 		text := "more was ordered than there is, nothing was rejected, and nothing was accepted too much"
 		if v.Unknown > 0 {

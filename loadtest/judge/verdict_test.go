@@ -174,6 +174,13 @@ func TestWhatIsViolated(t *testing.T) {
 			e.After.Deductions = nil
 		}, judge.Unexplained},
 		"a row of a call without an answer": {func(e *judge.Evidence) { keyless(e); silent(e, 4) }, ""},
+		"a cart of a rejected order beside it": {func(e *judge.Evidence) {
+			keyless(e)
+			silent(e, 4)
+			cart := sold("001", "", "1") // before the others in the books
+			cart.State = "VOID"
+			e.After.Orders = append([]books.Row{cart}, e.After.Orders...)
+		}, ""},
 		"a row from before": {func(e *judge.Evidence) {
 			row := sold("9", "old", "1")
 			e.Before.Orders, e.After.Orders = append(e.Before.Orders, row), append(e.After.Orders, row)
@@ -268,6 +275,12 @@ func TestWhatCannotBeShown(t *testing.T) {
 			e.Orders = e.Orders[:10]
 			e.After.Orders = e.After.Orders[:10]
 		}, "no more was ordered than there is"},
+		"a step that ended the orders": {func(e *judge.Evidence) {
+			withoutBooks(e)
+			e.Orders = e.Orders[:11]
+			e.Orders[10].Calls[0] = judge.Call{Kind: judge.Buyer, Status: 200, Body: "the cart is full",
+				Reading: shop.Reading{Means: shop.Unknown}}
+		}, "could not show whether the shop oversells: 1× a step of the buyer failed: 200 the cart is full"},
 		"the books do not move": {func(e *judge.Evidence) {
 			e.After = &books.Books{Levels: e.Before.Levels, Orders: []books.Row{}, HasState: true}
 		}, "neither the stock nor the orders in the books have changed"},
