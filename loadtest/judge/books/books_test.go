@@ -3,11 +3,13 @@ package books_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"orderstock/loadtest/judge/books"
 	"orderstock/loadtest/judge/shop"
@@ -204,6 +206,27 @@ func TestWrongQueriesAreNamed(t *testing.T) {
 		r, _ := reader(t, "", c.text+"\n")
 		if _, err := r.Read(t.Context(), nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v; want %s", c.text, err, c.want)
+		}
+	}
+}
+
+// A server of another kind, or a port of something else, may never say a word.
+func TestASilentDatabaseIsNamed(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = silent.Close() })
+	for _, kind := range []string{"mysql", "postgres"} {
+		r, _ := reader(t, "", fmt.Sprintf("  dsn: %s://app@%s/app\n  stock: SELECT 1\ntimeout: 200ms\n", kind, silent.Addr()))
+		for range 2 { // each phase reads again
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			_, err := r.Read(ctx, nil)
+			cancel()
+			if want := "says nothing within 200ms"; err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v; want %s", kind, err, want)
+			}
 		}
 	}
 }

@@ -5,23 +5,26 @@ import (
 	"context"
 	"database/sql"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
+	"time"
 
 	"orderstock/loadtest/judge/shop"
 )
 
 // Reader reads the books of a shop. It is used by one goroutine at a time.
 type Reader struct {
-	dir  string
-	file *shop.Books
-	open map[string]*sql.DB // by DSN
+	dir     string
+	file    *shop.Books
+	timeout time.Duration      // of the first connection to a database
+	open    map[string]*sql.DB // by DSN
 }
 
 // NewReader returns a Reader of the file's books. Commands run in the folder of the file.
 func NewReader(f *shop.File) *Reader {
-	return &Reader{dir: f.Dir, file: f.Books, open: map[string]*sql.DB{}}
+	return &Reader{dir: f.Dir, file: f.Books, timeout: time.Duration(f.Timeout), open: map[string]*sql.DB{}}
 }
 
 // Close closes the connections.
@@ -74,7 +77,7 @@ func (r *Reader) Read(ctx context.Context, vars shop.Vars) (*Books, error) {
 }
 
 func (r *Reader) snapshot(ctx context.Context, dsn string, parts []part, vars shop.Vars, b *Books) error {
-	db, err := r.database(dsn)
+	db, err := r.database(ctx, dsn)
 	if err != nil {
 		return err
 	}
@@ -132,8 +135,8 @@ func rowsOf(ctx context.Context, tx *sql.Tx, query string) (*table, error) {
 	return t, rows.Err()
 }
 
-// database returns the open database of a DSN.
-func (r *Reader) database(dsn string) (*sql.DB, error) {
+// database returns the open database of a DSN, to which a connection was made.
+func (r *Reader) database(ctx context.Context, dsn string) (*sql.DB, error) {
 	if db := r.open[dsn]; db != nil {
 		return db, nil
 	}
@@ -142,15 +145,33 @@ func (r *Reader) database(dsn string) (*sql.DB, error) {
 		return nil, err
 	}
 	db, err := open(expanded)
-	if err == nil {
-		r.open[dsn] = db
+	if err != nil {
+		return nil, err
 	}
-	return db, err
+	if err := r.connect(ctx, db); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	r.open[dsn] = db
+	return db, nil
+}
+
+// connect makes the first connection. A server of another kind may say nothing at all, as it waits for the client.
+func (r *Reader) connect(ctx context.Context, db *sql.DB) error {
+	within, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	err := db.PingContext(within)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() == nil && within.Err() != nil:
+		return fmt.Errorf("connect: the database says nothing within %s: is it of the kind that dsn: names?", r.timeout)
+	}
+	return fmt.Errorf("connect: %w", err)
 }
 
 // Exec executes the statements of a reset.
 func (r *Reader) Exec(ctx context.Context, dsn string, statements []string) error {
-	db, err := r.database(dsn)
+	db, err := r.database(ctx, dsn)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ type File struct {
 	Service *Service `yaml:"service"`
 	// Settle bounds the wait for orders that are neither sold nor void. Default 10 s.
 	Settle Duration `yaml:"settle"`
-	// Timeout bounds each call. Default 15 s.
+	// Timeout bounds each call, and the first connection to a database. Default 15 s.
 	Timeout Duration `yaml:"timeout"`
 
 	// Dir is the folder of the file, where commands run.
