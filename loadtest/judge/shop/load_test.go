@@ -87,6 +87,12 @@ func TestMistakesNameTheLine(t *testing.T) {
 		{"start: exec ./server,", "kill: x,", "service has one of start and container"},
 		{"settle: 3s", "settle: 3", `line 24, column 9: "3": want a time above 0`},
 		{"books:\n", "books:\n  [\n", "line 1"},
+		{"  post: /api/orders", "\tpost: /api/orders", "indent with spaces, not with tabs"},
+		{"  post: /api/orders", " post: /api/orders", "is the line indented like those beside it"},
+		{"{\"1\": 100}", "{\"1\": {{n}}}", "a value that begins with {{ needs quotes"},
+		{"{\"1\": 100}", "100", "names with values belong here"},
+		{"buyer:\n  - post", "buyer:\n    post", "a list belongs here"},
+		{"means: rejected}", "means: rejected", "a bracket is not closed"},
 		{"buyer:", "reset: [{restart: true, command: x}]\nbuyer:", "a step of reset is one of"},
 	} {
 		text := strings.Replace(good, c.old, c.new, 1)

@@ -66,7 +66,24 @@ func placed(err error) error {
 		return err
 	}
 	p := theirs.GetToken().Position
-	return mistake(At{p.Line, p.Column}, "%s", theirs.GetMessage())
+	return mistake(At{p.Line, p.Column}, "%s%s", theirs.GetMessage(), hint(theirs.GetMessage()))
+}
+
+// hint says what to look for where the parser's words are those of its grammar.
+func hint(message string) string {
+	for part, says := range map[string]string{
+		"'\t'":                    "indent with spaces, not with tabs",
+		"value is not allowed":    "is the line indented like those beside it, with a space after the colon?",
+		"could not find flow map": `a value that begins with {{ needs quotes, such as "{{key}}"`,
+		"was used where mapping":  "names with values belong here, such as {name: value}",
+		"',' or '}' must be":      "a bracket is not closed, or a value with brackets, commas or colons in it needs quotes",
+		"used where sequence":     "a list belongs here: each item begins with a dash",
+	} {
+		if strings.Contains(message, part) {
+			return ": " + says
+		}
+	}
+	return ""
 }
 
 // pairs returns the keys and values of a mapping.
