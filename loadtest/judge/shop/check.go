@@ -3,6 +3,7 @@ package shop
 import (
 	"maps"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"slices"
@@ -241,6 +242,9 @@ func (c *checker) answers() {
 			c.say(r.At, "the answer has no condition: status, contains, matches, headers, or a path such as $.status")
 		case r.Means == Accepted && r.Order == nil:
 			c.say(r.At, "an accepted answer needs the order's id: order: $.id, or {header: Location, regexp: …}")
+		case r.Means == Accepted && r.Order.Text != "" && !r.says() && slices.Contains(r.Status, http.StatusOK):
+			c.say(r.At, "status 200 may also be any page, and the order's id is not in the answer: "+
+				"add contains: or another condition that only a placed order fulfils")
 		}
 		accepted = accepted || r.Means == Accepted || r.Means == Pending
 		if r.Means == Rejected && !r.says() {

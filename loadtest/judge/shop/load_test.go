@@ -72,6 +72,10 @@ func TestMistakesNameTheLine(t *testing.T) {
 		{"contains: sold out", "contain: sold out", `line 14, column 19: unknown field "contain"`},
 		{"status: 201,", "status: 2xx,", "line 13, column 14: status 2xx: want a number from 100 to 599"},
 		{", order: $.id", "", "line 13, column 6: an accepted answer needs the order's id"},
+		{
+			"status: 201, $.status: [CONFIRMED, PAID], means: accepted, order: $.id",
+			`status: [200, 201], means: accepted, order: "{{key}}"`, "status 200 may also be any page",
+		},
 		{"order: $.id", "order: id", "want a path such as $.id"},
 		{"order: $.id", `order: "$.["`, "is no JSONPath"},
 		{"status: 409, contains: sold out", "status: 500", "line 14, column 6: status 500 is no rejection by itself"},
