@@ -94,7 +94,7 @@ func (j *judge) unserved(a *history.Aside, says string) {
 		return
 	}
 	if j.calm && j.mustServe(a.Code, a.Done-a.Sent) {
-		j.add(Served, nil, int(a.Op), 0, "an end at once, as nothing was broken", "%s", says)
+		j.add(Served, nil, int(a.Op), 0, endAtOnce, "%s", says)
 	}
 }
 

@@ -22,6 +22,9 @@ var unserving = map[string]string{
 	"optimistic":  "a deduction that meets others has so many tries",
 }
 
+// endAtOnce is what a calm run demands of each call.
+const endAtOnce = "an end at once, as nothing was broken (if something was, fire with --disturbed)"
+
 // calm reports whether nothing was broken or limited during the run, as far as the client can see: it could connect
 // each time, and every call was answered in its time.
 func calm(h *history.History) bool {
@@ -52,7 +55,7 @@ func (j *judge) ends(n int, calls []int32) {
 		}
 		j.v.Repeated++
 		if j.calm && j.mustServe(c.Code, c.Done-c.Sent) {
-			j.add(Served, nil, n, 0, "an end at once, as nothing was broken", "%s", answer(c))
+			j.add(Served, nil, n, 0, endAtOnce, "%s", answer(c))
 		}
 	}
 	for _, c := range last {
