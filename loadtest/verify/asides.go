@@ -117,6 +117,9 @@ func (j *judge) level(a *history.Aside, says string, bounds map[int32]*levelBoun
 		bounds[a.Goods] = b
 	}
 	least, most := max(b.least(a.Sent, a.Done), 0), b.most(a.Sent, a.Done)
+	if a.Kind == history.Reprice { // it shows its own pieces
+		least += history.RepricePieces
+	}
 	if a.Num < least || a.Num > most || !j.inForce(int(a.Goods), a.Price, a.Sent, a.Done) {
 		j.add(AnswersTrue, nil, -1, g.ID, strconv.FormatInt(least, 10)+" to "+strconv.FormatInt(most, 10)+
 			" pieces at a price in force", "%d at %d: %s", a.Num, a.Price, says)

@@ -41,6 +41,9 @@ func TestAPriceThatChanges(t *testing.T) {
 		"an answer at the old price, the new paid": {
 			12000, 15000, after, func(h *history.History) { h.Calls[0].Total = before }, verify.AnswersTrue,
 		},
+		"the restock answered without its piece": {
+			14000, 15000, after, func(h *history.History) { h.Asides[0].Num = 5 }, verify.AnswersTrue,
+		},
 		"items at the old price, the new paid": {
 			12000, 15000, after, func(h *history.History) { h.Calls[0].Told = history.ToldAsSent }, verify.AnswersTrue,
 		},
@@ -49,9 +52,12 @@ func TestAPriceThatChanges(t *testing.T) {
 			Run: run, Path: history.PathOrder, Disturbed: true, PriceTTL: 2 * time.Second,
 			Goods: []history.Goods{{ID: 1, Stock: 5, Price: before}},
 			Asides: []history.Aside{{
-				Kind: history.Reprice, Op: -1, Code: http.StatusOK, Num: 5, Price: after,
+				Kind: history.Reprice, Op: -1, Code: http.StatusOK, Num: 6, Price: after,
 				Sent: 10 * time.Second, Done: 11 * time.Second,
 			}},
+		}
+		if try.done < 10_000 {
+			h.Asides[0].Num-- // the order is in it
 		}
 		h.AddOrder(items(1, 1))
 		told := history.ToldAsSent
