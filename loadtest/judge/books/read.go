@@ -135,7 +135,7 @@ func rowsOf(ctx context.Context, tx *sql.Tx, query string) (*table, error) {
 	return t, rows.Err()
 }
 
-// database returns the open database of a DSN, to which a connection was made.
+// database returns the database of a DSN, with a first connection made.
 func (r *Reader) database(ctx context.Context, dsn string) (*sql.DB, error) {
 	if db := r.open[dsn]; db != nil {
 		return db, nil

@@ -69,7 +69,7 @@ func placed(err error) error {
 	return mistake(At{p.Line, p.Column}, "%s%s", theirs.GetMessage(), hint(theirs.GetMessage()))
 }
 
-// hint says what to look for where the parser's words are those of its grammar.
+// hint says what to look for, as the parser speaks of its grammar.
 func hint(message string) string {
 	for part, says := range map[string]string{
 		"'\t'":                    "indent with spaces, not with tabs",
