@@ -27,6 +27,9 @@ func makeGoods(ctx context.Context, cfg Config, h *history.History, now time.Tim
 	for i := range h.Goods {
 		h.Goods[i] = history.Goods{ID: first + int64(i), Stock: cfg.Mix.Stock, Price: 100 + 37*int64(i%250)}
 	}
+	if first := &h.Goods[history.Repriced]; !cfg.Plain && cfg.repriceAfter() >= 0 && first.Stock > history.RepricePieces {
+		first.Stock -= history.RepricePieces // they come with the new price
+	}
 	var next atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
 	for n := range min(16, len(h.Goods)) {

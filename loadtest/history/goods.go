@@ -19,7 +19,7 @@ type Goods struct {
 }
 
 // Repriced is the index of the product whose price a run changes in its middle, and RepricePieces the pieces that the
-// restock with the new price adds.
+// restock with the new price adds. The product has so many fewer before, so that in the end there are as many as asked.
 const (
 	Repriced      = 0
 	RepricePieces = 1
