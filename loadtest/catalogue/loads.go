@@ -42,8 +42,8 @@ var lockCrowd = fire.Config{
 }
 
 // sleeper is a slow sale of one product. Others buy while a holder sleeps, and when it wakes up there is another
-// holder, and a queue. Orders that hang with the sleeper hold no others up. It is plain, since the lock keeps no restock
-// from a level that is written absolutely.
+// holder, and a queue. Orders that hang with the sleeper hold no others up. It is plain, since the lock keeps no
+// restock from a level that is written absolutely.
 var sleeper = fire.Config{
 	Orders: 150, Concurrency: 150, Rate: 30, Disturbed: true, Plain: true,
 	Mix: fire.Mix{Goods: 1, Stock: 400, ItemsMax: 1, NumMax: 3},

@@ -166,9 +166,10 @@ func (p *phase) again(ctx context.Context, orders []*prepared) error {
 // tries bounds the calls of an order that did not reach the service.
 const tries = 3
 
-// killed kills the service twice in the middle, when a third and two thirds of the calls have been sent. At most a quarter
-// of the orders are under way at a time, so that each kill finds orders which were acknowledged before. Orders without an answer are repeated once it serves again, if a repeat
-// is the same order or the call did not reach the service.
+// killed kills the service twice in the middle, when a third and two thirds of the calls have been sent. At most a
+// quarter of the orders are under way at a time, so that each kill finds orders which were acknowledged before. Orders
+// without an answer are repeated once it serves again, if a repeat is the same order or the call did not reach the
+// service.
 func (p *phase) killed(ctx context.Context) error {
 	var (
 		gate    sync.RWMutex // held while the service is down

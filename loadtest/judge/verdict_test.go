@@ -278,8 +278,10 @@ func TestWhatCannotBeShown(t *testing.T) {
 		"a step that ended the orders": {func(e *judge.Evidence) {
 			withoutBooks(e)
 			e.Orders = e.Orders[:11]
-			e.Orders[10].Calls[0] = judge.Call{Kind: judge.Buyer, Status: 200, Body: "the cart is full",
-				Reading: shop.Reading{Means: shop.Unknown}}
+			e.Orders[10].Calls[0] = judge.Call{
+				Kind: judge.Buyer, Status: 200, Body: "the cart is full",
+				Reading: shop.Reading{Means: shop.Unknown},
+			}
 		}, "could not show whether the shop oversells: 1× a step of the buyer failed: 200 the cart is full"},
 		"the books do not move": {func(e *judge.Evidence) {
 			e.After = &books.Books{Levels: e.Before.Levels, Orders: []books.Row{}, HasState: true}

@@ -103,7 +103,8 @@ func soldAt(h *history.History, price int64) verify.Books {
 		Items:      []verify.ItemRow{{Order: firstOrder, Item: h.Items(0)[0], Price: price}},
 		Operations: []verify.OperationRow{{Flag: id, State: history.Done, Items: []byte("1:1")}},
 		Flows: []verify.FlowRow{
-			{Flag: restock, Kind: verify.Restock, Goods: 1, Num: 5}, {Flag: id, Kind: verify.Deduct, Goods: 1, Num: -1},
+			{Flag: restock, Kind: verify.Restock, Goods: 1, Num: 5},
+			{Flag: id, Kind: verify.Deduct, Goods: 1, Num: -1},
 			{Flag: reprice, Kind: verify.Restock, Goods: 1, Num: history.RepricePieces},
 		},
 		Restocks: []verify.RestockRow{

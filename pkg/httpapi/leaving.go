@@ -7,8 +7,8 @@ import (
 
 type leavingKey struct{}
 
-// withLeaving returns a context for a server's requests, which does not end with ctx, and a function after which leaving
-// is true for them.
+// withLeaving returns a context for a server's requests, which does not end with ctx, and a function after which
+// leaving is true for them.
 func withLeaving(ctx context.Context) (requests context.Context, leave func()) {
 	var begun atomic.Bool
 	return context.WithValue(context.WithoutCancel(ctx), leavingKey{}, &begun), func() { begun.Store(true) }
