@@ -1,0 +1,67 @@
+package judge_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/faults"
+	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/judge"
+	"orderstock/loadtest/judge/shop"
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/system/systemtest"
+	"orderstock/loadtest/verify"
+)
+
+// A buyer sees these published faults on every machine, because of delays between two steps. The fixed variants pass
+// under the same delays.
+func TestPublishedFaults(t *testing.T) {
+	t.Parallel()
+	options := system.Options{Dir: t.TempDir(), Breakable: true}
+	if err := options.Build(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	slow := func(step faultpoint.Step, d time.Duration) map[string]string {
+		return map[string]string{faultpoint.SlowEnv: faultpoint.Slow(step, faultpoint.After, d)}
+	}
+	for _, test := range []struct {
+		letter, phase, violated string
+		env                     map[string]string
+	}{
+		{"A", judge.Together, "stock-matches-orders", nil},
+		{"B", judge.Alone, "not-oversold", nil},
+		{"E", judge.Alone, "rejected-only-when-short", slow(faultpoint.ReleaseLock, time.Second)}, // above STOCK_TIMEOUT
+		{"F", judge.Killed, "settled", slow(faultpoint.InsertOrder, 300*time.Millisecond)},
+	} {
+		f, err := catalogue.Find(test.letter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for side, v := range map[catalogue.Side]catalogue.Variant{catalogue.Broken: f.Broken, catalogue.Fixed: f.Fixed} {
+			t.Run(test.letter+" "+string(side), func(t *testing.T) {
+				env := maps.Clone(faults.Env)
+				for _, more := range []map[string]string{f.Env, test.env, v.Env, {"MUTANT": v.Mutants}} {
+					maps.Copy(env, more)
+				}
+				st := systemtest.Up(t, options.Bin, func(c *system.Config) {
+					c.Strategy, c.OrderEnv, c.StockEnv = f.Broken.Strategy, env, env
+				})
+				file := example(t, st)
+				file.Stock = map[string]shop.Pieces{"{{serial}}1": 8 * shop.Whole, "{{serial}}2": 10 * shop.Whole}
+				if side == catalogue.Broken {
+					file.Settle = shop.Duration(3 * time.Second)
+				}
+				r := run(t, judge.Config{File: file, Clients: 20, Phases: []string{test.phase}})
+				if side == catalogue.Fixed && r.Outcome != verify.Pass {
+					t.Errorf("%s; want pass\n%s", r, text(r))
+				}
+				if side == catalogue.Broken && !slices.Contains(r.Phases[0].Violated(), test.violated) {
+					t.Errorf("%s; want %s violated\n%s", r, test.violated, text(r))
+				}
+			})
+		}
+	}
+}
