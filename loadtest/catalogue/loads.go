@@ -35,9 +35,9 @@ var firstComers = fire.Config{
 }
 
 // lockCrowd is a crowd for one product that contends for its lock: it comes faster than holders work, so that some get
-// their end only later.
+// their end only later. It is plain: a restock in its middle would wait for the lock, too.
 var lockCrowd = fire.Config{
-	Orders: 300, Concurrency: 96, Rate: 150, Disturbed: true,
+	Orders: 300, Concurrency: 96, Rate: 150, Disturbed: true, Plain: true,
 	Mix: fire.Mix{Goods: 1, Stock: 60, ItemsMax: 1, NumMax: 2},
 }
 
