@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 )
 
 var (
@@ -56,16 +57,24 @@ func PortOr(want int) (int, error) {
 	return FreePort()
 }
 
-// taken reports whether a process of this machine listens on addr. Only an address of this network can be tried.
+// taken reports whether a process of this machine listens on addr. Only an address of this network can be tried. It
+// tries for a second: a process that is being started elsewhere in this program has a copy of each socket, also of a
+// closed one, until it executes its own program.
 func taken(addr string) bool {
 	if addr == "" {
 		return false
 	}
-	l, err := net.Listen("tcp", addr) //nolint:noctx // does not wait
-	if err == nil {
-		_ = l.Close() // nothing was accepted
+	for range 50 {
+		l, err := net.Listen("tcp", addr) //nolint:noctx // does not wait
+		if err == nil {
+			_ = l.Close() // nothing was accepted
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return false
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
-	return errors.Is(err, syscall.EADDRINUSE)
+	return true
 }
 
 func freeAddr() (string, error) {
