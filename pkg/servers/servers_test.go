@@ -256,6 +256,24 @@ func TestAStrangersAnswerIsNotReadiness(t *testing.T) {
 	}
 }
 
+// A socket that is only held until another process has started is no stranger's.
+func TestACopiedSocketIsNoStranger(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(50*time.Millisecond, func() { _ = l.Close() })
+	s, err := servers.Start(t.Context(), servers.Spec{
+		Name: "host", Path: "/bin/sh", Args: []string{"-c", "sleep 60"}, Dir: t.TempDir(), Addr: l.Addr().String(),
+		Ready: func(context.Context) error { return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Kill()
+}
+
 func TestStopTellsOfABadEnd(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
