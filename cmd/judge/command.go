@@ -190,7 +190,7 @@ func demoCommand() *cobra.Command {
 	return cmd
 }
 
-// runDemo judges the shops of the demo. It fails unless each is judged for what it does.
+// runDemo judges the shops of the demo. It fails unless each gets the verdict that it should get.
 func runDemo(cmd *cobra.Command, seed uint64) (err error) {
 	ctx := cmd.Context()
 	dir, err := os.MkdirTemp("", "orderstock-judge-")

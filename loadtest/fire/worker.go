@@ -20,7 +20,7 @@ type worker struct {
 	open       map[unended]int64 // calls to repeat after the traffic, with the orders' ids
 }
 
-// unended names the calls of an order of which one has no end: those that place it, those that cancel it, or reads.
+// unended names calls of one order that have no end yet: to place it, to cancel it, or to read it.
 type unended struct {
 	op   int32
 	kind history.Kind // Again, Cancel, ReadOrder or ReadLedger

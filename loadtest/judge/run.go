@@ -43,7 +43,7 @@ type Config struct {
 	Clients int
 	// Seed chooses baskets and repeats. Default 1.
 	Seed uint64
-	// Hosts are allowed besides this machine.
+	// Hosts are the other machines to which orders may be sent.
 	Hosts []string
 	// Phases to run. Default: all that the file allows.
 	Phases []string

@@ -9,7 +9,7 @@ import (
 	"orderstock/pkg/mysqldb"
 )
 
-// snapshot is one state of a database: a read-only transaction, on a connection of its own.
+// snapshot is one state of a database: a read-only transaction on its own connection.
 type snapshot struct{ *sql.Conn }
 
 // snapshot begins a snapshot. The caller must end it.
