@@ -85,7 +85,11 @@ func fire(ctx context.Context, cfg Config, h *history.History) error {
 	}
 	shown()
 
-	sent := 0
+	sent, calls := 0, 0
+	for _, w := range workers {
+		calls += len(w.calls)
+	}
+	h.Calls = make([]history.Call, 0, calls)
 	for _, w := range workers {
 		h.Calls = append(h.Calls, w.calls...)
 		h.Asides = append(h.Asides, w.asides...)

@@ -46,6 +46,7 @@ type callLine struct {
 	Status     string       `json:"status,omitempty"`
 	Order      int64        `json:"order,string,omitempty"`
 	Total      int64        `json:"total,omitempty"`
+	AsSent     bool         `json:"as_sent,omitempty"` // the items in the answer are ToldAsSent, and told_items is empty
 	ToldItems  []pricedLine `json:"told_items,omitempty"`
 	Reason     string       `json:"reason,omitempty"`
 	Created    int64        `json:"created_us,omitempty"`
@@ -118,7 +119,10 @@ func (h *History) line(i int) callLine {
 		IntendedUs: c.Intended.Microseconds(), SentUs: c.Sent.Microseconds(), DoneUs: c.Done.Microseconds(),
 		Code: c.Code, Status: c.Status.String(), Order: c.Order, Total: c.Total, Replayed: c.Replayed,
 		Error: c.Failure.String(), Problem: c.Problem.String(), Reason: h.Reason(c), Created: c.Created,
-		Location: c.Location.String(), ToldItems: priced(h.ToldItems(c)),
+		Location: c.Location.String(), AsSent: c.Told == ToldAsSent,
+	}
+	if !l.AsSent {
+		l.ToldItems = priced(h.ToldItems(c))
 	}
 	for _, row := range h.FlowRows(c) {
 		l.Rows = append(l.Rows, rowLine{row.Kind, row.GoodsID, row.Num})

@@ -14,7 +14,7 @@ func newHistoryText() []string {
 			`"window_us":3000,"timeout_us":1000000,"seed":7,"asked":2,"goods":[{"id":"11","stock":5,"price":100}]}`,
 		`{"line":2,"op":0,"kind":"place","key":"r-0","body":{"items":[{"goods_id":"11","num":2}]},` +
 			`"intended_us":1,"sent_us":2,"done_us":3,"code":201,"status":"CONFIRMED","order":"99","total":200,` +
-			`"told_items":[{"goods_id":"11","num":2,"price":100}]}`,
+			`"as_sent":true}`,
 		`{"line":3,"op":1,"kind":"place","key":"r-1","body":{"items":[{"goods_id":"11","num":1}]},` +
 			`"intended_us":4,"sent_us":5,"done_us":6,"code":503,"problem":"unavailable"}`,
 		`{"line":4,"op":0,"kind":"again","key":"r-0","body":{"items":[{"goods_id":"11","num":2}]},` +
@@ -22,7 +22,7 @@ func newHistoryText() []string {
 			`"told_items":[{"goods_id":"11","num":2,"price":7}],"replayed":true}`,
 		`{"line":5,"op":0,"kind":"cancel","key":"r-0",` +
 			`"intended_us":10,"sent_us":11,"done_us":12,"code":200,"status":"CANCELLED","order":"99","total":200,` +
-			`"told_items":[{"goods_id":"11","num":2,"price":100}]}`,
+			`"as_sent":true}`,
 		`{"orders":2,"calls":4}`,
 	}
 }

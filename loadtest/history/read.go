@@ -147,6 +147,9 @@ func (r *reading) takeCall() error {
 	if err := r.body(c); err != nil {
 		return err
 	}
+	if l.AsSent && (len(l.ToldItems) > 0 || r.bodies[c.Op] == nil) {
+		return fmt.Errorf("items as sent, and items %v, of order %d", l.ToldItems, c.Op)
+	}
 	c.Told, c.Rows, c.Reason = r.told(c), r.rows(c.Op), r.h.Reasoned(l.Reason)
 	r.h.Calls = append(r.h.Calls, c)
 	return nil
@@ -185,7 +188,10 @@ func (r *reading) body(c Call) error {
 }
 
 func (r *reading) told(c Call) Told {
-	if len(r.call.ToldItems) == 0 {
+	switch {
+	case r.call.AsSent:
+		return ToldAsSent
+	case len(r.call.ToldItems) == 0:
 		return ToldNothing
 	}
 	return r.h.Tell(c.Kind, r.bodies[c.Op], unpriced(r.call.ToldItems))
