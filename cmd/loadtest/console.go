@@ -111,7 +111,13 @@ func serveConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) (er
 		return serve(cmd.Context(), c, sites)
 	}
 	if !cfg.attach {
-		return withLab(cmd, cfg.out, cfg.bin, show)
+		return withLab(cmd, cfg.bin, func(l *system.System) error {
+			c, err := console.Lab(l, cfg.out)
+			if err != nil {
+				return err
+			}
+			return show(c)
+		})
 	}
 	watch, err := parseWatched(cfg.watch)
 	if err != nil {
@@ -219,18 +225,13 @@ func parseWatched(values []string) ([]console.Watched, error) {
 	return all, nil
 }
 
-// withLab calls do with the console of a new system that can be broken.
-func withLab(cmd *cobra.Command, out, bin string, do func(*console.Console) error) (err error) {
+// withLab calls do with a new system that can be broken.
+func withLab(cmd *cobra.Command, bin string, do func(*system.System) error) error {
 	l, err := system.Open(cmd.Context(), system.Options{
 		Bin: bin, Breakable: true, Progress: command.Progress(cmd.ErrOrStderr()),
 	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	c, err := console.Lab(l, out)
-	if err != nil {
-		return err
-	}
-	return do(c)
+	return errors.Join(do(l), l.Close())
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"orderstock/loadtest/console"
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/report"
 	"orderstock/loadtest/verify"
@@ -23,7 +23,7 @@ import (
 func writeReport(
 	ctx context.Context, file string, h *history.History, v *verify.Verdict, databases verify.Databases,
 ) error {
-	record, err := console.RecordOf(ctx, h, v, databases, "loadtest "+strings.Join(os.Args[1:], " "))
+	record, err := catalogue.RecordOf(ctx, h, v, databases, "loadtest "+strings.Join(os.Args[1:], " "))
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -12,14 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/sync/errgroup"
 
 	"orderstock/loadtest/act"
 	"orderstock/loadtest/catalogue"
-	"orderstock/loadtest/console"
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/mutants"
-	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
 	"orderstock/stock-service/deduct/strategy"
 )
@@ -28,7 +25,7 @@ import (
 type runConfig struct {
 	out, bin string
 	resultFlags
-	scene  console.Scenario
+	scene  catalogue.Scenario
 	breaks []string
 }
 
@@ -99,7 +96,7 @@ type experiment func(*cobra.Command) error
 func (cfg *runConfig) experiments(f, own *pflag.FlagSet, names []string) ([]experiment, error) {
 	if len(names) == 0 {
 		err := cfg.readBreaks()
-		return []experiment{cfg.play(func(c *console.Console) (console.Run, error) { return c.Fire(cfg.scene) })}, err
+		return []experiment{cfg.play(cfg.scene.Plan("bin/loadtest", true))}, err
 	}
 	if cfg.report != "" && len(names) > 1 {
 		return nil, errors.New("--report is one file: name one experiment")
@@ -130,18 +127,16 @@ func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 	variants := []string{string(catalogue.Broken), string(catalogue.Fixed)}
 	cell, _, cellSeeded := strings.Cut(name, "@")
 	_, isCell := faults.Find(cell)
-	seed := ""
+	var seed uint64 // 0: the default
 	if seeded {
-		seed = strconv.FormatUint(cfg.scene.Load.Mix.Seed, 10)
+		seed = cfg.scene.Load.Mix.Seed
 	}
 	switch {
 	case len(letter) == 1 && sided && !slices.Contains(variants, side):
 		return nil, fmt.Errorf("a fault is broken or fixed, not %q", side)
 	case len(letter) == 1 && sided:
-		_, err := catalogue.Find(letter)
-		return cfg.play(func(c *console.Console) (console.Run, error) {
-			return c.Play(letter, catalogue.Side(side), seed)
-		}), err
+		f, err := catalogue.Find(letter)
+		return cfg.play(f.Plan(catalogue.Side(side), cmp.Or(seed, catalogue.FirstSeed))), err
 	case len(letter) == 1:
 		_, err := catalogue.Find(letter)
 		return func(cmd *cobra.Command) error {
@@ -153,7 +148,7 @@ func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 		return nil, fmt.Errorf("%s has a seed: leave --seed out", name)
 	case isCell:
 		if seeded {
-			name += "@" + seed
+			name += "@" + strconv.FormatUint(seed, 10)
 		}
 		return func(cmd *cobra.Command) error {
 			c := faultsConfig{Config: faults.Config{Seeds: 1, Lanes: 1, Out: cfg.out}, cell: name, resultFlags: cfg.resultFlags}
@@ -183,65 +178,42 @@ func (cfg *runConfig) readBreaks() error {
 	return cfg.scene.Validate()
 }
 
-// play returns an experiment that the console shows.
-func (cfg *runConfig) play(begin func(*console.Console) (console.Run, error)) experiment {
+// play returns an experiment that plays a plan.
+func (cfg *runConfig) play(plan catalogue.Plan) experiment {
 	return func(cmd *cobra.Command) error {
-		var (
-			run console.Run
-			v   *console.Verdict
-		)
-		err := withConsole(cmd, cfg.out, cfg.bin, func(ctx context.Context, c *console.Console) (err error) {
-			if run, err = begin(c); err != nil {
-				return err
-			}
+		var record *catalogue.Record
+		err := withPlayer(cmd, cfg.out, cfg.bin, func(p *catalogue.Player) (err error) {
+			run := plan.Run(1)
 			title := run.Title
 			if run.Variant != "" {
-				title += ", " + run.Variant
+				title += ", " + string(run.Variant)
 			}
 			command.Progress(cmd.ErrOrStderr())(fmt.Sprintf("playing %s, seed %s", title, run.Seed))
-			record, err := c.Await(ctx)
-			if err != nil {
-				return err
-			}
-			v = record.Verdict.Verdict
-			if cfg.report == "" {
-				return nil
-			}
-			return intoFile(cfg.report, record.Sheet().Write)
+			record, err = p.Play(cmd.Context(), plan)
+			return err
 		})
+		if err == nil && cfg.report != "" {
+			err = intoFile(cfg.report, record.Sheet().Write)
+		}
 		if err != nil {
 			return err
 		}
-		return errors.Join(cfg.print(cmd, v), conclude(cfg.text(cmd), run, v))
+		return errors.Join(cfg.print(cmd, record.Verdict), conclude(cfg.text(cmd), record))
 	}
 }
 
-// conclude prints the verdict on the last attempt; run is the first. It returns the exit code of a verdict other than
-// pass as an error.
-func conclude(w io.Writer, run console.Run, v *console.Verdict) error {
-	if run.Attempts > 1 && v.Outcome == verify.Pass { // only runs that should fail have several attempts
-		first, _ := strconv.ParseUint(run.Seed, 10, 64) // formatted by the console
+// conclude prints the verdict on the last try. It returns the exit code of a verdict other than pass as an error.
+func conclude(w io.Writer, r *catalogue.Record) error {
+	if r.Run.Verdict == catalogue.NotCaught {
+		last, _ := strconv.ParseUint(r.Run.Seed, 10, 64) // a plan made it
 		var seeds []string
-		for i := range uint64(run.Attempts) {
-			seeds = append(seeds, strconv.FormatUint(first+i, 10))
+		for i := range uint64(r.Run.Attempts) {
+			seeds = append(seeds, strconv.FormatUint(last+i+1-uint64(r.Run.Attempt), 10))
 		}
 		fmt.Fprintf(w, "not caught this time, with the seeds %s\n", strings.Join(seeds, ", "))
 	}
-	if err := v.Write(w, false); err != nil {
+	if err := r.Verdict.Write(w, false); err != nil {
 		return err
 	}
-	return exit(v.Outcome, nil)
-}
-
-// withConsole calls do with a running console in a new lab.
-func withConsole(cmd *cobra.Command, out, bin string, do func(context.Context, *console.Console) error) error {
-	return withLab(cmd, out, bin, func(c *console.Console) error {
-		ctx, cancel := context.WithCancel(cmd.Context())
-		defer cancel()
-		var running errgroup.Group
-		running.Go(func() error { return c.Run(ctx) })
-		err := do(ctx, c)
-		cancel()
-		return errors.Join(err, running.Wait())
-	})
+	return exit(r.Verdict.Outcome, nil)
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"orderstock/loadtest/catalogue"
-	"orderstock/loadtest/console"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
 )
@@ -18,11 +17,11 @@ import (
 // The last line of a run is the verdict, and the exit code the verdict's.
 func TestRunEndsInItsVerdict(t *testing.T) {
 	t.Parallel()
-	broken := console.Run{Fault: "A", Variant: string(catalogue.Broken), Seed: "42", Attempt: 1, Attempts: 3}
-	once := console.Run{Fault: "A", Variant: string(catalogue.Fixed), Seed: "42", Attempt: 1, Attempts: 1}
+	broken := catalogue.Run{Fault: "A", Variant: catalogue.Broken, Seed: "44", Attempt: 3, Attempts: 3}
+	once := catalogue.Run{Fault: "A", Variant: catalogue.Fixed, Seed: "42", Attempt: 1, Attempts: 1}
 	const missed = "not caught this time, with the seeds 42, 43, 44\n"
 	for _, test := range []struct {
-		run     console.Run
+		run     catalogue.Run
 		outcome verify.Outcome
 		exit    int
 		missed  bool
@@ -34,7 +33,12 @@ func TestRunEndsInItsVerdict(t *testing.T) {
 		{once, verify.Violation, command.Failed, false},
 	} {
 		var out bytes.Buffer
-		err := conclude(&out, test.run, &console.Verdict{Outcome: test.outcome, Orders: 7})
+		if test.run.Verdict = test.outcome; test.missed {
+			test.run.Verdict = catalogue.NotCaught
+		}
+		err := conclude(&out, &catalogue.Record{
+			Run: test.run, Verdict: &verify.Verdict{Outcome: test.outcome, Orders: 7},
+		})
 		exit := command.Passed
 		if failed, ok := errors.AsType[*command.ExitError](err); ok {
 			exit, err = failed.Code, failed.Err

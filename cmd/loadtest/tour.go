@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -9,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/catalogue"
-	"orderstock/loadtest/console"
+	"orderstock/loadtest/system"
 	"orderstock/pkg/command"
 	"orderstock/pkg/config"
 )
@@ -17,7 +16,7 @@ import (
 // tourConfig has the flags of tour.
 type tourConfig struct {
 	letters  []string
-	seed     string
+	seed     uint64
 	out, bin string
 	resultFlags
 }
@@ -48,7 +47,7 @@ Writes out/tour.json and, as a report, out/tour.html.`,
 	f := cmd.Flags()
 	cfg.letters = catalogue.Letters()
 	f.Var(config.NewListFlag(&cfg.letters), "faults", "letters of the faults to play")
-	f.StringVar(&cfg.seed, "seed", "", "the first seed of each variant (default 42)")
+	f.Uint64Var(&cfg.seed, "seed", 0, "the first seed of each variant; 0: 42")
 	f.StringVar(&cfg.out, "out", "out", "folder that keeps the runs")
 	f.StringVar(&cfg.bin, "bin", "bin/faults", "folder for the services that can be broken")
 	cfg.flags(f)
@@ -57,16 +56,20 @@ Writes out/tour.json and, as a report, out/tour.html.`,
 
 // tour plays both variants of the faults, prints the outcomes and gives them.
 func tour(cmd *cobra.Command, cfg tourConfig) error {
-	var pairs console.Tour
-	err := withConsole(cmd, cfg.out, cfg.bin, func(ctx context.Context, c *console.Console) error {
+	var pairs catalogue.Pairs
+	err := withPlayer(cmd, cfg.out, cfg.bin, func(p *catalogue.Player) error {
 		say := command.Progress(cmd.ErrOrStderr())
 		for _, letter := range cfg.letters {
-			say("playing fault " + letter + ", broken and fixed")
-			pair, err := c.PlayBoth(ctx, letter, cfg.seed)
+			f, err := catalogue.Find(letter)
 			if err != nil {
 				return err
 			}
-			say(fmt.Sprintf("%s, broken: %s; fixed: %s", pair.Letter, pair.Broken.Says, pair.Fixed.Says))
+			say("playing fault " + letter + ", broken and fixed")
+			pair, err := p.Both(cmd.Context(), f, cfg.seed)
+			if err != nil {
+				return err
+			}
+			say(fmt.Sprintf("%s, broken: %s; fixed: %s", pair.Letter, pair.Broken.Sentence, pair.Fixed.Sentence))
 			pairs = append(pairs, pair)
 		}
 		return nil
@@ -78,5 +81,17 @@ func tour(cmd *cobra.Command, cfg tourConfig) error {
 	if err != nil {
 		return err
 	}
-	return exit(console.Judge(pairs), nil)
+	return exit(pairs.Outcome(), nil)
+}
+
+// withPlayer calls do with a player in a new system that can be broken.
+func withPlayer(cmd *cobra.Command, out, bin string, do func(*catalogue.Player) error) error {
+	return withLab(cmd, bin, func(l *system.System) error {
+		p, err := catalogue.NewPlayer(l, out)
+		if err != nil {
+			return err
+		}
+		p.Progress = cmd.ErrOrStderr()
+		return do(p)
+	})
 }

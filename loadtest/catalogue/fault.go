@@ -1,6 +1,6 @@
 // Package catalogue holds the published faults of the case study, A to Q: the defect, its fix here, the regression
-// tests, and the experiment that shows it broken and fixed. It is data for the console, the commands play and tour, and
-// the tables of the documents.
+// tests, and the experiment that shows it broken and fixed. A Player plays them, and loads of one's own, for the console
+// and for the command line; the tables of the documents come from them.
 package catalogue
 
 import (
@@ -20,31 +20,34 @@ const (
 	Fixed  Side = "fixed"
 )
 
-// Fault is a published fault.
+// Fault is a published fault. Its JSON is what a page shows of it.
 type Fault struct {
-	Letter, Title string
+	Letter string `json:"letter"`
+	Title  string `json:"title"`
 	// Says explains the fault to a reader who does not know the code, Idea as pseudocode.
-	Says, Idea string
+	Says string `json:"says"`
+	Idea string `json:"idea"`
 	// Fix is how this project avoids it.
-	Fix string
+	Fix string `json:"fix"`
 	// Tests are the regression tests.
-	Tests []Link
+	Tests []Link `json:"-"`
 	// Source is the patch, the switch of the published lock or the strategy that brings the fault back.
-	Source Link
+	Source Link `json:"-"`
 
 	// Load is sent to both variants, whose services run with Env.
-	Load fire.Config
-	Env  map[string]string
+	Load fire.Config       `json:"-"`
+	Env  map[string]string `json:"-"`
 	// Broken and Fixed are the differences of the two variants' services from the product.
-	Broken, Fixed Variant
+	Broken Variant `json:"broken"`
+	Fixed  Variant `json:"fixed"`
 	// Strike, if not "", names the cell of the fault matrix that strikes during the run.
-	Strike string
+	Strike string `json:"-"`
 	// MinusFive sends an order for minus five pieces during the run.
-	MinusFive bool
-	// Demand, if not "", is checked in addition to the verdict.
-	Demand Demand
+	MinusFive bool `json:"-"`
+	// Demand, if not nil, is checked in addition to the verdict.
+	Demand Demand `json:"-"`
 	// Rate, if not "", names the rate to compare: the fault costs time, not pieces.
-	Rate string
+	Rate string `json:"rate"`
 }
 
 // Link is a name in the code, and its file relative to the module's root.
@@ -53,25 +56,14 @@ type Link struct{ Name, File string }
 // Variant is the difference of a run's services from the product.
 type Variant struct {
 	// Mutants are the patches and switches that are on, separated by commas.
-	Mutants string
+	Mutants string `json:"-"`
 	// Strategy is the deduction strategy; "" is the default.
-	Strategy string
+	Strategy string `json:"-"`
 	// Env is added to the environment of the fault.
-	Env map[string]string
+	Env map[string]string `json:"-"`
 	// Says describes the difference, if it is more or less than the fault.
-	Says string
+	Says string `json:"says"`
 }
-
-// Demand is a condition on a run in addition to the verdict.
-type Demand string
-
-// The demands.
-const (
-	// NobodyGivenUp: an order is cancelled only if a client cancelled it.
-	NobodyGivenUp Demand = "not-given-up"
-	// NobodyFailed: the first answer to each order confirms or rejects it.
-	NobodyFailed Demand = "first-answer-is-an-end"
-)
 
 // Find returns the fault with that letter, in either case. Its error lists the letters.
 func Find(letter string) (Fault, error) {

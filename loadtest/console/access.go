@@ -31,7 +31,7 @@ func cookieOf(r *http.Request) string {
 // pass returns the value of the cookie with that name: proof that the browser once showed the token. A browser sends
 // its cookies to the servers on all ports of a host, which must not learn the token.
 func (s *Server) pass(cookie string) string {
-	mac := hmac.New(sha256.New, []byte(s.token))
+	mac := hmac.New(sha256.New, []byte(s.cfg.Token))
 	mac.Write([]byte(cookie))
 	return hex.EncodeToString(mac.Sum(nil))
 }
@@ -114,7 +114,7 @@ func (s *Server) admits(r *http.Request) bool {
 	return err == nil && same(c.Value, s.pass(c.Name))
 }
 
-func (s *Server) valid(token string) bool { return same(token, s.token) }
+func (s *Server) valid(token string) bool { return same(token, s.cfg.Token) }
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
@@ -128,7 +128,7 @@ func (s *Server) serves(hostport string) bool {
 		return true
 	}
 	if ip := net.ParseIP(strings.Trim(host, "[]")); ip != nil {
-		return s.remote || ip.IsLoopback()
+		return s.cfg.Remote || ip.IsLoopback()
 	}
-	return s.remote && slices.Contains(s.hosts, host)
+	return s.cfg.Remote && slices.Contains(s.cfg.Hosts, host)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
-	"orderstock/loadtest/console"
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/fire"
 )
 
@@ -24,12 +24,10 @@ func TestNothingKeepsAnybodyOut(t *testing.T) {
 	b := open(t, s.entry())
 	b.await(30*time.Second, `document.querySelectorAll(".faults li").length === 17`)
 	for range 2 { // the first one is laid over the second
-		if _, err := s.console.Fire(console.Scenario{
+		s.fire(t, catalogue.Scenario{
 			Strategy: "unsafe", Load: fire.Config{Orders: 200, Concurrency: 64, Mix: fire.Mix{Goods: 1, Stock: 50}},
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.console.Await(t.Context()); err != nil {
+		})
+		if _, err := s.verdict(t); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
-	"orderstock/loadtest/console"
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/system"
 	"orderstock/pkg/servers/programs"
 )
@@ -189,11 +189,11 @@ func (b *browser) press(within, text string) {
 }
 
 // starts does something that starts a run, and returns the run.
-func (b *browser) starts(s *stage, do func()) console.Run {
+func (b *browser) starts(s *stage, do func()) catalogue.Run {
 	b.t.Helper()
 	before := s.state(b.t).Run.ID
 	do()
-	return s.until(b.t, func(now shown) bool { return now.Run.ID != before }).Run
+	return s.until(b.t, time.Minute, func(now shown) bool { return now.Run.ID != before }).Run
 }
 
 // says reports whether an element shows a text, ignoring case.

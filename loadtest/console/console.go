@@ -4,15 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"path/filepath"
 	"sync"
-	"time"
 
 	"orderstock/loadtest/act"
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trace"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/redisdb"
 )
@@ -20,10 +19,9 @@ import (
 // Console watches a stack and fires at it. Its methods are safe for concurrent
 // use; only one run goes on at a time.
 type Console struct {
-	hub     *hub
-	runs    *runs
+	feed    *feed
+	player  *catalogue.Player
 	lab     *system.System // nil if the console is attached
-	acts    *act.Set       // armed in the lab
 	program string         // the load tester's name in a shell
 	traces  *tracer
 	byHand  byHand // orders
@@ -32,56 +30,56 @@ type Console struct {
 	end     context.CancelFunc
 	working sync.WaitGroup // background work
 
-	mu      sync.Mutex
-	view    *view   // the watched stack; nil while no services run
-	down    bool    // the services did not start, and nothing starts them
-	plan    *plan   // the present or last one; nil before the first
-	stop    func()  // ends the present plan; nil if there is none
-	sale    *sale   // that the page shows
-	metrics figures // of the services
+	mu    sync.Mutex
+	view  *view  // the watched stack; nil while no services run
+	down  bool   // the services did not start, and nothing starts them
+	stop  func() // ends the present run; nil if there is none
+	sale  sale   // that the page shows
+	waits waits
 }
 
-// sale is what the page shows of a run, present or past. The zero value stands for none. A sale that ends is replaced
-// by a copy that is not live, so that books read before are known. Console.mu guards the fields below it.
+// sale is what the page shows of a run, present or past. The zero value stands for none.
 type sale struct {
-	meter *meter // nil if this console does not fire
-	live  bool   // the books make the headline: from the beginning of a run until it is judged or has failed
-
-	began  time.Time
-	wrong  bool    // the books have disagreed
-	before figures // the services' metrics before the run
+	meter  *catalogue.Meter // nil if this console does not fire
+	live   bool             // the books make the headline: from the beginning of a run until it is judged or has failed
+	firing bool
 }
 
 // Lab returns a console that owns l: it starts the services of each run and may
 // break them. Runs are kept in dir. Callers close l after Run has returned.
 func Lab(l *system.System, dir string) (*Console, error) {
-	c, err := newConsole(dir)
+	c, err := newConsole(l, dir)
 	if err != nil {
 		return nil, err
 	}
-	c.own(l)
-	c.hub.set(secMode, "lab")
-	c.hub.set(secCan, Can{})
+	c.lab, c.player.Start = l, c.startServices
+	c.feed.set("mode", "lab")
+	c.feed.set("can", Can{})
 	return c, nil
 }
 
 // Attach returns a console for a stack that is already running: it fires and judges, but breaks nothing. Runs are kept
 // in dir.
 func Attach(target Target, dir string) (*Console, error) {
-	s, err := openView(target)
+	c, err := newConsole(running{target}, dir)
 	if err != nil {
 		return nil, err
 	}
-	c, err := newConsole(dir)
-	if err != nil {
-		s.close()
+	if c.view, err = openView(target); err != nil {
 		return nil, err
 	}
-	c.view, c.program = s, cmp.Or(target.Program, c.program)
-	c.hub.set(secMode, "attached")
-	c.hub.set(secCan, Can{Play: notHere, Break: notOurs, Flags: notCounted})
+	c.program = cmp.Or(target.Program, c.program)
+	c.feed.set("mode", "attached")
+	c.feed.set("can", Can{Play: notHere, Break: notOurs, Flags: notCounted})
 	return c, nil
 }
+
+// running is services that run already. It implements trial.System.
+type running struct{ at Target }
+
+func (r running) Target() fire.Target { return r.at.Target }
+
+func (r running) Databases() verify.Databases { return r.at.Databases }
 
 const (
 	notHere = "The broken variants need a lab: start it with \"make console\"."
@@ -90,28 +88,26 @@ const (
 	notCounted = "These services do not count their requests to Redis. The ones started by \"make console\" do."
 )
 
-func newConsole(dir string) (*Console, error) {
-	kept, err := openRuns(filepath.Join(dir, "runs"))
-	if err != nil {
-		return nil, err
-	}
+func newConsole(at trial.System, dir string) (*Console, error) {
 	traces, err := newTracer()
 	if err != nil {
 		return nil, err
 	}
-	c := &Console{
-		traces: traces, hub: newHub(), runs: kept, program: "bin/loadtest", sale: &sale{},
+	c := &Console{feed: newFeed(), traces: traces, program: "bin/loadtest"}
+	if c.player, err = catalogue.NewPlayer(at, dir); err != nil {
+		return nil, err
 	}
+	c.player.Show, c.player.Begin = c.show, c.beginTry
+	c.player.Tracer, c.player.Declared = traces.client, c.byHand.declared
 	c.ctx, c.end = context.WithCancel(context.Background())
-	c.own(nil)
 	for section, value := range map[string]any{
-		secPhase: phaseIdle, secDoing: "", secRun: nil, secHero: nil, secCompare: nil,
-		secReplicas: []Member{}, secServers: []Member{}, secEdges: map[string]int{}, secFaults: []act.Strike{},
-		secBooks: Books{Rows: []BookRow{}}, secStatuses: map[string]int64{}, secCommits: Commits{},
-		secLock: Lock{Holders: []Contender{}, Waiters: []Contender{}}, secExpired: 0, secVerdict: nil,
-		secRuns: kept.list(), secRecent: []trace.Recent{},
+		"phase": catalogue.Idle, "doing": "", "run": nil, "hero": nil, "compare": nil, "verdict": nil,
+		"replicas": []Member{}, "servers": []Member{}, "edges": map[string]int{}, "faults": []act.Strike{},
+		"books": catalogue.Books{Rows: []catalogue.BookRow{}}, "statuses": map[string]int64{}, "commits": Commits{},
+		"lock": Lock{Holders: []Contender{}, Waiters: []Contender{}}, "sessions_expired": 0,
+		"runs": c.player.Runs.List(), "recent": []trace.Recent{},
 	} {
-		c.hub.set(section, value)
+		c.feed.set(section, value)
 	}
 	return c, nil
 }
@@ -123,7 +119,8 @@ func (c *Console) Run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, c.end)()
 	var err error
 	if c.lab != nil {
-		err = c.startFirst(c.ctx)
+		err = c.player.StartServices(c.ctx)
+		c.idle()
 	}
 	if err == nil {
 		c.watch(c.ctx)
@@ -146,23 +143,10 @@ func (c *Console) Run(ctx context.Context) error {
 }
 
 // shown returns the sale that the page shows.
-func (c *Console) shown() *sale {
+func (c *Console) shown() sale {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.sale
-}
-
-// running returns the watched stack, or the reason why no services run.
-func (c *Console) running() (*view, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.view != nil:
-		return c.view, nil
-	case c.down:
-		return nil, conflict("no services run: play or fire to start them")
-	}
-	return nil, conflict("the services are starting; try again once they run")
 }
 
 // current returns the watched stack, or nil while no services run.
@@ -172,19 +156,17 @@ func (c *Console) current() *view {
 	return c.view
 }
 
-// sinceMS returns the time since the run began.
-func (c *Console) sinceMS() int64 {
+// serving returns the watched stack, or the reason why no services run.
+func (c *Console) serving() (*view, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.sale.began.IsZero() {
-		return 0
+	switch {
+	case c.view != nil:
+		return c.view, nil
+	case c.down:
+		return nil, conflict("no services run: play or fire to start them")
 	}
-	return time.Since(c.sale.began).Milliseconds()
-}
-
-// say adds a line to the log of events.
-func (c *Console) say(kind, format string, args ...any) {
-	c.hub.entry(Entry{At: time.Now().UTC(), TMS: c.sinceMS(), Kind: kind, Text: fmt.Sprintf(format, args...)})
+	return nil, conflict("the services are starting; try again once they run")
 }
 
 // Target locates the parts of a stack. ZooKeeper, its user:password and the addresses of Redis may be empty.

@@ -12,7 +12,6 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"orderstock/loadtest/catalogue"
-	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/verify"
 )
@@ -26,7 +25,7 @@ func TestBrokenTurnsRedAndFixedPasses(t *testing.T) {
 	b.picture("idle", 1440, 1000, false)
 
 	b.starts(s, func() { b.press("#fault-A", "Broken") })
-	if v, err := s.verdict(t.Context()); err != nil || v.Outcome != verify.Violation {
+	if v, err := s.verdict(t); err != nil || v.Outcome != verify.Violation {
 		t.Errorf("broken: %s, %v", v, err)
 	}
 	broken := s.state(t).Run // the last attempt
@@ -39,11 +38,11 @@ func TestBrokenTurnsRedAndFixedPasses(t *testing.T) {
 
 	b.idle()
 	fixed := b.starts(s, func() { b.press("#fault-A", "Fixed") })
-	if fixed.Fault != "A" || fixed.Variant != string(catalogue.Fixed) || fixed.Seed != broken.Seed {
+	if fixed.Fault != "A" || fixed.Variant != catalogue.Fixed || fixed.Seed != broken.Seed {
 		t.Errorf("fixed is fault %s, %s, with seed %s; want the seed of broken, %s",
 			fixed.Fault, fixed.Variant, fixed.Seed, broken.Seed)
 	}
-	if v, err := s.verdict(t.Context()); err != nil || v.Outcome != verify.Pass {
+	if v, err := s.verdict(t); err != nil || v.Outcome != verify.Pass {
 		t.Errorf("fixed: %s, %v", v, err)
 	}
 	b.await(10*time.Second, `document.querySelector(".hero").innerText.includes("PASS") && `+
@@ -56,11 +55,11 @@ func TestBrokenTurnsRedAndFixedPasses(t *testing.T) {
 const endless = "#orders=0&duration_s=300&rate=50&concurrency=32&stock=10000"
 
 // stopped presses Stop and returns the verdict.
-func (b *browser) stopped(s *stage) (*console.Verdict, error) {
+func (b *browser) stopped(s *stage) (*verify.Verdict, error) {
 	b.t.Helper()
 	b.press(".bar", "Stop")
 	defer b.idle()
-	return s.verdict(b.t.Context())
+	return s.verdict(b.t)
 }
 
 // TestKillAndRestart kills, restarts, pauses and heals a replica by the buttons of free play.
@@ -155,8 +154,8 @@ func TestKeys(t *testing.T) {
 	_, _ = b.stopped(s) // there is nothing to judge yet
 	fixed := b.starts(s, func() { key("x") })
 	_, _ = b.stopped(s)
-	if broken.Fault != "O" || broken.Variant != string(catalogue.Broken) ||
-		fixed.Variant != string(catalogue.Fixed) || fixed.Seed != broken.Seed {
+	if broken.Fault != "O" || broken.Variant != catalogue.Broken ||
+		fixed.Variant != catalogue.Fixed || fixed.Seed != broken.Seed {
 		t.Errorf("B played %+v, X played %+v", broken, fixed)
 	}
 	b.clean()
@@ -193,12 +192,10 @@ func TestAddress(t *testing.T) {
 func TestChartWithARunLaidOver(t *testing.T) {
 	s := theStage(t)
 	for range 2 {
-		if _, err := s.console.Fire(console.Scenario{
+		s.fire(t, catalogue.Scenario{
 			Load: fire.Config{Duration: 5 * time.Second, Rate: 100, Concurrency: 32, Mix: fire.Mix{Goods: 3}},
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.console.Await(t.Context()); err != nil {
+		})
+		if _, err := s.verdict(t); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 )
@@ -37,7 +36,7 @@ type Placed struct {
 
 // PlaceByHand sends an order to the first order service that accepts a connection, and returns its answer.
 func (c *Console) PlaceByHand(ctx context.Context, o HandOrder) (*Placed, error) {
-	at, err := c.running()
+	at, err := c.serving()
 	if err != nil {
 		return nil, err
 	}
@@ -155,17 +154,3 @@ func orderOf(answer []byte) (id, status string) {
 
 // problemOf returns the problem for an order service that did not answer.
 func problemOf(err error) error { return conflict("the order service does not answer: %v", err) }
-
-// orderMinusFive orders minus five pieces of the run's first product.
-func (c *Console) orderMinusFive(ctx context.Context) error {
-	goods := c.shown().meter.goods
-	if len(goods) == 0 {
-		return nil
-	}
-	placed, err := c.PlaceByHand(ctx, HandOrder{Items: []HandItem{{strconv.FormatInt(goods[0], 10), -5}}})
-	if err != nil {
-		return err
-	}
-	c.say("run", "an order for minus five pieces of product %d is answered %d", goods[0], placed.Status)
-	return nil
-}

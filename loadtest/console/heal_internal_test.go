@@ -14,11 +14,18 @@ import (
 	"orderstock/loadtest/trial"
 )
 
+// testLab returns a console of a lab whose servers only sleep.
+func testLab(t *testing.T) *Console {
+	t.Helper()
+	c := testConsole(t)
+	c.lab, c.player.Start = systemtest.Idle(t), c.startServices
+	return c
+}
+
 // TestHealOrder: a replica is ready only once it reaches the servers, so the connections come before it. What does not
 // come back stays broken, is named, and is tried again.
 func TestHealOrder(t *testing.T) {
-	c := testConsole(t)
-	c.own(systemtest.Idle(t))
+	c := testLab(t)
 	c.view = &view{}
 	var (
 		order []string
@@ -35,7 +42,7 @@ func TestHealOrder(t *testing.T) {
 				return nil
 			},
 		}
-		if err := c.acts.Add(act.Action{Action: what, Target: "stock-1"}, one).Arm(t.Context()); err != nil {
+		if err := c.player.Acts.Add(act.Action{Action: what, Target: "stock-1"}, one).Arm(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -49,18 +56,18 @@ func TestHealOrder(t *testing.T) {
 	if want := []string{"kill-server", "cut", "duplicate", "kill", "pause"}; !slices.Equal(order, want) {
 		t.Errorf("healed in the order %q, want %q", order, want)
 	}
-	for _, s := range c.acts.Strikes() {
+	for _, s := range c.player.Acts.Strikes() {
 		if healed := s.Status == "healed"; healed != (s.What != "cut") {
 			t.Errorf("%s is %s", s.What, s.Status)
 		}
 	}
-	if state := string(c.hub.snapshot()); strings.Contains(state, "everything is whole") {
+	if state := string(c.feed.snapshot()); strings.Contains(state, "everything is whole") {
 		t.Errorf("all is said to be whole: %s", state)
 	}
 	c.shows(t, "not healed: cut stock-1: the wire is stuck")
 	order, stuck = nil, nil
 	_, err := c.Heal(t.Context())
-	if cut := c.acts.Strikes()[1]; err != nil || cut.Status != "healed" || !slices.Equal(order, []string{"cut"}) {
+	if cut := c.player.Acts.Strikes()[1]; err != nil || cut.Status != "healed" || !slices.Equal(order, []string{"cut"}) {
 		t.Errorf("the second time: %v, %+v, healed %q", err, cut, order)
 	}
 	c.shows(t, "everything is whole again")
@@ -68,18 +75,16 @@ func TestHealOrder(t *testing.T) {
 
 // TestStopWhileServicesStart leaves no services, and says so.
 func TestStopWhileServicesStart(t *testing.T) {
-	c := testConsole(t)
-	c.own(systemtest.Idle(t))
+	c := testLab(t)
 	c.view = &view{orders: ordersDB(t), stock: ordersDB(t)}
-	c.hub.set(secReplicas, []Member{{Name: "stock-1", Kind: "stock", State: stateReady}})
+	c.feed.set("replicas", []Member{{Name: "stock-1", Kind: "stock", State: stateReady}})
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	p := &plan{title: "free play", tries: 1}
-	if v, err := c.execute(ctx, p, p.newRun(1)); err == nil {
-		t.Errorf("a run without services has the verdict %v", v)
+	if r, err := c.player.Play(ctx, catalogue.Scenario{}.Plan("loadtest", true)); err == nil {
+		t.Errorf("a run without services has the record %+v", r)
 	}
 	c.shows(t, `{"name":"stock-1","kind":"stock","state":"dead"`, `"sentence":"stopped before an order was sent"`)
-	state := string(c.hub.snapshot())
+	state := string(c.feed.snapshot())
 	if strings.Contains(state, `"state":"ready"`) || strings.Contains(state, "UNKNOWN") {
 		t.Errorf("a service is ready, or the judge is blamed: %s", state)
 	}
@@ -101,50 +106,13 @@ func TestStopWhileServicesStart(t *testing.T) {
 // TestOwnRunIsNotTakenForAnothers: it may begin while another process's is noticed.
 func TestOwnRunIsNotTakenForAnothers(t *testing.T) {
 	c := testConsole(t)
-	m := newMeter(c.hub)
-	c.sale, c.stop = &sale{meter: m}, func() {}
-	c.hub.set(secPhase, phaseFiring)
+	c.beginTry(catalogue.Run{}, catalogue.NewMeter())
+	c.stop = func() {}
+	c.show("phase", catalogue.Firing)
 	c.watchOther(time.Now())
-	c.otherStopped(1)
-	if c.sale.meter != m {
+	c.idle()
+	if c.sale.meter == nil {
 		t.Error("the run is taken for another process's")
 	}
 	c.shows(t, `"phase":"firing"`)
-}
-
-// TestRatesOutliveTheConsole: the rates of kept runs are shown with the next.
-func TestRatesOutliveTheConsole(t *testing.T) {
-	dir := t.TempDir()
-	r, err := openRuns(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, row := range []RunRow{
-		{ID: "20260101-000000.000-1", Fault: "G", Variant: "broken", OrdersPerS: 10},
-		{ID: "20260101-000001.000-1", Fault: "G", Variant: "broken", OrdersPerS: 11},
-		{ID: "20260101-000002.000-1", Fault: "A", Variant: "broken", OrdersPerS: 12},
-	} {
-		if err := r.save(&Record{Row: row}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if r, err = openRuns(dir); err != nil {
-		t.Fatal(err)
-	}
-	f, err := catalogue.Find("G")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := r.compare(&plan{fault: &f, variant: catalogue.Fixed}, 30)
-	if got.Broken != 11 || got.Fixed != 30 {
-		t.Errorf("the rates are %+v, want 11 and 30", got)
-	}
-}
-
-// TestPlannedFaultThatDidNotComeUp leaves a line in the log.
-func TestPlannedFaultThatDidNotComeUp(t *testing.T) {
-	c := testConsole(t)
-	kill := c.acts.Add(act.Action{Action: "kill", Target: "stock-1"}, &trial.Simple{})
-	c.sayStrike(lasting{kill}, trial.Strike{Err: trial.ErrOver})
-	c.shows(t, "not brought about, as the run was over before: kill at stock-1")
 }

@@ -20,9 +20,9 @@ import (
 )
 
 // until returns the state once it is as wanted.
-func (s *stage) until(t *testing.T, wanted func(shown) bool) (now shown) {
+func (s *stage) until(t *testing.T, within time.Duration, wanted func(shown) bool) (now shown) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) { // a poll, as any client's
+	for deadline := time.Now().Add(within); ; time.Sleep(50 * time.Millisecond) { // a poll, as any client's
 		if now = s.state(t); wanted(now) {
 			return now
 		}
@@ -67,7 +67,7 @@ func TestRestartAndResumeHeal(t *testing.T) {
 	s.act(t, act.Action{Action: "slow", Target: "stock-1", Wire: "mysql"})
 	s.act(t, act.Action{Action: "resume", Target: "stock-1"})
 	// A fault of a connection is armed until data passes.
-	s.until(t, func(now shown) bool {
+	s.until(t, time.Minute, func(now shown) bool {
 		for _, id := range goods { // some of them prefer stock-1
 			if _, err := s.console.PlaceByHand(t.Context(), console.HandOrder{
 				Items: []console.HandItem{{GoodsID: id, Num: 1}},
@@ -152,10 +152,10 @@ func TestPlayAfterAServerDied(t *testing.T) {
 // TestHealEndsAPlayedFault: one can act while a played fault lasts, and heal it before its time.
 func TestHealEndsAPlayedFault(t *testing.T) {
 	s := theStage(t)
-	if _, err := s.console.Play("O", catalogue.Fixed, ""); err != nil {
+	if _, err := s.console.Play("O", catalogue.Fixed, 0); err != nil {
 		t.Fatal(err)
 	}
-	s.until(t, func(now shown) bool { return len(now.Faults) == 1 && now.Faults[0].Status == "fired" })
+	s.until(t, time.Minute, func(now shown) bool { return len(now.Faults) == 1 && now.Faults[0].Status == "fired" })
 	s.act(t, act.Action{Action: "pause", Target: "order-2"})
 	if got := s.state(t); got.Faults[0].Status != "fired" {
 		t.Errorf("the action waited until the fault was healed: %q", got.statuses())
@@ -169,7 +169,7 @@ func TestHealEndsAPlayedFault(t *testing.T) {
 			t.Errorf("after healing: %q", now.statuses())
 		}
 	}
-	if v, err := s.verdict(t.Context()); err != nil || v.Outcome != verify.Pass {
+	if v, err := s.verdict(t); err != nil || v.Outcome != verify.Pass {
 		t.Errorf("%v, %v", v, err)
 	}
 }
@@ -183,19 +183,16 @@ func TestGroupsWithoutTheirLockAreCounted(t *testing.T) {
 		return act.Action{Action: "arm-pause", Target: replica, When: "before", Step: "commit", AfterMS: after}
 	}
 	// The service that does the work is paused with the lock in hand: the first one, if that is it.
-	_, err := s.console.Fire(console.Scenario{
+	s.fire(t, catalogue.Scenario{
 		Load: fire.Config{
 			Orders: 900, Rate: 300, Concurrency: 200, Timeout: 5 * time.Second, Mix: fire.Mix{Goods: 3, Stock: 5000},
 		},
 		Faults: []act.Action{pause("stock-1", 300), pause("stock-2", 1500)},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.until(t, func(now shown) bool { return now.Lock.Unlocked > 0 })
+	s.until(t, time.Minute, func(now shown) bool { return now.Lock.Unlocked > 0 })
 	b.await(10*time.Second, `document.querySelector("#lock .unlocked")?.innerText.includes("went on without it")`)
 	b.picture("unlocked", 1440, 1000, false)
-	if v, err := s.verdict(t.Context()); err != nil || v.Outcome != verify.Pass {
+	if v, err := s.verdict(t); err != nil || v.Outcome != verify.Pass {
 		t.Errorf("the verdict is %v, %v", v, err)
 	}
 	b.clean()

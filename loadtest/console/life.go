@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/trace"
 	"orderstock/pkg/redisdb"
 )
@@ -18,8 +19,8 @@ type Life struct {
 	Operation map[string]any   `json:"operation"` // nil if the stock service knows nothing
 	Flows     []map[string]any `json:"flows"`
 	// FlagInRedis is "there", "gone" or "unknown".
-	FlagInRedis string   `json:"flag_in_redis"`
-	Answers     []Answer `json:"answers"`
+	FlagInRedis string             `json:"flag_in_redis"`
+	Answers     []catalogue.Answer `json:"answers"`
 	// Spans are the steps that were traced, in the order of their start.
 	Spans []trace.Span `json:"spans"`
 }
@@ -30,11 +31,11 @@ func (c *Console) Life(ctx context.Context, order string) (*Life, error) {
 	if err != nil || id <= 0 {
 		return nil, invalid("order id %q: want a positive number", order)
 	}
-	at, err := c.running()
+	at, err := c.serving()
 	if err != nil {
 		return nil, err
 	}
-	life := &Life{FlagInRedis: at.flag(ctx, order), Answers: []Answer{}, Spans: c.traces.store.Order(order)}
+	life := &Life{FlagInRedis: at.flag(ctx, order), Answers: []catalogue.Answer{}, Spans: c.traces.store.Order(order)}
 	for _, read := range []struct {
 		db    *sql.DB
 		into  *[]map[string]any
@@ -62,7 +63,7 @@ func (c *Console) Life(ctx context.Context, order string) (*Life, error) {
 		return nil, notFound("there is no order %s in this stack", order)
 	}
 	if m := c.shown().meter; m != nil {
-		life.Answers = append(life.Answers, m.answersFor(id)...)
+		life.Answers = append(life.Answers, m.Answers(id)...)
 	}
 	return life, nil
 }

@@ -14,23 +14,19 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"orderstock/loadtest/act"
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/trace"
-	"orderstock/loadtest/verify"
 )
 
 // stocked runs a small sale, so that there is something to order by hand, and returns the products, by falling id.
 func (s *stage) stocked(t *testing.T) []string {
 	t.Helper()
-	if _, err := s.console.Fire(console.Scenario{
+	s.fire(t, catalogue.Scenario{
 		Load: fire.Config{Orders: 50, Concurrency: 10, Mix: fire.Mix{Goods: 16, Stock: 10_000}},
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if v, err := s.verdict(t.Context()); err != nil || v.Outcome != verify.Pass {
-		t.Fatalf("%v, %v", v, err)
-	}
+	})
+	s.passes(t)
 	rows, err := s.lab.StockDB.QueryContext(t.Context(), "SELECT goods_id FROM stock ORDER BY goods_id DESC LIMIT 16")
 	if err != nil {
 		t.Fatal(err)
@@ -92,13 +88,9 @@ func TestShareOfARunIsTraced(t *testing.T) {
 	if err := row.Scan(&before); err != nil {
 		t.Fatal(err)
 	}
-	few := console.Scenario{Load: fire.Config{Orders: 20, Concurrency: 4}, TraceSample: 1}
-	if _, err := s.console.Fire(few); err != nil {
-		t.Fatal(err)
-	}
-	if v, err := s.verdict(t.Context()); err != nil || v.Outcome != verify.Pass {
-		t.Fatalf("%v, %v", v, err)
-	}
+	few := catalogue.Scenario{Load: fire.Config{Orders: 20, Concurrency: 4}, TraceSample: 1}
+	s.fire(t, few)
+	s.passes(t)
 	open(t, s.entry()) // traces are read while somebody looks
 	var traced []trace.Recent
 	of := func(r trace.Recent) bool {

@@ -21,7 +21,7 @@ func (c *Console) readLock(ctx context.Context, s *view) error {
 	}
 	path, says := s.lockPath(goods)
 	if path == "" {
-		c.hub.set(secLock, Lock{Holders: []Contender{}, Waiters: []Contender{}, Says: says})
+		c.feed.set("lock", Lock{Holders: []Contender{}, Waiters: []Contender{}, Says: says})
 		return nil
 	}
 	session, err := s.zooKeeper(ctx)
@@ -33,11 +33,10 @@ func (c *Console) readLock(ctx context.Context, s *view) error {
 		return err
 	}
 	c.mu.Lock()
-	local, unlocked := c.metrics.local(), c.metrics.unlocked(c.sale.before)
-	c.mu.Unlock()
-	c.hub.set(secLock, Lock{
+	defer c.mu.Unlock()
+	c.feed.set("lock", Lock{
 		Path: path, Holders: contenders(status.Holders), Waiters: contenders(status.Waiters),
-		Waiting: status.Waiting, Local: local, Unlocked: unlocked,
+		Waiting: status.Waiting, Local: c.waits.local, Unlocked: c.waits.unlocked,
 	})
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trace"
+	"orderstock/loadtest/verify"
 )
 
 // stage is a console with its own lab, served on a port of 127.0.0.1.
@@ -89,39 +90,58 @@ func TestMain(m *testing.M) {
 func (s *stage) entry() string { return s.url + "/?token=" + s.server.Token() }
 
 // play plays a fault and returns the verdict.
-func (s *stage) play(t *testing.T, fault string, v catalogue.Side) *console.Verdict {
+func (s *stage) play(t *testing.T, fault string, v catalogue.Side) *verify.Verdict {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	if _, err := s.console.Play(fault, v, ""); err != nil {
+	if _, err := s.console.Play(fault, v, 0); err != nil {
 		t.Fatal(err)
 	}
-	verdict, err := s.verdict(ctx)
+	verdict, err := s.verdict(t)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return verdict
 }
 
-// verdict returns the verdict on the run that goes on.
-func (s *stage) verdict(ctx context.Context) (*console.Verdict, error) {
-	record, err := s.console.Await(ctx)
+// fire fires a scenario and returns the run.
+func (s *stage) fire(t *testing.T, scene catalogue.Scenario) catalogue.Run {
+	t.Helper()
+	run, err := s.console.Fire(scene)
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
-	return record.Verdict.Verdict, nil
+	return run
+}
+
+// passes waits for the verdict, which must be a pass.
+func (s *stage) passes(t *testing.T) {
+	t.Helper()
+	if v, err := s.verdict(t); err != nil || v.Outcome != verify.Pass {
+		t.Fatalf("%v, %v", v, err)
+	}
+}
+
+// verdict waits until the run that goes on is over, and returns the verdict on it, or why there is none.
+func (s *stage) verdict(t *testing.T) (*verify.Verdict, error) {
+	t.Helper()
+	now := s.until(t, 3*time.Minute, func(now shown) bool { return now.Phase == string(catalogue.Idle) })
+	if now.Verdict == nil {
+		return nil, errors.New(now.Hero.Sentence)
+	}
+	return now.Verdict, nil
 }
 
 // shown is a part of the state.
 type shown struct {
-	Phase   string           `json:"phase"`
-	Run     console.Run      `json:"run"`
-	Faults  []act.Strike     `json:"faults"`
-	Samples []console.Sample `json:"samples"`
-	Edges   map[string]int64 `json:"edges"`
-	Lock    console.Lock     `json:"lock"`
-	Expired int              `json:"sessions_expired"`
-	Recent  []trace.Recent   `json:"recent"`
+	Phase   string             `json:"phase"`
+	Run     catalogue.Run      `json:"run"`
+	Faults  []act.Strike       `json:"faults"`
+	Verdict *verify.Verdict    `json:"verdict"`
+	Hero    catalogue.Headline `json:"hero"`
+	Samples []catalogue.Sample `json:"samples"`
+	Edges   map[string]int64   `json:"edges"`
+	Lock    console.Lock       `json:"lock"`
+	Expired int                `json:"sessions_expired"`
+	Recent  []trace.Recent     `json:"recent"`
 }
 
 func (s *stage) state(t *testing.T) shown {

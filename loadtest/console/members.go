@@ -123,9 +123,9 @@ func (c *Console) readMembers(ctx context.Context, s *view) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.view == s { // else others are starting
-		c.hub.set(secReplicas, replicas)
+		c.feed.set("replicas", replicas)
 	}
-	c.hub.set(secServers, servers)
+	c.feed.set("servers", servers)
 	return nil
 }
 

@@ -5,17 +5,45 @@ import (
 	"fmt"
 	"sync"
 
-	"orderstock/loadtest/history"
 	"orderstock/loadtest/system"
 )
 
 // figures are the services' metrics by name, as system.Metrics reads them, summed up over replicas.
 type figures map[string]float64
 
-// readMetrics reads the metrics of the replicas that serve them. They count
-// the requests that wait inside the stock services and, if the console is only
-// attached, how often each edge of the picture was taken.
-func (c *Console) readMetrics(ctx context.Context, s *view) error {
+// waits counts the requests that do not show in a lock's queue.
+type waits struct {
+	local    int // inside the stock services, behind a node in ZooKeeper's queue or for a group's transaction
+	unlocked int // groups that went on without their locks since the run began
+}
+
+// metricsReader reads the metrics of the replicas that serve them: the waits and, if the console is only attached, how
+// often each edge of the picture was taken since the run began.
+func (c *Console) metricsReader() func(context.Context, *view) error {
+	var (
+		before figures // in a lab none: the services of each run count from zero
+		of     sale
+	)
+	return func(ctx context.Context, s *view) error {
+		now := s.figures(ctx)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.lab == nil && (before == nil || c.sale.meter != of.meter) {
+			before, of = now, c.sale
+		}
+		c.waits = waits{
+			local:    int(now["orderstock_stock_lock_waiting"] + now["orderstock_stock_group_waiting"]),
+			unlocked: int(now.since(before, "orderstock_stock_groups_unlocked_total")),
+		}
+		if c.lab == nil {
+			c.feed.set("edges", now.edges(before))
+		}
+		return nil
+	}
+}
+
+// figures sums up the metrics of the replicas.
+func (s *view) figures(ctx context.Context) figures {
 	var (
 		members = s.replicas(ctx)
 		each    = make([]figures, len(members))
@@ -35,30 +63,11 @@ func (c *Console) readMetrics(ctx context.Context, s *view) error {
 			now[name] += value
 		}
 	}
-	c.mu.Lock()
-	c.metrics = now
-	if c.sale.before == nil {
-		c.sale.before = now
-	}
-	before := c.sale.before
-	c.mu.Unlock()
-	if c.lab == nil {
-		c.hub.set(secEdges, now.edges(before))
-	}
-	return nil
+	return now
 }
 
-// local returns how many requests wait in the stock services, behind a node in
-// ZooKeeper's queue or for a group's transaction.
-func (f figures) local() int {
-	return int(f["orderstock_stock_lock_waiting"] + f["orderstock_stock_group_waiting"])
-}
-
-// unlocked returns how many groups of the stock services went on without their locks since before.
-func (f figures) unlocked(before figures) int {
-	const name = "orderstock_stock_groups_unlocked_total"
-	return max(0, int(f[name]-before[name])) // a replica that started again counts from zero
-}
+// since returns how much a counter has grown. A replica that started again counts from zero.
+func (f figures) since(before figures, name string) int64 { return max(0, int64(f[name]-before[name])) }
 
 // edges returns how often each edge was taken since before. An edge that no
 // metric counts is left out.
@@ -74,8 +83,7 @@ func (f figures) edges(before figures) map[string]int64 {
 	} {
 		for _, name := range names {
 			if _, known := f[name]; known {
-				// A replica that started again counts from zero.
-				counts[edge] += max(0, int64(f[name]-before[name]))
+				counts[edge] += f.since(before, name)
 			}
 		}
 	}
@@ -114,9 +122,11 @@ func (c *Console) readEdges(ctx context.Context, s *view) error {
 			sums[edge] += int64(reached[step])
 		}
 	}
-	if m := c.shown().meter; m != nil && m.fires(history.PathOrder) {
-		sums["client_order"] = m.live.Counts().Orders
+	if m := c.shown().meter; m != nil {
+		if n, whole := m.Orders(); whole {
+			sums["client_order"] = n
+		}
 	}
-	c.hub.set(secEdges, sums)
+	c.feed.set("edges", sums)
 	return nil
 }

@@ -3,8 +3,10 @@
 package console_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,13 +18,12 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"orderstock/loadtest/catalogue"
-	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/verify"
 )
 
 // fired fires orders and returns the record of "loadtest fire --report".
-func (s *stage) fired(t *testing.T) *console.Record {
+func (s *stage) fired(t *testing.T) *catalogue.Record {
 	t.Helper()
 	h, err := fire.Run(t.Context(), fire.Config{
 		Target: s.lab.Target(), Orders: 300, Concurrency: 32, Mix: fire.Mix{Goods: 1, Stock: 100, NumMax: 1, ItemsMax: 1},
@@ -36,7 +37,7 @@ func (s *stage) fired(t *testing.T) *console.Record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record, err := console.RecordOf(t.Context(), h, v, s.lab.Databases(), "loadtest fire")
+	record, err := catalogue.RecordOf(t.Context(), h, v, s.lab.Databases(), "loadtest fire")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,8 +49,9 @@ func (s *stage) fired(t *testing.T) *console.Record {
 func TestReportNeedsNoServer(t *testing.T) {
 	s := theStage(t)
 	s.play(t, "A", catalogue.Fixed)
-	played, err := s.console.Await(t.Context())
-	if err != nil {
+	var played catalogue.Record
+	kept := send(t, s.server, http.MethodGet, s.url+"/api/runs/"+s.state(t).Run.ID, nil)
+	if err := json.NewDecoder(kept.Body).Decode(&played); err != nil {
 		t.Fatal(err)
 	}
 	b := open(t, "about:blank")
@@ -57,7 +59,7 @@ func TestReportNeedsNoServer(t *testing.T) {
 		MatchedNetworkConditions: []*network.Conditions{{Offline: true}},
 	})
 	tell(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
-	for name, record := range map[string]*console.Record{"report": played, "report-fired": s.fired(t)} {
+	for name, record := range map[string]*catalogue.Record{"report": &played, "report-fired": s.fired(t)} {
 		file := filepath.Join(t.TempDir(), "report.html")
 		f, err := os.Create(file)
 		if err != nil {
@@ -75,7 +77,7 @@ func TestReportNeedsNoServer(t *testing.T) {
 		b.do(chromedp.Navigate("file://" + file))
 		b.await(10*time.Second, `document.querySelector("#report h1")`)
 		for _, want := range []string{
-			record.Hero.Sentence, record.Hero.Word, record.Row.Seed, v.String(),
+			record.Run.Sentence, record.Run.Headline().Word, record.Run.Seed, v.String(),
 			fmt.Sprintf("Of %d things that must hold, %d hold", len(v.Invariants), hold),
 		} {
 			if !b.says("#report", want) {

@@ -1,27 +1,31 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"orderstock/loadtest/act"
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console/page"
+	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/system"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/problem"
+	"orderstock/stock-service/deduct/strategy"
 )
 
 // Server is the HTTP side of a Console. It has no write deadline, since streams stay open; each write to a stream has
 // one.
 type Server struct {
 	console *Console
-	token   string
-	remote  bool
-	hosts   []string
+	cfg     ServerConfig
 }
 
 // ServerConfig restricts the use of the server.
@@ -41,15 +45,15 @@ func NewServer(c *Console, cfg ServerConfig) *Server {
 	if cfg.Token == "" {
 		cfg.Token = rand.Text()
 	}
-	return &Server{console: c, token: cfg.Token, remote: cfg.Remote, hosts: cfg.Hosts}
+	return &Server{c, cfg}
 }
 
 // Token returns the token that opens the page.
-func (s *Server) Token() string { return s.token }
+func (s *Server) Token() string { return s.cfg.Token }
 
 // ReceiveTraces makes the services that the console's lab starts from now on send their spans to this server,
 // which they reach at url. Call it before the console's Run.
-func (s *Server) ReceiveTraces(url string) { s.console.traces.receiveAt(url, s.token) }
+func (s *Server) ReceiveTraces(url string) { s.console.player.Env = envOf(url, s.cfg.Token) }
 
 // Handler returns the page and the API.
 func (s *Server) Handler() http.Handler {
@@ -59,16 +63,20 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /api/events", s.events)
 	mux.HandleFunc("GET /api/state", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(s.console.hub.snapshot())
+		_, _ = w.Write(s.console.feed.snapshot())
 	})
-	mux.HandleFunc("GET /api/faults", answer(func(*http.Request) (any, error) { return s.console.Faults(), nil }))
+	mux.HandleFunc("GET /api/faults", answer(func(*http.Request) (any, error) { return catalogue.Published, nil }))
 	mux.HandleFunc("GET /api/tour", answer(func(*http.Request) (any, error) { return catalogue.Tour, nil }))
-	mux.HandleFunc("GET /api/form", answer(func(*http.Request) (any, error) { return s.console.form(), nil }))
+	mux.HandleFunc("GET /api/form", answer(func(*http.Request) (any, error) { return s.form(), nil }))
 	mux.HandleFunc("POST /api/play", command(http.StatusAccepted, func(_ *http.Request, body playRequest) (any, error) {
-		run, err := s.console.Play(body.Fault, catalogue.Side(body.Variant), body.Seed)
+		seed, err := strconv.ParseUint(cmp.Or(body.Seed, "0"), 10, 64)
+		if err != nil {
+			return nil, invalid("seed %q: want a number from 0 to 2^64-1", body.Seed)
+		}
+		run, err := s.console.Play(body.Fault, body.Variant, seed)
 		return map[string]any{"run": run}, err
 	}))
-	mux.HandleFunc("POST /api/fire", command(http.StatusAccepted, func(_ *http.Request, body Scenario) (any, error) {
+	mux.HandleFunc("POST /api/fire", command(http.StatusAccepted, func(_ *http.Request, body catalogue.Scenario) (any, error) {
 		run, err := s.console.Fire(body)
 		return map[string]any{"run": run}, err
 	}))
@@ -86,7 +94,7 @@ func (s *Server) Handler() http.Handler {
 		return said(s.console.Heal(ctx))
 	}))
 	mux.HandleFunc("GET /api/runs/{id}", answer(func(r *http.Request) (any, error) {
-		return s.console.runs.load(r.PathValue("id"))
+		return s.console.player.Runs.Load(r.PathValue("id"))
 	}))
 	mux.HandleFunc("GET /api/runs/{id}/report", s.report)
 	mux.HandleFunc("POST /api/orders", command(http.StatusOK, func(r *http.Request, body HandOrder) (any, error) {
@@ -97,6 +105,28 @@ func (s *Server) Handler() http.Handler {
 	}))
 	var protect http.CrossOriginProtection
 	return s.guard(protect.Handler(mux))
+}
+
+// form describes the fields of a scenario.
+func (s *Server) form() map[string]any {
+	type kind struct {
+		Name   string `json:"name"`
+		Says   string `json:"says"`
+		Unsafe bool   `json:"unsafe"`
+	}
+	var strategies []kind
+	for _, s := range strategy.All {
+		strategies = append(strategies, kind{s.Name, s.Summary, s.Unsafe()})
+	}
+	return map[string]any{
+		"strategies": strategies, "steps": faultpoint.Steps, "whens": act.Whens, "actions": act.Kinds,
+		"wires":    []string{system.ToMySQL, system.ToRedis, system.ToZooKeeper, system.ToStock},
+		"settings": new(catalogue.Scenario).Settings(), "program": s.console.program, // as a shell calls it
+		"defaults": map[string]any{
+			"path": "order", "orders": 800, "concurrency": 200, "goods": 5, "stock": 300, "items_max": 3, "num_max": 3,
+			"repeat": 0.1,
+		},
+	}
 }
 
 // TracesHandler takes the spans that services send, and nothing else. It asks for no token: serve it where only the
@@ -113,17 +143,17 @@ func outlasting(r *http.Request) (context.Context, context.CancelFunc) {
 }
 
 type playRequest struct {
-	Fault   string `json:"fault"`
-	Variant string `json:"variant"`
-	Seed    string `json:"seed"`
+	Fault   string         `json:"fault"`
+	Variant catalogue.Side `json:"variant"`
+	Seed    string         `json:"seed"`
 }
 
 // events streams the state: a snapshot, then what changes.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
-	p := s.console.hub.open()
-	defer s.console.hub.close(p)
+	p := s.console.feed.open()
+	defer s.console.feed.close(p)
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	write := func(text []byte) bool {
@@ -153,8 +183,23 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// heartbeat is how often a page is sent something, so that it notices a lost connection or a console that stands still.
+const heartbeat = 2 * time.Second
+
 // writeWithin is how long a page may take to read a message before it is dropped.
 const writeWithin = 5 * time.Second
+
+// report sends the report of a run.
+func (s *Server) report(w http.ResponseWriter, r *http.Request) {
+	record, err := s.console.player.Runs.Load(r.PathValue("id"))
+	if err != nil {
+		reply(w, 0, nil, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", "orderstock-"+record.Run.ID+".html"))
+	_ = record.Sheet().Write(w) // an error says that the client has gone
+}
 
 // answer replies with the result of do.
 func answer(do func(*http.Request) (any, error)) http.HandlerFunc {

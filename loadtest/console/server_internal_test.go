@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"orderstock/loadtest/act"
+	"orderstock/loadtest/catalogue"
 )
 
 // TestActionOutlastsItsPage: a tab that is closed leaves nothing half healed.
@@ -31,23 +31,15 @@ func TestFormNamesTheProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(c.view.close)
-		if got := c.form().Program; got != want {
+		if got := NewServer(c, ServerConfig{}).form()["program"]; got != want {
 			t.Errorf("%q: the form says %q, want %q", called, got, want)
 		}
 	}
 }
 
-// TestUnknownActionIsRefusedAtOnce, and not when its time has come.
-func TestUnknownActionIsRefusedAtOnce(t *testing.T) {
-	s := Scenario{Faults: []act.Action{{Action: "melt", Target: "stock-1"}}}
-	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "melt") {
-		t.Errorf("a scenario with an unknown action: %v", err)
-	}
-}
-
 // TestCommandsAreReadStrictly, as the services read their requests.
 func TestCommandsAreReadStrictly(t *testing.T) {
-	handler := command(http.StatusOK, func(*http.Request, Scenario) (any, error) { return "done", nil })
+	handler := command(http.StatusOK, func(*http.Request, catalogue.Scenario) (any, error) { return "done", nil })
 	for body, want := range map[string]int{
 		`{"orders":1}`: 200, `{"orders":1,"orders":2}`: 400, `{"ORDERS":1}`: 400, `{"orders":1}{}`: 400, `{"x":1}`: 400,
 		"{\"path\":\"\xff\"}": 400, `{"path":"` + strings.Repeat("x", 64<<10) + `"}`: 413,

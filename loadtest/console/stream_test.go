@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
 )
@@ -62,33 +63,22 @@ func TestPageComesBack(t *testing.T) {
 	(<-d.streams)()
 	b.await(10*time.Second, `document.querySelector(".bar .status").innerText.includes("Connection lost")`)
 
-	shows := func(run console.Run) {
+	shows := func(run catalogue.Run) {
 		t.Helper()
-		if _, err := s.console.Await(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		s.passes(t)
 		b.await(15*time.Second, fmt.Sprintf(`document.querySelector(".bar .dot.idle") && `+
 			`page.state.run.value.id === %q && page.state.samples.value.length === %d && `+
 			`document.querySelector(".hero").innerText.includes("PASS")`, run.ID, len(s.state(t).Samples)))
 	}
-	sale := console.Scenario{Load: fire.Config{Duration: time.Second, Rate: 100, Concurrency: 32}}
-	missed, err := s.console.Fire(sale)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.console.Await(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	sale := catalogue.Scenario{Load: fire.Config{Duration: time.Second, Rate: 100, Concurrency: 32}}
+	missed := s.fire(t, sale)
+	s.passes(t)
 	if id := eval[string](b, `page.state.run.value?.id ?? ""`); id == missed.ID {
 		t.Error("the page without a stream shows the run")
 	}
 	close(d.hold)
 	shows(missed)
-	next, err := s.console.Fire(sale)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shows(next)
+	shows(s.fire(t, sale))
 	b.clean()
 }
 

@@ -15,8 +15,7 @@ import (
 // tracer keeps the spans of the last orders, from the services and from the console's own calls.
 type tracer struct {
 	store *spans.Store
-	hand  *otlp.Client      // of orders by hand, which are always traced
-	env   map[string]string // of the lab's services
+	hand  *otlp.Client // of orders by hand, which are always traced
 }
 
 func newTracer() (*tracer, error) {
@@ -31,9 +30,9 @@ func (t *tracer) client(share float64) (*otlp.Client, error) {
 	return otlp.NewClient("client", share, t.store.Exporter())
 }
 
-// receiveAt implements Server.ReceiveTraces.
-func (t *tracer) receiveAt(url, token string) {
-	t.env = map[string]string{
+// envOf returns the environment of services that send their spans to url.
+func envOf(url, token string) map[string]string {
+	return map[string]string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT": url,
 		"OTEL_EXPORTER_OTLP_HEADERS":  "Authorization=Bearer%20" + token,
 		"OTEL_TRACES_SAMPLER":         "parentbased_always_off", // the client decides which orders are traced
@@ -61,10 +60,4 @@ func (t *tracer) begin(ctx context.Context, header http.Header, key string) (end
 
 func (t *tracer) close(ctx context.Context) error {
 	return t.hand.Close(context.WithoutCancel(ctx))
-}
-
-// readTraces shows which orders were traced last.
-func (c *Console) readTraces(context.Context, *view) error {
-	c.hub.set(secRecent, c.traces.store.Recent(8))
-	return nil
 }

@@ -29,9 +29,9 @@ type view struct {
 	closed  bool
 }
 
-// labView returns the view of a lab whose services run as a variant, in an environment.
-func labView(l *system.System, v catalogue.Variant, env map[string]string) (*view, error) {
-	partitions, _ := strconv.Atoi(env["STOCK_PARTITIONS"]) // none: the default
+// labView returns the view of a lab whose services run as a variant.
+func labView(l *system.System, v catalogue.Variant) (*view, error) {
+	partitions, _ := strconv.Atoi(v.Env["STOCK_PARTITIONS"]) // none: the default
 	s, err := openView(Target{
 		Target: l.Target(), Databases: l.Databases(),
 		ZooKeeper: strings.Split(l.ZooKeeper.Addr(), ","), ZooKeeperRoot: l.Root(),

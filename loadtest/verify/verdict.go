@@ -40,7 +40,7 @@ type Invariant struct {
 	// Findings are the same violations, field by field.
 	Findings []Finding `json:"findings,omitempty"`
 	// Says describes the invariant.
-	Says string `json:"-"`
+	Says string `json:"says"`
 }
 
 // Verdict is the judgement on a run and on the databases behind it.

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"orderstock/loadtest/console"
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/locks"
@@ -38,7 +38,7 @@ var tables = []table{
 	{"invariants", loadtestDoc, invariants},
 	{"case-study-faults", resultsDoc, caseStudyFaults},
 	{"settings", "cmd/README.md", settings},
-	{"tour", resultsDoc, sheet[console.Tour]("tour.json")},
+	{"tour", resultsDoc, sheet[catalogue.Pairs]("tour.json")},
 	{"faults", resultsDoc, sheet[*faults.Report]("faults.json")},
 	{"cluster-faults", resultsDoc, sheet[*faults.Report]("faults-cluster.json")},
 	{"mutants", resultsDoc, sheet[*mutants.Report]("mutants.json")},

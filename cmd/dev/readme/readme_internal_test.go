@@ -105,8 +105,8 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		{"kind":"input","mutant":"d","caught_by":"not-oversold","ok":true}],
 		"changes":{"tried":9,"found":7,"exempt":1,"missed":["x"],"misses":1}}`)
 	played := func(letter, kind string) string {
-		return `{"letter":"` + letter + `","kind":"` + kind + `","broken":{"outcome":"violation","seed":"7",
-			"orders_per_s":50,"says":"sold 9 of 3"},"fixed":{"outcome":"pass","orders_per_s":110}}`
+		return `{"letter":"` + letter + `","kind":"` + kind + `","broken":{"verdict":"violation","seed":"7",
+			"orders_per_s":50,"sentence":"sold 9 of 3"},"fixed":{"verdict":"pass","orders_per_s":110}}`
 	}
 	all := make([]string, 0, len(catalogue.Letters()))
 	for _, letter := range catalogue.Letters() {

@@ -15,9 +15,8 @@ function Seen({ runs, letter, variant }) {
   return html`<span class="seen ${kind}" title="${variant}, last time: ${run.verdict}"><span aria-hidden="true">${mark}</span><span class="hidden">${variant}: ${run.verdict}</span></span>`;
 }
 
-function Fault({ fault, open, runs, whyNot }) {
+function Fault({ fault, open, runs, why, notHere }) {
   const id = `fault-${fault.letter}`;
-  const why = fault.playable === false ? fault.why_not || "it cannot be played here" : whyNot;
   return html`
     <li class=${open ? "open" : ""}>
       <button type="button" class="row" aria-expanded=${open ? "true" : "false"} aria-controls=${id} onClick=${() => { folded.value = open; choose(fault.letter); }}>
@@ -26,7 +25,7 @@ function Fault({ fault, open, runs, whyNot }) {
       </button>
       ${open ? html`<div id=${id} class="detail">
         <p>${fault.says}</p>
-        <pre tabindex="0" aria-label="The published idea">${fault.idea.split("\n").map((line, i) => {
+        <pre tabindex="0" aria-label="The published idea">${fault.idea.trim().split("\n").map((line, i) => {
           const [code, remark] = line.split(/\s*(\/\/.*)/);
           return html`<span key=${i}>${code}${remark ? html`<i>${code.trim() ? "  " : ""}${remark}</i>` : null}${"\n"}</span>`;
         })}</pre>
@@ -35,8 +34,8 @@ function Fault({ fault, open, runs, whyNot }) {
           <${Button} class="broken" why=${why} onClick=${() => play("broken", fault.letter)}>Broken<//>
           <${Button} class="fixed" why=${why} onClick=${() => play("fixed", fault.letter)}>Fixed<//>
         </div>
-        ${fault.kind !== "time" && fault.fixed_says ? html`<p>Fixed is ${fault.fixed_says}.</p>` : null}
-        ${fault.playable === false ? html`<p class="why">${why}</p>` : fault.kind === "time" ? html`<p class="why">It costs time, not tickets: the two rates stand side by side.</p>` : null}
+        ${!fault.rate && fault.fixed.says ? html`<p>Fixed is ${fault.fixed.says}.</p>` : null}
+        ${notHere ? html`<p class="why">${notHere}</p>` : fault.rate ? html`<p class="why">It costs time, not tickets: the two rates stand side by side.</p>` : null}
       </div>` : null}
     </li>`;
 }
@@ -46,9 +45,10 @@ function Faults() {
   const open = useValue(chosen);
   const isFolded = useValue(folded);
   const runs = useValue(state.runs);
-  const whyNot = useValue(whyNotPlay);
+  const why = useValue(whyNotPlay);
+  const notHere = useValue(state.can).play;
   if (!list) return html`<${Empty}>The list of published faults is loading.<//>`;
-  return html`<ul class="faults">${list.map((fault) => html`<${Fault} key=${fault.letter} fault=${fault} open=${open === fault.letter && !isFolded} runs=${runs} whyNot=${whyNot} />`)}</ul>`;
+  return html`<ul class="faults">${list.map((fault) => html`<${Fault} key=${fault.letter} fault=${fault} open=${open === fault.letter && !isFolded} runs=${runs} why=${why} notHere=${notHere} />`)}</ul>`;
 }
 
 export function Controls() {

@@ -73,8 +73,8 @@ export function Hero() {
       <div class="press">
         <p>${fault ? html`<b class="letter">${fault.letter}</b> ${fault.title}` : "The published faults are loading."}</p>
         <div class="two">
-          <${Button} class="broken" why=${whyNot || fault?.why_not} keys="B" onClick=${() => play("broken")}>Broken<//>
-          <${Button} class="fixed" why=${whyNot || fault?.why_not} keys="X" onClick=${() => play("fixed")}>Fixed<//>
+          <${Button} class="broken" why=${whyNot} keys="B" onClick=${() => play("broken")}>Broken<//>
+          <${Button} class="fixed" why=${whyNot} keys="X" onClick=${() => play("fixed")}>Fixed<//>
         </div>
         <p class="why">${isRunning ? html`<span>${run ? `${run.orders ? `${many(run.orders, "order")}, ` : ""}${span(Math.max(run.elapsed_ms || 0, lastSample))} so far.` : ""}</span>
           <button type="button" class="quiet" onClick=${halt}>Stop</button>`

@@ -4,7 +4,7 @@ import { batch, computed, note, notNow, signal } from "./ui.js";
 import { act, get } from "./api.js";
 
 const EMPTY = {
-  mode: "", can: { play: "", break: "", fire: "", flags: "" }, phase: "", doing: "", run: null, hero: null, compare: null,
+  mode: "", can: { play: "", break: "", flags: "" }, phase: "", doing: "", run: null, hero: null, compare: null,
   replicas: [], servers: [], edges: {}, faults: [], books: { rows: [], wrong: "" }, statuses: {}, commits: {},
   lock: null, sessions_expired: 0, verdict: null, samples: [], log: [], runs: [], recent: [],
 };
@@ -34,7 +34,7 @@ export const busy = computed(() => {
   return words[state.phase.value] || "";
 });
 export const whyNotPlay = computed(() => state.can.value.play || busy.value);
-export const whyNotFire = computed(() => state.can.value.fire || busy.value);
+export const whyNotFire = busy;
 export const whyNotBreak = computed(() => state.can.value.break || offline.value);
 // Whether there is a run to stop. Starting its services is a part of a run.
 export const running = computed(() => ["firing", "settling", "judging"].includes(state.phase.value) ||

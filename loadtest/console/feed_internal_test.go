@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"testing"
 	"time"
+
+	"orderstock/loadtest/catalogue"
 )
 
 // TestPageThatDoesNotReadIsDropped: it must hold nobody up, and another page gets everything.
 func TestPageThatDoesNotReadIsDropped(t *testing.T) {
-	h := newHub()
-	stalled, reading := h.open(), h.open()
+	f := newFeed()
+	stalled, reading := f.open(), f.open()
 	got := make(chan int)
 	go func() {
 		n := 0
@@ -24,7 +26,7 @@ func TestPageThatDoesNotReadIsDropped(t *testing.T) {
 	go func() {
 		defer close(sent)
 		for i := range 2 * backlog {
-			h.sample(Sample{TMS: int64(i)})
+			f.set("sample", catalogue.Sample{TMS: int64(i)})
 			for len(reading) == backlog { // only the stalled page may fall behind
 				time.Sleep(time.Millisecond)
 			}
@@ -35,7 +37,7 @@ func TestPageThatDoesNotReadIsDropped(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatal("a page that does not read holds the others up")
 	}
-	h.close(reading)
+	f.close(reading)
 	if n := <-got; n != 2*backlog {
 		t.Errorf("the other page got %d of %d samples", n, 2*backlog)
 	}
@@ -46,7 +48,7 @@ func TestPageThatDoesNotReadIsDropped(t *testing.T) {
 	if left != backlog {
 		t.Errorf("%d events wait for the stalled page, want %d", left, backlog)
 	}
-	if h.watched() {
+	if f.watched() {
 		t.Error("a page counts as open after all are closed")
 	}
 }

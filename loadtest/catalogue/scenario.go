@@ -1,13 +1,15 @@
-package console
+package catalogue
 
 import (
 	"cmp"
+	"net/http"
 	"strings"
 	"time"
 
 	"orderstock/loadtest/act"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
+	"orderstock/pkg/problem"
 	"orderstock/stock-service/deduct/strategy"
 )
 
@@ -36,7 +38,7 @@ func (s *Scenario) Settings() []fire.Setting {
 	)
 }
 
-// Validate returns an error that names the first invalid field and its valid values.
+// Validate returns a *problem.Problem that names the first invalid field and its valid values.
 func (s *Scenario) Validate() error {
 	load := s.Load
 	if load.Path != "" && load.Path != history.PathOrder && load.Path != history.PathDeduct {
@@ -77,6 +79,10 @@ func (s *Scenario) settle() time.Duration { return cmp.Or(s.Settle, 20*time.Seco
 
 // traced returns the share of the orders that are traced.
 func (s *Scenario) traced() float64 { return cmp.Or(s.TraceSample, 0.01) }
+
+func invalid(format string, args ...any) error {
+	return problem.New(http.StatusBadRequest, "invalid", format, args...)
+}
 
 // flags returns the scenario as flags of "loadtest fire" or, of a lab, with its strategy and faults, of "loadtest run",
 // whose spans nobody receives.

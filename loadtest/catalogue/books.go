@@ -1,4 +1,4 @@
-package console
+package catalogue
 
 import (
 	"context"
@@ -12,6 +12,37 @@ import (
 	"orderstock/pkg/mysqldb"
 )
 
+// Books are the levels of the run's goods and the sums of their ledger entries.
+type Books struct {
+	Rows []BookRow `json:"rows"` // at most mostRows, disagreeing ones first
+	// Products counts all products. Sold is the larger of the pieces that left the shelf for good and the
+	// acknowledged ones, and Stock the pieces that came in, of all products.
+	Products int   `json:"products"`
+	Sold     int64 `json:"sold"`
+	Stock    int64 `json:"stock"`
+	// Scope says which products these are, such as "the newest 10 of 200 products"; "" if they are all of a run or of
+	// the stack.
+	Scope string `json:"scope"`
+	// Heard is set if this process fired the orders, and so knows the answers.
+	Heard bool `json:"heard"`
+
+	Wrong  string    `json:"wrong"` // the first disagreement in words; "" if there is none
+	ReadAt time.Time `json:"read_at"`
+}
+
+// BookRow is one product.
+type BookRow struct {
+	Goods string `json:"goods"`
+	Name  string `json:"name"`
+	In    int64  `json:"in"`
+	Out   int64  `json:"out"`
+	Back  int64  `json:"back"`
+	There int64  `json:"there"`
+	// Sold is the number of acknowledged pieces.
+	Sold  int64  `json:"told"`
+	Wrong string `json:"wrong"`
+}
+
 // booksQuery reads levels and sums of the ledger in one statement, which is one
 // snapshot: the two must agree in the middle of a run as well.
 const booksQuery = `SELECT s.goods_id, s.name,
@@ -23,9 +54,9 @@ const booksQuery = `SELECT s.goods_id, s.name,
 FROM stock s LEFT JOIN stock_flow f ON f.goods_id = s.goods_id
 WHERE s.goods_id IN (%s) GROUP BY s.goods_id, s.name, s.num ORDER BY s.goods_id`
 
-// readBooks returns the books of the goods. sold has, for each product, the number of
+// ReadBooks reads the books of the goods from the stock service's database. sold has, for each product, the number of
 // pieces acknowledged to clients; it is nil if this process did not fire the orders.
-func readBooks(ctx context.Context, stock *sql.DB, goods []int64, sold map[int64]int64) (Books, error) {
+func ReadBooks(ctx context.Context, stock *sql.DB, goods []int64, sold map[int64]int64) (Books, error) {
 	books := Books{Rows: []BookRow{}, Heard: sold != nil}
 	if len(goods) == 0 {
 		return books, nil
@@ -59,10 +90,11 @@ func readBooks(ctx context.Context, stock *sql.DB, goods []int64, sold map[int64
 		books.Rows = append(books.Rows, r.BookRow)
 	}
 	books.ReadAt = time.Now().UTC()
+	books.cut()
 	return books, nil
 }
 
-// mostRows is how many products the page lists.
+// mostRows is how many products are listed.
 const mostRows = 40
 
 // cut puts the rows that disagree first and keeps mostRows of them.
@@ -91,43 +123,4 @@ func (r BookRow) disagreement(sold bool) string {
 		return fmt.Sprintf("%d pieces were confirmed to clients, but only %d came in", r.Sold, r.In)
 	}
 	return ""
-}
-
-// newestGoods returns the products that were added last. Another process may be firing at them.
-func newestGoods(ctx context.Context, stock *sql.DB, limit int) (goods []int64, err error) {
-	goods, err = mysqldb.All(ctx, stock, mysqldb.One[int64],
-		"SELECT goods_id FROM stock ORDER BY goods_id DESC LIMIT ?", limit)
-	if err != nil {
-		return nil, fmt.Errorf("read goods: %w", err)
-	}
-	return goods, nil
-}
-
-// mostCounted bounds the products that are counted.
-const mostCounted = 10_000
-
-// scopeOf says in words how many of the products the newest are; "" if they are all.
-func scopeOf(ctx context.Context, stock *sql.DB, shown int) (string, error) {
-	var n int
-	err := stock.QueryRowContext(ctx,
-		"SELECT COUNT(*) FROM (SELECT 1 FROM stock LIMIT ?) AS counted", mostCounted+1).Scan(&n)
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("count goods: %w", err)
-	case n <= shown:
-		return "", nil
-	case n > mostCounted:
-		return english.Sprintf("the newest %d of more than %d products", shown, mostCounted), nil
-	}
-	return english.Sprintf("the newest %d of %d products", shown, n), nil
-}
-
-// readCommits returns how many transactions the server has committed since it started.
-func readCommits(ctx context.Context, db *sql.DB) (n int64, err error) {
-	var name string
-	err = db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Com_commit'").Scan(&name, &n)
-	if err != nil {
-		return 0, fmt.Errorf("count commits: %w", err)
-	}
-	return n, nil
 }

@@ -1,16 +1,16 @@
-package console_test
+package catalogue_test
 
 import (
 	"regexp"
 	"strings"
 	"testing"
 
-	"orderstock/loadtest/console"
+	"orderstock/loadtest/catalogue"
 )
 
 // TestReportHasGapsInAStall: a report draws no time to answer where no order was answered.
 func TestReportHasGapsInAStall(t *testing.T) {
-	record := &console.Record{Samples: []console.Sample{
+	record := &catalogue.Record{Samples: []catalogue.Sample{
 		{TMS: 250, OrdersPerS: 80, Confirmed: 80, P50MS: 4, P99MS: 90},
 		{TMS: 500, OrdersPerS: 80, Confirmed: 80, P50MS: 5, P99MS: 80},
 		{TMS: 750},

@@ -1,42 +1,31 @@
-package console
+package catalogue
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
-	"net/http"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"orderstock/loadtest/act"
-	"orderstock/loadtest/catalogue"
-	"orderstock/loadtest/fire"
-	"orderstock/loadtest/history"
 	"orderstock/loadtest/report"
-	"orderstock/loadtest/verify"
 )
 
 // Sheet is the report of the run.
 func (r *Record) Sheet() report.Sheet {
-	s := report.Sheet{Title: r.Row.Title, Facts: []report.Fact{
-		{Name: "Run", Value: r.Row.ID},
-		{Name: "At", Value: r.Row.At.Format("2006-01-02 15:04:05") + " UTC"},
-		{Name: "Fault", Value: strings.Trim(r.Row.Fault+", "+r.Row.Variant, ", ")},
-		{Name: "Strategy", Value: r.Row.Strategy},
-		{Name: "Seed", Value: r.Row.Seed},
-		{Name: "Orders", Value: english.Sprint(r.Row.Orders)},
-		{Name: "Rate", Value: fmt.Sprintf("%.0f orders/s", r.Row.OrdersPerS)},
-		{Name: "99 of 100 within", Value: fmt.Sprintf("%.0f ms", r.Row.P99MS)},
-		{Name: "What broke", Value: cmp.Or(strings.Join(r.Row.Faults, ", "), "nothing")},
-		{Name: "Command", Value: r.Row.Command},
+	head := r.Run.Headline()
+	s := report.Sheet{Title: r.Run.Title, Sentence: head.Sentence, Word: head.Word, Facts: []report.Fact{
+		{Name: "Run", Value: r.Run.ID},
+		{Name: "At", Value: r.Run.At.Format("2006-01-02 15:04:05") + " UTC"},
+		{Name: "Fault", Value: strings.Trim(r.Run.Fault+", "+string(r.Run.Variant), ", ")},
+		{Name: "Strategy", Value: r.Run.Strategy},
+		{Name: "Seed", Value: r.Run.Seed},
+		{Name: "Orders", Value: English.Sprint(r.Run.Orders)},
+		{Name: "Rate", Value: fmt.Sprintf("%.0f orders/s", r.Run.OrdersPerS)},
+		{Name: "99 of 100 within", Value: fmt.Sprintf("%.0f ms", r.Run.P99MS)},
+		{Name: "What broke", Value: cmp.Or(strings.Join(r.Run.Faults, ", "), "nothing")},
+		{Name: "Command", Value: r.Run.Command},
 	}}
-	if r.Hero != nil {
-		s.Sentence, s.Word = r.Hero.Sentence, r.Hero.Word
-	}
-	if r.Books != nil {
+	if len(r.Books.Rows) > 0 {
 		table := report.NewTable("Product", "In", "Out", "Back", "There", "Sold", "Disagreement")
 		for _, b := range r.Books.Rows {
 			table.Add(b.Wrong != "", b.Name, b.In, b.Out, b.Back, b.There, b.Sold, b.Wrong)
@@ -64,8 +53,8 @@ func (r *Record) Sheet() report.Sheet {
 			return "not run yet"
 		}
 		table := report.NewTable("", "How", c.What)
-		table.Add(false, catalogue.Broken, c.BrokenSays, rate(c.Broken))
-		table.Add(false, catalogue.Fixed, c.FixedSays, rate(c.Fixed))
+		table.Add(false, Broken, c.BrokenSays, rate(c.Broken))
+		table.Add(false, Fixed, c.FixedSays, rate(c.Fixed))
 		s.Add(report.Part{Title: "The two rates", Table: table})
 	}
 	s.Add(r.overTime()...)
@@ -137,64 +126,4 @@ func (r *Record) overTime() []report.Part {
 			line("half within", report.GreenDashed, func(s Sample) float64 { return orAbsent(s.P50MS) })),
 		{Title: "Over time, in numbers", Table: table, Folded: true},
 	}
-}
-
-// RecordOf makes the record of a run that another part of the load tester fired
-// and judged. It reads the books as they are now.
-func RecordOf(
-	ctx context.Context, h *history.History, v *Verdict, databases verify.Databases, command string,
-) (*Record, error) {
-	stock, err := openReader(databases.StockDSN)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = stock.Close() }() // only read
-	samples, m := replay(h)
-	books, err := readBooks(ctx, stock, m.goods, m.acknowledged)
-	if err != nil {
-		return nil, err
-	}
-	books.cut()
-	run := Run{
-		ID: h.Run, StartedAt: h.Started.UTC(), Title: "orders fired", Seed: strconv.FormatUint(h.Seed, 10), Command: command,
-	}
-	return newRecord(run, v, books, samples, []Entry{}, []act.Strike{}), nil
-}
-
-// replay returns the samples of a history as a meter would have taken them, and the meter.
-func replay(h *history.History) ([]Sample, *meter) {
-	m := newMeter(newHub())
-	m.Started(h)
-	calls := slices.Clone(h.Calls)
-	slices.SortFunc(calls, func(a, b history.Call) int { return int(a.Done - b.Done) })
-	samples, end := []Sample{}, interval
-	take := func(length time.Duration) {
-		s := m.take(length)
-		s.TMS = end.Milliseconds()
-		samples = append(samples, s)
-	}
-	for _, call := range calls {
-		for call.Done > end {
-			take(interval)
-			end += interval
-		}
-		m.End(&fire.Event{Call: call, Items: h.Items(int(call.Op))})
-	}
-	if rest := h.Elapsed - (end - interval); rest > interval/5 {
-		end = h.Elapsed
-		take(min(rest, interval))
-	}
-	return samples, m
-}
-
-// report sends the report of a run.
-func (s *Server) report(w http.ResponseWriter, r *http.Request) {
-	record, err := s.console.runs.load(r.PathValue("id"))
-	if err != nil {
-		reply(w, 0, nil, err)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", "orderstock-"+record.Row.ID+".html"))
-	_ = record.Sheet().Write(w) // an error says that the client has gone
 }

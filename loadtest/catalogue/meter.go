@@ -1,0 +1,206 @@
+package catalogue
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
+)
+
+// Interval is how often a Sample is taken. Runs last seconds.
+const Interval = 250 * time.Millisecond
+
+// Sample sums up the calls of one interval.
+type Sample struct {
+	TMS        int64   `json:"t_ms"`
+	OrdersPerS float64 `json:"orders_per_s"`
+	Confirmed  float64 `json:"confirmed_per_s"`
+	Rejected   float64 `json:"rejected_per_s"`
+	Failed     float64 `json:"failed_per_s"`
+	// P50MS and P99MS are absent if no order was answered in the interval, or if another process fires.
+	P50MS float64 `json:"p50_ms,omitzero"`
+	P99MS float64 `json:"p99_ms,omitzero"`
+}
+
+// Answer is the answer to one call for an order.
+type Answer struct {
+	TMS    int64  `json:"t_ms"`
+	Code   int    `json:"code"`
+	Status string `json:"status"`
+	Kind   string `json:"kind"` // first, repeat, cancel or read
+}
+
+// keepAnswers bounds the orders whose answers are remembered.
+const keepAnswers = 20_000
+
+// Meter turns the calls of a run into Samples, and counts the acknowledged pieces. It observes a load, or replays its
+// history. It is safe for concurrent use.
+type Meter struct {
+	// Live counts the calls of a load.
+	Live fire.Live
+
+	begun func() // called before the first order; nil for nothing
+
+	mu           sync.Mutex
+	started      time.Time
+	path         history.Path
+	goods        []int64
+	stock        int64
+	acknowledged map[int64]int64          // pieces by goods
+	confirmed    map[int32][]history.Item // by the number of the order: what may still be cancelled
+	answers      map[int64][]Answer       // by order id
+
+	// Since the last sample.
+	ends      [3]int // confirmed, rejected, the rest
+	latencies []time.Duration
+}
+
+// NewMeter returns a meter for one run.
+func NewMeter() *Meter {
+	return &Meter{
+		acknowledged: map[int64]int64{}, confirmed: map[int32][]history.Item{}, answers: map[int64][]Answer{},
+	}
+}
+
+// Started implements fire.Observer.
+func (m *Meter) Started(h *history.History) {
+	m.mu.Lock()
+	m.started, m.path = h.Started, h.Path
+	for _, g := range h.Goods {
+		m.goods = append(m.goods, g.ID)
+		m.stock += g.Stock
+	}
+	m.mu.Unlock()
+	if m.begun != nil {
+		m.begun()
+	}
+}
+
+// Begin implements fire.Observer. Live counts the calls.
+func (m *Meter) Begin(*fire.Event) {}
+
+// End implements fire.Observer.
+func (m *Meter) End(e *fire.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.acknowledge(e)
+	if e.Order != 0 && len(m.answers) < keepAnswers {
+		m.answers[e.Order] = append(m.answers[e.Order], Answer{
+			TMS: e.Done.Milliseconds(), Code: int(e.Code), Status: e.Status.String(), Kind: kindOf(e.Kind),
+		})
+	}
+	if e.Kind != history.Place {
+		return
+	}
+	switch e.Status {
+	case history.Confirmed, history.Done:
+		m.ends[0]++
+	case history.Rejected:
+		m.ends[1]++
+	default:
+		m.ends[2]++
+	}
+	if e.Code != 0 {
+		m.latencies = append(m.latencies, e.Latency())
+	}
+}
+
+// acknowledge counts the pieces that the answer confirms or takes back.
+func (m *Meter) acknowledge(e *fire.Event) {
+	held, holds := m.confirmed[e.Op]
+	switch e.Status {
+	case history.Confirmed, history.Done:
+		if !holds {
+			m.confirmed[e.Op] = slices.Clone(e.Items)
+			for _, it := range e.Items {
+				m.acknowledged[it.GoodsID] += it.Num
+			}
+		}
+	case history.Cancelled, history.Restored:
+		for _, it := range held {
+			m.acknowledged[it.GoodsID] -= it.Num
+		}
+		delete(m.confirmed, e.Op)
+	}
+}
+
+func kindOf(k history.Kind) string {
+	switch k {
+	case history.Place:
+		return "first"
+	case history.Cancel:
+		return "cancel"
+	case history.ReadOrder, history.ReadLedger:
+		return "read"
+	}
+	return "repeat"
+}
+
+// Since returns the time since the first order, or false if none was sent.
+func (m *Meter) Since() (time.Duration, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return time.Since(m.started), !m.started.IsZero()
+}
+
+// Take ends an interval of that length, t after the first order, and returns its sample.
+func (m *Meter) Take(t, length time.Duration) Sample {
+	m.mu.Lock()
+	ends, latencies := m.ends, m.latencies
+	m.ends, m.latencies = [3]int{}, nil
+	m.mu.Unlock()
+	perS := func(n int) float64 { return float64(n) / length.Seconds() }
+	s := Sample{
+		TMS: t.Milliseconds(), OrdersPerS: perS(ends[0] + ends[1]),
+		Confirmed: perS(ends[0]), Rejected: perS(ends[1]), Failed: perS(ends[2]),
+	}
+	if n := len(latencies); n > 0 {
+		slices.Sort(latencies)
+		ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+		s.P50MS, s.P99MS = ms(latencies[n/2]), ms(latencies[min(n-1, n*99/100)])
+	}
+	return s
+}
+
+// Sold returns the goods, and the number of acknowledged pieces of each.
+func (m *Meter) Sold() ([]int64, map[int64]int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.goods, maps.Clone(m.acknowledged)
+}
+
+// Orders returns how many whole orders have ended; false on another path.
+func (m *Meter) Orders() (int64, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.Live.Counts().Orders, m.path == history.PathOrder
+}
+
+// Answers returns the answers to the calls for an order.
+func (m *Meter) Answers(order int64) []Answer {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.answers[order])
+}
+
+// replay returns the samples of a history, and its meter.
+func replay(h *history.History) ([]Sample, *Meter) {
+	m := NewMeter()
+	m.Started(h)
+	calls := slices.Clone(h.Calls)
+	slices.SortFunc(calls, func(a, b history.Call) int { return int(a.Done - b.Done) })
+	samples, end := []Sample{}, Interval
+	for _, call := range calls {
+		for ; call.Done > end; end += Interval {
+			samples = append(samples, m.Take(end, Interval))
+		}
+		m.End(&fire.Event{Call: call, Items: h.Items(int(call.Op))})
+	}
+	if rest := h.Elapsed - (end - Interval); rest > Interval/5 {
+		samples = append(samples, m.Take(h.Elapsed, min(rest, Interval)))
+	}
+	return samples, m
+}

@@ -1,0 +1,198 @@
+package catalogue
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"orderstock/loadtest/act"
+	"orderstock/loadtest/system/systemtest"
+	"orderstock/loadtest/trial"
+	"orderstock/loadtest/verify"
+)
+
+// find returns the fault of a letter.
+func find(t *testing.T, letter string) Fault {
+	t.Helper()
+	f, err := Find(letter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestFixedPlaysTheSeedThatCaughtTheBrokenOne also if that was not the first, or another run came between.
+func TestFixedPlaysTheSeedThatCaughtTheBrokenOne(t *testing.T) {
+	runs, err := OpenRuns(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := find(t, "K")
+	for n, test := range []struct {
+		seed    string
+		outcome verify.Outcome
+		fixed   uint64
+	}{{"42", NotCaught, 42}, {"43", verify.Violation, 43}, {"44", NotCaught, 43}} {
+		run := Run{ID: fmt.Sprintf("20260101-00000%d.000-1", n), Fault: "K", Variant: Broken, Seed: test.seed}
+		run.Verdict = test.outcome
+		if err := runs.save(&Record{Run: run}); err != nil {
+			t.Fatal(err)
+		}
+		if got := runs.SeedOf(k, Fixed); got != test.fixed {
+			t.Errorf("after %+v, fixed plays seed %d", test, got)
+		}
+	}
+	if b, other := runs.SeedOf(k, Broken), runs.SeedOf(find(t, "A"), Fixed); b != 42 || other != 42 {
+		t.Errorf("the broken one plays seed %d and another fault %d, want 42", b, other)
+	}
+}
+
+// TestVariantsDescribeTheirDifference: a fixed variant that is not the product says so.
+func TestVariantsDescribeTheirDifference(t *testing.T) {
+	for _, f := range Published {
+		if f.Fixed.Mutants != "" && f.Fixed.Says == "" {
+			t.Errorf("fault %s does not describe its fixed variant", f.Letter)
+		}
+	}
+	if got := find(t, "O").Plan(Fixed, 1).Run(1).Says; !strings.Contains(got, "not the plain product") {
+		t.Errorf("the run says %q", got)
+	}
+}
+
+// TestServicesOfAVariant have the environment of its fault, and its own.
+func TestServicesOfAVariant(t *testing.T) {
+	for _, f := range Published {
+		for side, v := range map[Side]Variant{Broken: f.Broken, Fixed: f.Fixed} {
+			got := f.Plan(side, 1).Services
+			for name, value := range with(with(map[string]string{}, f.Env), v.Env) {
+				if got.Env[name] != value {
+					t.Errorf("%s, %s: %s is %q, want %q", f.Letter, side, name, got.Env[name], value)
+				}
+			}
+			if got.Mutants != v.Mutants {
+				t.Errorf("%s, %s: it runs with %q, want %q", f.Letter, side, got.Mutants, v.Mutants)
+			}
+		}
+	}
+}
+
+// TestCommandRepeatsTheRun: the command line has what differs from its own defaults, and the seed of the attempt.
+func TestCommandRepeatsTheRun(t *testing.T) {
+	p := find(t, "A").Plan(Broken, 42)
+	for try, want := range map[int]string{1: "make play FAULT=A SEED=42", 3: "make play FAULT=A SEED=44"} {
+		if got := p.Run(try).Command; got != want {
+			t.Errorf("try %d: %q, want %q", try, got, want)
+		}
+	}
+	for want, of := range map[string]string{
+		" --orders 7 --repeat 0 --trace-sample 0.5":         `{"orders": 7, "trace_sample": 0.5}`,
+		" --repeat 0.5 --timeout 3s --seed 18 --settle 40s": `{"repeat": 0.5, "timeout_s": 3, "settle_s": 40, "seed": "18"}`,
+	} {
+		var s Scenario
+		if err := json.Unmarshal([]byte(of), &s, json.RejectUnknownMembers(true)); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.flags(false); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if got := s.flags(true); strings.Contains(got, "trace") {
+			t.Errorf("nobody would receive the spans of %q", got)
+		}
+	}
+}
+
+func TestNotCaughtIsNoPass(t *testing.T) {
+	for _, test := range []struct {
+		letter  string
+		side    Side
+		outcome verify.Outcome
+		want    bool
+	}{
+		{"A", Broken, verify.Pass, true},
+		{"A", Broken, verify.Violation, false},
+		{"A", Broken, verify.Unknown, false},
+		{"A", Fixed, verify.Pass, false},
+		{"G", Broken, verify.Pass, false}, // it costs time alone
+	} {
+		if got := find(t, test.letter).Plan(test.side, 1).missed(test.outcome); got != test.want {
+			t.Errorf("%+v: %t", test, got)
+		}
+	}
+}
+
+// TestUnknownActionIsRefusedAtOnce, and not when its time has come.
+func TestUnknownActionIsRefusedAtOnce(t *testing.T) {
+	s := Scenario{Faults: []act.Action{{Action: "melt", Target: "stock-1"}}}
+	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "melt") {
+		t.Errorf("a scenario with an unknown action: %v", err)
+	}
+}
+
+// TestReport has the compared rates, the events, and the faults that struck within the charts.
+func TestReport(t *testing.T) {
+	record := &Record{
+		Compare: &Compare{What: "orders per second", Broken: 12.5, BrokenSays: "a session for each lock"},
+		Log:     []Entry{{TMS: 1500, At: time.Unix(0, 0).UTC(), Text: "paused stock-1"}},
+		Samples: []Sample{{TMS: 250, OrdersPerS: 8, Failed: 3}, {TMS: 2000, OrdersPerS: 9}},
+		Faults: []act.Strike{
+			{What: "kill", Where: "stock-1", Fired: 1, FiredMS: 600}, {What: "kill", Where: "too-late", Fired: 1, FiredMS: 9000},
+		},
+	}
+	var report strings.Builder
+	if err := record.Sheet().Write(&report); err != nil {
+		t.Fatal(err)
+	}
+	for text, n := range map[string]int{
+		"a session for each lock": 1, "12.5": 1, "not run yet": 1, "1.50 s": 1, "00:00:00.000": 1, "paused stock-1": 1,
+		">kill stock-1</text>": 1, ">failed</text>": 1, ">too-late<": 1, "kill too-late</text>": 0,
+	} {
+		if strings.Count(report.String(), text) != n {
+			t.Errorf("%d times %q, want %d, in %s", strings.Count(report.String(), text), text, n, &report)
+		}
+	}
+}
+
+// TestRatesOutliveTheConsole: the rates of kept runs are shown with the next.
+func TestRatesOutliveTheConsole(t *testing.T) {
+	dir := t.TempDir()
+	r, err := OpenRuns(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range []Run{
+		{ID: "20260101-000000.000-1", Fault: "G", Variant: "broken", OrdersPerS: 10},
+		{ID: "20260101-000001.000-1", Fault: "G", Variant: "broken", OrdersPerS: 11},
+		{ID: "20260101-000002.000-1", Fault: "A", Variant: "broken", OrdersPerS: 12},
+	} {
+		if err := r.save(&Record{Run: run}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r, err = OpenRuns(dir); err != nil {
+		t.Fatal(err)
+	}
+	got := r.compare(find(t, "G").Plan(Fixed, 1), 30)
+	if got.Broken != 11 || got.Fixed != 30 {
+		t.Errorf("the rates are %+v, want 11 and 30", got)
+	}
+}
+
+// TestPlannedFaultThatDidNotComeUp leaves a line in the log, which is bounded.
+func TestPlannedFaultThatDidNotComeUp(t *testing.T) {
+	p, err := NewPlayer(systemtest.Idle(t), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range MostLines {
+		p.Say("run", "line %d", n)
+	}
+	kill := p.Acts.Add(act.Action{Action: "kill", Target: "stock-1"}, &trial.Simple{})
+	p.sayStrike(lasting{kill}, trial.Strike{Err: trial.ErrOver})
+	const want = "not brought about, as the run was over before: kill at stock-1"
+	if n := len(p.log); n != MostLines || p.log[0].Text != "line 1" || p.log[n-1].Text != want {
+		t.Errorf("%d lines, %q to %q", n, p.log[0].Text, p.log[n-1].Text)
+	}
+}

@@ -1,0 +1,151 @@
+package catalogue
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"orderstock/loadtest/act"
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/verify"
+)
+
+// Run describes one try of a plan: what is played and, once it is judged, what came of it.
+type Run struct {
+	ID       string    `json:"id"`
+	At       time.Time `json:"at"`
+	Title    string    `json:"title"`
+	Fault    string    `json:"fault"`   // a letter, or ""
+	Variant  Side      `json:"variant"` // "" in free play
+	Says     string    `json:"says"`    // the variant, if it is not the fault alone or the product as it ships
+	Strategy string    `json:"strategy"`
+	Seed     string    `json:"seed"`
+	Attempt  int       `json:"attempt"`
+	Attempts int       `json:"attempts"`
+	Orders   int       `json:"orders"` // to be sent or, once it is judged, in the database
+	Buyers   int       `json:"buyers"`
+	Goods    int       `json:"goods"`
+	Stock    int64     `json:"stock"`   // pieces of all goods together
+	Command  string    `json:"command"` // the command line of the same run
+
+	// Verdict is "" until the run is judged. It is NotCaught for a broken variant that passed.
+	Verdict    verify.Outcome `json:"verdict"`
+	Sentence   string         `json:"sentence"` // what was sold, or what is broken
+	ElapsedMS  int64          `json:"elapsed_ms"`
+	OrdersPerS float64        `json:"orders_per_s"`
+	P99MS      float64        `json:"p99_ms"`
+	Oversold   int64          `json:"oversold"`
+	Faults     []string       `json:"faults"` // what broke
+}
+
+// NotCaught is the outcome of a broken variant whose books did not go wrong with any of the seeds.
+const NotCaught verify.Outcome = "not caught this time"
+
+// Record is a judged run as it is kept.
+type Record struct {
+	Run     Run             `json:"row"`
+	Samples []Sample        `json:"samples"`
+	Log     []Entry         `json:"log"`
+	Verdict *verify.Verdict `json:"verdict"`
+	Faults  []act.Strike    `json:"faults"`
+	Compare *Compare        `json:"compare"`
+	Books   Books           `json:"books"`
+}
+
+// Entry is a line of the log of events.
+type Entry struct {
+	At   time.Time `json:"at"`
+	TMS  int64     `json:"t_ms"`
+	Kind string    `json:"kind"` // run, fault, books, verdict or error
+	Text string    `json:"text"`
+}
+
+// Compare sets the rates of the broken and the fixed variant side by side.
+type Compare struct {
+	What       string  `json:"what"`
+	Broken     float64 `json:"broken"`
+	Fixed      float64 `json:"fixed"`
+	BrokenSays string  `json:"broken_says"`
+	FixedSays  string  `json:"fixed_says"`
+}
+
+// Headline is the sentence at the top of a page or a report, and the word beside it: an outcome, or one of those below.
+type Headline struct {
+	Sentence string `json:"sentence"`
+	Word     string `json:"word"`
+}
+
+// The words of a Headline that are no outcome of a verdict.
+const (
+	Running   = "RUNNING"
+	notJudged = "NOT JUDGED" // it ended before there was something to judge
+)
+
+// Headline returns the headline of a run that is judged.
+func (r Run) Headline() Headline { return Headline{r.Sentence, strings.ToUpper(string(r.Verdict))} }
+
+// RecordOf makes the record of a run that another part of the load tester fired and judged. It reads the books as they
+// are now.
+func RecordOf(
+	ctx context.Context, h *history.History, v *verify.Verdict, databases verify.Databases, command string,
+) (*Record, error) {
+	run := Run{
+		ID: h.Run, At: h.Started.UTC(), Title: "orders fired", Seed: strconv.FormatUint(h.Seed, 10), Command: command,
+	}
+	return newRecord(ctx, run, h, v, databases)
+}
+
+// newRecord returns the record of a run that is judged, without what its player knows: the log, and what broke.
+func newRecord(
+	ctx context.Context, run Run, h *history.History, v *verify.Verdict, databases verify.Databases,
+) (*Record, error) {
+	stock, err := system.OpenDB(databases.StockDSN)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = stock.Close() }() // only read
+	r := &Record{Verdict: v, Log: []Entry{}, Faults: []act.Strike{}}
+	var m *Meter
+	r.Samples, m = replay(h)
+	if r.Books, err = ReadBooks(ctx, stock, m.goods, m.acknowledged); err != nil {
+		return nil, err
+	}
+	run.Stock, run.ElapsedMS, run.Faults = m.stock, h.Elapsed.Milliseconds(), []string{}
+	run.Orders, run.OrdersPerS, run.P99MS = v.Orders, v.OrdersPerS, v.P99Ms
+	run.Verdict, run.Oversold, run.Sentence = v.Outcome, v.Oversold, sentence(r.Books, v)
+	r.Run = run
+	return r, nil
+}
+
+// sentence says how many pieces were sold or, if something is wrong but nothing is oversold, which invariant is broken.
+func sentence(b Books, v *verify.Verdict) string {
+	if v.Outcome == verify.Violation && b.Sold <= b.Stock {
+		for _, i := range v.Invariants {
+			switch i.Violations {
+			case 0:
+			case 1:
+				return "broken once: " + i.Says
+			default:
+				return English.Sprintf("broken %d times: %s", i.Violations, i.Says)
+			}
+		}
+	}
+	return b.Sentence()
+}
+
+// Sentence says how many pieces were sold.
+func (b Books) Sentence() string {
+	s := English.Sprintf("sold %d of %d", b.Sold, b.Stock)
+	if b.Scope != "" {
+		s += " of " + b.Scope
+	}
+	return s
+}
+
+// English prints numbers with commas.
+var English = message.NewPrinter(language.English)

@@ -1,0 +1,130 @@
+package catalogue
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/verify"
+	"orderstock/pkg/problem"
+)
+
+// kept is how many runs are kept.
+const kept = 50
+
+// Runs keeps the records of runs, each in its own folder. It is safe for concurrent use.
+type Runs struct {
+	dir string
+
+	mu   sync.Mutex
+	rows []Run // newest first
+}
+
+// OpenRuns reads the rows of the runs in dir. A run that cannot be read is left out.
+func OpenRuns(dir string) (*Runs, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("open runs: %w", err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open runs: %w", err)
+	}
+	r := &Runs{dir: dir, rows: []Run{}}
+	for _, e := range slices.Backward(entries) {
+		if record, err := r.Load(e.Name()); err == nil {
+			r.rows = append(r.rows, record.Run)
+		}
+	}
+	return r, nil
+}
+
+// compare returns the rate of a run of a fault that costs only time, and the last one of the other variant.
+func (r *Runs) compare(p Plan, rate float64) *Compare {
+	if p.Fault == nil || p.Fault.Rate == "" {
+		return nil
+	}
+	rates := map[Side]float64{p.Side: rate}
+	for _, run := range r.List() {
+		if run.Fault == p.Fault.Letter && rates[run.Variant] == 0 {
+			rates[run.Variant] = run.OrdersPerS
+		}
+	}
+	return &Compare{
+		What: p.Fault.Rate, Broken: rates[Broken], Fixed: rates[Fixed],
+		BrokenSays: p.Fault.Broken.Says, FixedSays: p.Fault.Fixed.Says,
+	}
+}
+
+// FirstSeed is the first seed of a fault.
+const FirstSeed = 42
+
+// SeedOf returns the first seed of a variant: for a fixed one, the seed that caught the broken one last.
+func (r *Runs) SeedOf(f Fault, s Side) uint64 {
+	for _, run := range r.List() {
+		if s == Fixed && run.Fault == f.Letter && run.Variant == Broken && run.Verdict == verify.Violation {
+			seed, _ := strconv.ParseUint(run.Seed, 10, 64) // a plan made it
+			return seed
+		}
+	}
+	return FirstSeed
+}
+
+// List returns the runs, newest first.
+func (r *Runs) List() []Run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.rows)
+}
+
+// runID matches an id, which becomes a part of a path.
+var runID = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}\.[0-9]{3}-[0-9]$`)
+
+// Load returns a kept run. The error is a *problem.Problem if there is none.
+func (r *Runs) Load(id string) (*Record, error) {
+	if !runID.MatchString(id) {
+		return nil, problem.New(http.StatusNotFound, "not_found", "there is no run %q", id)
+	}
+	data, err := os.ReadFile(filepath.Join(r.dir, id, "run.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, problem.New(http.StatusNotFound, "not_found", "there is no run %q", id)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read run: %w", err)
+	}
+	var record Record
+	if err := json.Unmarshal(data, &record); err != nil {
+		return nil, fmt.Errorf("read run %s: %w", id, err)
+	}
+	return &record, nil
+}
+
+// save writes a record and removes the oldest ones beyond the limit.
+func (r *Runs) save(record *Record) error {
+	dir := filepath.Join(r.dir, record.Run.ID)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("keep run: %w", err)
+	}
+	if err := history.SaveJSON(filepath.Join(dir, "run.json"), record); err != nil {
+		return fmt.Errorf("keep run: %w", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rows = slices.Insert(r.rows, 0, record.Run)
+	for len(r.rows) > kept {
+		oldest := r.rows[len(r.rows)-1]
+		if err := os.RemoveAll(filepath.Join(r.dir, oldest.ID)); err != nil {
+			return fmt.Errorf("remove old run: %w", err)
+		}
+		r.rows = r.rows[:len(r.rows)-1]
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/verify"
+	"orderstock/pkg/mysqldb"
+)
+
+// reader reads a part of the state repeatedly.
+type reader struct {
+	every time.Duration
+	read  func(context.Context, *view) error
+	// most is the longest pause between two reads. Default: 2 s.
+	most time.Duration
+	// always says that it reads while no page is open, too.
+	always bool
+}
+
+// share and ownShare bound the time that a reader spends, to 1/share or, in a lab, 1/ownShare, unless its
+// longest pause is over. A stack that the console did not start must lose little of its throughput (0.99 ± 0.02
+// remained when measured); in a lab the console must follow a sale that lasts two seconds.
+const share, ownShare = 150, 20
+
+// watch lets all readers read until ctx ends.
+func (c *Console) watch(ctx context.Context) {
+	readers := []reader{
+		{every: catalogue.Interval, read: c.sampleReader(), always: true},
+		{every: 500 * time.Millisecond, read: c.readBooks, most: 30 * time.Second},
+		{every: time.Second, read: c.commitsReader(), most: 30 * time.Second},
+		{every: 200 * time.Millisecond, read: c.readLock},
+		{every: time.Second, read: c.readMembers},
+		{every: time.Second, read: c.metricsReader()},
+		{every: 500 * time.Millisecond, read: c.readTraces},
+	}
+	if c.lab != nil {
+		readers = append(readers,
+			reader{every: 500 * time.Millisecond, read: c.readEdges}, reader{every: time.Second, read: c.readExpired})
+	} else { // at the longest pause a short run still has a shape
+		readers = append(readers, reader{every: catalogue.Interval, read: c.othersReader(), most: 400 * time.Millisecond})
+	}
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	for _, r := range readers {
+		reading.Go(func() { c.repeat(ctx, r) })
+	}
+}
+
+// repeat reads until ctx ends. Between two reads it waits for r.every or, if that is longer, share times as
+// long as the last read took, but not longer than r.most. What cannot be read keeps its last value: the
+// members' states show which server is away.
+func (c *Console) repeat(ctx context.Context, r reader) {
+	pause, share := r.every, time.Duration(share)
+	if c.lab != nil {
+		share = ownShare
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		at := c.current()
+		if at == nil || !r.always && !c.feed.watched() {
+			continue
+		}
+		limited, cancel := context.WithTimeout(ctx, 3*time.Second)
+		began := time.Now()
+		_ = r.read(limited, at)
+		cancel()
+		pause = max(r.every, min(share*time.Since(began), cmp.Or(r.most, 2*time.Second)))
+	}
+}
+
+// sampleReader samples the run that this console fires.
+func (c *Console) sampleReader() func(context.Context, *view) error {
+	var (
+		of   sale
+		last time.Duration
+	)
+	return func(context.Context, *view) error {
+		now := c.shown()
+		if !now.firing {
+			return nil
+		}
+		if now.meter != of.meter {
+			of, last = now, 0
+		}
+		if t, begun := now.meter.Since(); begun {
+			c.feed.set("sample", now.meter.Take(t, t-last))
+			last = t
+		}
+		return nil
+	}
+}
+
+// newest is the number of products shown while this process does not fire.
+const newest = 10
+
+// goods returns the goods of the run, and the acknowledged pieces of each. If this console
+// does not fire, it returns the newest goods and nil.
+func (s sale) goods(ctx context.Context, at *view) ([]int64, map[int64]int64, error) {
+	if s.meter != nil {
+		goods, sold := s.meter.Sold()
+		return goods, sold, nil
+	}
+	goods, err := mysqldb.All(ctx, at.stock, mysqldb.One[int64],
+		"SELECT goods_id FROM stock ORDER BY goods_id DESC LIMIT ?", newest)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read goods: %w", err)
+	}
+	return goods, nil, nil
+}
+
+// readBooks shows the books and, while orders are fired, the headline that they make.
+func (c *Console) readBooks(ctx context.Context, s *view) error {
+	of := c.shown()
+	goods, sold, err := of.goods(ctx, s)
+	if err != nil {
+		return err
+	}
+	books, err := catalogue.ReadBooks(ctx, s.stock, goods, sold)
+	if err != nil {
+		return err
+	}
+	if sold == nil {
+		if books.Scope, err = scopeOf(ctx, s, len(goods)); err != nil {
+			return err
+		}
+	}
+	c.showBooks(of, books)
+	return nil
+}
+
+// showBooks shows the books of a sale, unless they were read before it ended, or another began.
+func (c *Console) showBooks(of sale, books catalogue.Books) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.sale != of {
+		return
+	}
+	c.feed.set("books", books)
+	if !of.live || len(books.Rows) == 0 {
+		return
+	}
+	head := catalogue.Headline{Sentence: books.Sentence()}
+	if of.meter != nil {
+		head.Word = catalogue.Running
+	}
+	if books.Wrong != "" {
+		head.Word = strings.ToUpper(string(verify.Violation))
+	}
+	c.feed.set("hero", head)
+	c.player.Disagree(books.Wrong)
+}
+
+// mostCounted bounds the products that are counted.
+const mostCounted = 10_000
+
+// scopeOf says in words how many of the products the newest are; "" if they are all.
+func scopeOf(ctx context.Context, s *view, shown int) (string, error) {
+	var n int
+	err := s.stock.QueryRowContext(ctx,
+		"SELECT COUNT(*) FROM (SELECT 1 FROM stock LIMIT ?) AS counted", mostCounted+1).Scan(&n)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("count goods: %w", err)
+	case n <= shown:
+		return "", nil
+	case n > mostCounted:
+		return catalogue.English.Sprintf("the newest %d of more than %d products", shown, mostCounted), nil
+	}
+	return catalogue.English.Sprintf("the newest %d of %d products", shown, n), nil
+}
+
+// readTraces shows which orders were traced last.
+func (c *Console) readTraces(context.Context, *view) error {
+	c.feed.set("recent", c.traces.store.Recent(8))
+	return nil
+}
+
+// readExpired counts the services' sessions that ZooKeeper has expired since they started.
+func (c *Console) readExpired(ctx context.Context, s *view) error {
+	n, err := c.lab.ExpiredSessions(ctx)
+	if err != nil {
+		return err
+	}
+	c.feed.set("sessions_expired", max(0, n-s.expired))
+	return nil
+}

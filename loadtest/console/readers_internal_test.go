@@ -1,0 +1,163 @@
+package console
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/system/systemtest"
+	"orderstock/loadtest/verify"
+)
+
+func testConsole(t *testing.T) *Console {
+	t.Helper()
+	c, err := newConsole(systemtest.Idle(t), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.traces.close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// shows fails the test unless the state holds each of the texts.
+func (c *Console) shows(t *testing.T, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if state := string(c.feed.snapshot()); !strings.Contains(state, text) {
+			t.Errorf("the state does not hold %s: %s", text, state)
+		}
+	}
+}
+
+// TestVerdictOutlivesAReadInFlight: books read before the verdict do not change the headline back, and books of a run
+// are not shown in the next.
+func TestVerdictOutlivesAReadInFlight(t *testing.T) {
+	c := testConsole(t)
+	c.beginTry(catalogue.Run{}, catalogue.NewMeter())
+	books := catalogue.Books{Rows: []catalogue.BookRow{{Name: "product 1"}}, Sold: 3, Stock: 5}
+	before := c.shown()
+	c.showBooks(before, books)
+	c.shows(t, `"word":"RUNNING"`, `"sentence":"sold 3 of 5"`)
+	end := catalogue.Run{Verdict: verify.Pass, Sentence: "sold 5 of 5"}
+	c.show("record", &catalogue.Record{Run: end, Books: books})
+	c.showBooks(before, books)
+	c.shows(t, `"word":"PASS"`, `"sentence":"sold 5 of 5"`)
+	books.Sold = 5
+	c.showBooks(c.shown(), books) // read after the verdict
+	c.shows(t, `"word":"PASS"`, `"products":0,"sold":5`)
+	before = c.shown()
+	c.beginTry(catalogue.Run{}, catalogue.NewMeter())
+	c.showBooks(before, catalogue.Books{Rows: books.Rows, Sold: 7})
+	c.shows(t, `"hero":null`, `"products":0,"sold":0`)
+	before = c.shown()
+	c.show("hero", catalogue.Headline{Word: "NOT JUDGED"}) // it failed
+	c.showBooks(before, books)
+	c.shows(t, `"word":"NOT JUDGED"`)
+}
+
+// TestVerdictComesWithItsOrders: it comes with the orders' final states, not with an earlier read's.
+func TestVerdictComesWithItsOrders(t *testing.T) {
+	c, s := testConsole(t), &view{orders: ordersDB(t)}
+	c.view = s
+	insertOrders(t, s.orders, "PENDING", orderID(0, 1))
+	if _, err := c.showStatuses(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	c.shows(t, `"PENDING":1`)
+	execOn(t, s.orders, "UPDATE orders SET status = 'CONFIRMED'")
+	insertOrders(t, s.orders, "CONFIRMED", orderID(time.Minute, 1)) // written long after its id was made
+	c.show("record", &catalogue.Record{Run: catalogue.Run{Verdict: verify.Pass}})
+	c.shows(t, `"PENDING":0`, `"CONFIRMED":2`, `"word":"PASS"`)
+}
+
+// TestBooksOfAnotherRunNameTheirScope: the newest products alone are read, and the page says so.
+func TestBooksOfAnotherRunNameTheirScope(t *testing.T) {
+	c, s := testConsole(t), &view{stock: database(t, "stock")}
+	c.sale = sale{live: true}
+	add := func(from, to int) {
+		t.Helper()
+		for id := from; id <= to; id++ {
+			execOn(t, s.stock, "INSERT INTO stock (goods_id, updated_at) VALUES (?, NOW(6))", id)
+		}
+	}
+	add(1, newest)
+	if err := c.readBooks(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	c.shows(t, `"scope":""`, `"sentence":"sold 0 of 0"`)
+	add(newest+1, newest+3)
+	if err := c.readBooks(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	c.shows(t, `"scope":"the newest 10 of 13 products"`, `"sentence":"sold 0 of 0 of the newest 10 of 13 products"`)
+}
+
+// TestOrderByHandIsNobodyElses: it does not count as another process's run, which would erase the verdict.
+func TestOrderByHandIsNobodyElses(t *testing.T) {
+	c, s := testConsole(t), &view{orders: ordersDB(t)}
+	look := c.othersReader()
+	read := func(other bool) {
+		t.Helper()
+		s.tally.at, s.tally.all = time.Time{}, time.Time{} // count again
+		if err := look(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		if c.sale.live != other {
+			t.Errorf("another process's run is seen: %t, want %t", c.sale.live, other)
+		}
+	}
+	insertOrders(t, s.orders, "CONFIRMED", orderID(time.Hour, 1))
+	read(false)
+	placed := &Placed{}
+	done := c.byHand.place(placed, "")
+	insertOrders(t, s.orders, "CONFIRMED", orderID(0, 1))
+	read(false) // it is not answered yet
+	placed.OrderID = "1"
+	done()
+	read(false)
+	done = c.byHand.place(&Placed{OrderID: "2"}, "")
+	done()
+	read(false) // it is answered, and the counts are older
+	insertOrders(t, s.orders, "CONFIRMED", orderID(0, 2))
+	read(false)
+	insertOrders(t, s.orders, "CONFIRMED", orderID(0, 3))
+	read(true)
+}
+
+func TestWhereTheLockIs(t *testing.T) {
+	for _, test := range []struct {
+		view  *view
+		goods string
+		want  string
+	}{
+		{&view{}, "700", "/r/stock/partition-"},
+		{&view{Target: Target{Partitions: 1}}, "700", "/r/stock/partition-00"},
+		{&view{Target: Target{Strategy: "sequential"}}, "700", "/r/stock/700"},
+		{&view{Target: Target{Strategy: "sequential"}}, "", ""},
+		{&view{Target: Target{Strategy: "sequential"}, oneLock: true}, "700", "/r/stock/0"},
+		{&view{Target: Target{Strategy: "single-node"}}, "700", ""},
+		{&view{Target: Target{Strategy: "optimistic"}}, "700", ""},
+	} {
+		test.view.ZooKeeperRoot = "/r"
+		path, says := test.view.lockPath(test.goods)
+		if !strings.HasPrefix(path, test.want) || (path == "") != (test.want == "") || (says == "") != (path != "") {
+			t.Errorf("%+v: %q, %q; want %q", test.view.Target, path, says, test.want)
+		}
+	}
+}
+
+// TestSamplesAreBounded: a console may watch for days, and each page gets all that is kept.
+func TestSamplesAreBounded(t *testing.T) {
+	f := newFeed()
+	for i := range mostSamples + 5 {
+		f.set("sample", catalogue.Sample{TMS: int64(i)})
+	}
+	if len(f.samples) != mostSamples || f.samples[0].TMS != 5 {
+		t.Errorf("%d samples, the first of %d ms", len(f.samples), f.samples[0].TMS)
+	}
+}

@@ -1,0 +1,232 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"orderstock/loadtest/act"
+	"orderstock/loadtest/catalogue"
+)
+
+// Play starts the broken or the fixed variant of a published fault and returns the run. A broken variant that passes is
+// tried again, with up to three seeds in all. seed is the first; 0 is the default. The error is a *problem.Problem: the
+// request is invalid, or another run is in progress.
+func (c *Console) Play(letter string, v catalogue.Side, seed uint64) (catalogue.Run, error) {
+	if c.lab == nil {
+		return catalogue.Run{}, conflict("%s", notHere)
+	}
+	f, err := catalogue.Find(letter)
+	if err != nil {
+		return catalogue.Run{}, invalid("%v", err)
+	}
+	if v != catalogue.Broken && v != catalogue.Fixed {
+		return catalogue.Run{}, invalid("variant %q: want broken or fixed", v)
+	}
+	return c.begin(f.Plan(v, cmp.Or(seed, c.player.Runs.SeedOf(f, v))))
+}
+
+// Fire starts a scenario and returns the run. In a lab it restarts the services
+// with the scenario's strategy; otherwise they stay as they are. The error is a
+// *problem.Problem.
+func (c *Console) Fire(s catalogue.Scenario) (catalogue.Run, error) {
+	if err := s.Validate(); err != nil {
+		return catalogue.Run{}, err
+	}
+	if c.lab == nil && s.Strategy != "" {
+		return catalogue.Run{}, conflict("the running stock services keep their strategy; leave it empty here")
+	}
+	if c.lab == nil && len(s.Faults) > 0 {
+		return catalogue.Run{}, conflict("%s", notOurs)
+	}
+	return c.begin(s.Plan(c.program, c.lab != nil))
+}
+
+// begin starts a run unless another is in progress.
+func (c *Console) begin(p catalogue.Plan) (catalogue.Run, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stop != nil {
+		return catalogue.Run{}, conflict("another run is in progress; wait until it is judged, or stop it")
+	}
+	if c.ctx.Err() != nil {
+		return catalogue.Run{}, conflict("the console is closing")
+	}
+	phase := catalogue.Starting
+	if c.lab == nil {
+		phase, p.Services.Strategy = catalogue.Firing, c.view.Strategy
+	}
+	c.feed.set("phase", phase)
+	ctx, stop := context.WithCancel(c.ctx)
+	c.stop = stop
+	c.working.Go(func() {
+		defer stop()
+		_, _ = c.player.Play(ctx, p) // it shows an error
+		c.mu.Lock()
+		c.stop = nil
+		c.mu.Unlock()
+		c.idle()
+	})
+	return p.Run(1), nil
+}
+
+// idle shows that another run may begin, unless it has.
+func (c *Console) idle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stop == nil {
+		c.feed.set("phase", catalogue.Idle)
+		c.feed.set("doing", "")
+	}
+}
+
+// Stop ends the current run: no more orders are sent, and the run so far is judged.
+func (c *Console) Stop() (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stop == nil {
+		return "nothing is running", nil
+	}
+	c.stop()
+	return "stopping; the run so far is judged", nil
+}
+
+// breakable returns the reason why nothing can be broken or healed now.
+func (c *Console) breakable() error {
+	if c.lab == nil {
+		return conflict("%s", notOurs)
+	}
+	_, err := c.serving()
+	return err
+}
+
+// Act runs an action now, shows it as a fault, and describes it. The error says why it is refused.
+func (c *Console) Act(ctx context.Context, a act.Action) (string, error) {
+	if err := c.breakable(); err != nil {
+		return "", err
+	}
+	armed := c.player.Acts.Add(a, act.New(c.lab, a))
+	if err := armed.Arm(ctx); err != nil {
+		return "", err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() == nil {
+		c.working.Go(func() { armed.Watch(c.ctx) })
+	}
+	return a.Words(), nil
+}
+
+// Heal ends every lasting fault, and restarts dead replicas and servers.
+func (c *Console) Heal(ctx context.Context) (string, error) {
+	if err := c.breakable(); err != nil {
+		return "", err
+	}
+	return "everything is whole again", c.player.Acts.Heal(ctx)
+}
+
+// beginTry shows a try that begins.
+func (c *Console) beginTry(run catalogue.Run, m *catalogue.Meter) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sale = sale{meter: m, live: true}
+	for section, value := range map[string]any{
+		"run": run, "doing": "", "verdict": nil, "hero": nil, "compare": nil, "edges": map[string]int{},
+		"books": catalogue.Books{Rows: []catalogue.BookRow{}},
+	} {
+		c.feed.set(section, value)
+	}
+}
+
+// show shows what the player does. With a record or a last headline, the books that were read before no longer make
+// one.
+func (c *Console) show(section string, value any) {
+	switch v := value.(type) {
+	case catalogue.Headline:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.sale.live = v.Word == catalogue.Running
+	case *catalogue.Record:
+		c.showRecord(v)
+		return
+	case catalogue.Phase:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.sale.firing = v == catalogue.Firing
+	}
+	c.feed.set(section, value)
+}
+
+// showRecord shows a judged run, with the orders as they ended, some of them long after they began.
+func (c *Console) showRecord(r *catalogue.Record) {
+	if at := c.current(); at != nil {
+		ctx, cancel := context.WithTimeout(c.ctx, 10*time.Second)
+		defer cancel()
+		at.tally.forget()
+		_, _ = c.showStatuses(ctx, at) // they are read again
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sale.live = false
+	for section, value := range map[string]any{
+		"books": r.Books, "run": r.Run, "samples": r.Samples, "verdict": r.Verdict, "hero": r.Run.Headline(),
+		"compare": r.Compare, "runs": c.player.Runs.List(),
+	} {
+		c.feed.set(section, value)
+	}
+}
+
+// startServices shows how the lab's services are replaced by do.
+func (c *Console) startServices(ctx context.Context, v catalogue.Variant, do func() error) (err error) {
+	c.mu.Lock()
+	before := c.view
+	c.view, c.down = nil, false
+	c.showStarted(stateStarting)
+	c.mu.Unlock()
+	if before != nil {
+		before.close()
+	}
+	defer func() {
+		if err != nil {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.down = true
+			c.showStarted(stateDead)
+		}
+	}()
+	c.feed.set("phase", catalogue.Starting)
+	c.feed.set("doing", "starting two order and two stock services on empty databases")
+	open, err := c.lab.OpenSessions(ctx) // of the services that are killed now
+	if err != nil {
+		return err
+	}
+	expired, err := c.lab.ExpiredSessions(ctx)
+	if err != nil {
+		return err
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	s, err := labView(c.lab, v)
+	if err != nil {
+		return err
+	}
+	s.expired = expired + open
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.view = s
+	c.feed.set("doing", "")
+	return nil
+}
+
+// showStarted shows the replicas that startServices starts, all in one state; mu is held.
+func (c *Console) showStarted(state string) {
+	var all []Member
+	for _, kind := range []string{"order", "stock"} {
+		for n := range 2 {
+			all = append(all, Member{Name: fmt.Sprintf("%s-%d", kind, n+1), Kind: kind, State: state})
+		}
+	}
+	c.feed.set("replicas", all)
+}
