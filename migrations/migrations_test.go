@@ -138,7 +138,7 @@ func TestAnonymousUsersAreDropped(t *testing.T) {
 // An administrator need not be able to read mysql.user.
 func TestBootstrapByAnAdministratorOfFewRights(t *testing.T) {
 	t.Parallel()
-	server := serverstest.Start(t, servers.StartMySQL)
+	server := serverstest.Start(t, servers.StartMySQL, servers.Options{})
 	if err := server.Exec(t.Context(), "CREATE USER few@'%' IDENTIFIED BY 'few'",
 		"GRANT CREATE USER, PROCESS ON *.* TO few@'%' WITH GRANT OPTION",
 		"GRANT ALL ON `order\\_db`.* TO few@'%' WITH GRANT OPTION",

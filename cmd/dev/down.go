@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/system"
-	"orderstock/pkg/servers/procgroup"
+	"orderstock/pkg/servers"
 )
 
 func downCommand() *cobra.Command {
@@ -38,7 +38,7 @@ func down(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := procgroup.Terminate(s.Pid); err != nil {
+	if err := servers.Group(s.Pid).Terminate(); err != nil {
 		return fmt.Errorf("stop process %d: %w", s.Pid, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"orderstock/pkg/command"
-	"orderstock/pkg/servers/procgroup"
+	"orderstock/pkg/servers"
 )
 
 // grace is how long a program may continue after an interrupt. "loadtest fire" awaits the calls in flight and judges.
@@ -24,8 +24,8 @@ func run(ctx context.Context, env []string, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = env
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	procgroup.Lead(cmd) // go test and its test programs are interrupted together
-	interrupt := func() error { return procgroup.Interrupt(cmd.Process.Pid) }
+	servers.Lead(cmd) // go test and its test programs are interrupted together
+	interrupt := func() error { return servers.Group(cmd.Process.Pid).Interrupt() }
 	again := make(chan os.Signal, 1)
 	ended := make(chan struct{})
 	cmd.Cancel = func() error {
@@ -44,7 +44,7 @@ func run(ctx context.Context, env []string, name string, args ...string) error {
 	close(ended)
 	signal.Stop(again)
 	if cmd.Process != nil {
-		_ = procgroup.Kill(cmd.Process.Pid) // processes left behind; usually none
+		_ = servers.Group(cmd.Process.Pid).Kill() // processes left behind; usually none
 	}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.Exited() {
 		return &command.ExitError{Code: exit.ExitCode()}

@@ -16,7 +16,7 @@ import (
 	"orderstock/loadtest/system"
 	"orderstock/pkg/command"
 	"orderstock/pkg/health"
-	"orderstock/pkg/servers/procgroup"
+	"orderstock/pkg/servers"
 )
 
 func statusCommand() *cobra.Command {
@@ -69,7 +69,7 @@ Its logs:       .run/data
 // state returns a program's state in a word or two. It asks a service; a server must accept a connection. Another
 // process that answers in its place counts for nothing.
 func (p program) state(ctx context.Context) string {
-	if !procgroup.Alive(p.Pid) {
+	if !servers.Group(p.Pid).Alive() {
 		return "down"
 	}
 	if p.URL == "" {

@@ -18,7 +18,6 @@ import (
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/command"
 	"orderstock/pkg/servers"
-	"orderstock/pkg/servers/procgroup"
 )
 
 func upCommand() *cobra.Command {
@@ -78,7 +77,7 @@ func up(cmd *cobra.Command) error {
 	cmd.Flags().Visit(func(f *pflag.Flag) { args = append(args, "--"+f.Name+"="+f.Value.String()) })
 	holder := exec.Command(self, args...) //nolint:noctx // outlives this process
 	holder.Dir, holder.Stdout, holder.Stderr = root, log, log
-	procgroup.Detach(holder)
+	servers.Detach(holder)
 	if err := holder.Start(); err != nil {
 		return fmt.Errorf("up: %w", err)
 	}
@@ -88,7 +87,7 @@ func up(cmd *cobra.Command) error {
 		_ = holder.Wait() // its log has the error
 	}()
 	if err := follow(ctx, logPath, dir, ended); err != nil {
-		_ = procgroup.Terminate(holder.Process.Pid)
+		_ = servers.Group(holder.Process.Pid).Terminate()
 		<-ended
 		return err
 	}

@@ -199,7 +199,7 @@ func runDemo(cmd *cobra.Command, seed uint64) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	fmt.Fprintln(cmd.ErrOrStderr(), "starting MySQL in "+dir)
-	server, err := servers.StartMySQL(ctx, dir)
+	server, err := servers.StartMySQL(ctx, servers.Options{Dir: dir})
 	if err != nil {
 		return err
 	}

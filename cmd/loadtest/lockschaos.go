@@ -83,7 +83,7 @@ func lockChaos(cmd *cobra.Command, length time.Duration, seed uint64, text io.Wr
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	ensemble, err := servers.StartEnsemble(ctx, dir, 3, servers.WithArgs("-Xmx192m"))
+	ensemble, err := servers.StartEnsemble(ctx, 3, servers.Options{Dir: dir, Args: []string{"-Xmx192m"}})
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 
 // The command creates accounts with fixed names, so it has a separate server.
 func TestMigrateUpTwiceThenStatus(t *testing.T) {
-	server := serverstest.Start(t, servers.StartMySQL)
+	server := serverstest.Start(t, servers.StartMySQL, servers.Options{})
 	run := func(args ...string) (string, error) {
 		var out bytes.Buffer
 		cmd := newCommand(&out)

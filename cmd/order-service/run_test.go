@@ -234,7 +234,7 @@ func TestItStartsAndAnswersWithoutZooKeeper(t *testing.T) {
 	stockServer := stockService(t, func(next http.Handler) http.Handler { return next })
 	restock(t, stockServer.URL, 5)
 	cfg := testConfig(t, stockServer.URL)
-	zookeeper := serverstest.Start(t, servers.StartZooKeeper)
+	zookeeper := serverstest.Start(t, servers.StartZooKeeper, servers.Options{})
 	must(t, zookeeper.Pause())
 	cfg.ZooKeeperAddrs, cfg.ZooKeeperRoot = []string{zookeeper.Addr()}, "/orderstock"
 

@@ -109,8 +109,8 @@ func TestReady(t *testing.T) {
 // testReady expects the given answer of a service with neither Redis nor ZooKeeper.
 func testReady(t *testing.T, strategy string, status int, body string) {
 	cfg := settingsFor(t, strategy)
-	redis := serverstest.Start(t, servers.StartRedis)
-	zookeeper := serverstest.Start(t, servers.StartZooKeeper)
+	redis := serverstest.Start(t, servers.StartRedis, servers.Options{})
+	zookeeper := serverstest.Start(t, servers.StartZooKeeper, servers.Options{})
 	cfg.RedisAddr, cfg.ZooKeeperAddrs, cfg.SessionTimeout = redis.Addr(), []string{zookeeper.Addr()}, 30*time.Second
 
 	base, stop, ended := start(t, cfg)

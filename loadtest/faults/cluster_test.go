@@ -84,7 +84,7 @@ func TestWritableSecondariesAreCaught(t *testing.T) {
 
 func redis(t *testing.T) *servers.Redis {
 	t.Helper()
-	s, err := servers.StartRedis(t.Context(), t.TempDir())
+	s, err := servers.StartRedis(t.Context(), servers.Options{Dir: t.TempDir()})
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Kill()) })
 	return s
@@ -92,7 +92,7 @@ func redis(t *testing.T) *servers.Redis {
 
 func zookeeper(t *testing.T) *servers.ZooKeeper {
 	t.Helper()
-	s, err := servers.StartZooKeeper(t.Context(), t.TempDir())
+	s, err := servers.StartZooKeeper(t.Context(), servers.Options{Dir: t.TempDir()})
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Kill()) })
 	return s

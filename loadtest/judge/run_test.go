@@ -63,7 +63,7 @@ func freeAddr(t *testing.T) string {
 // A shop of HTML pages on PostgreSQL, which is killed in the middle, passes in all four phases.
 func TestAShopOfPagesPasses(t *testing.T) {
 	t.Parallel()
-	server := serverstest.Start(t, servers.StartPostgreSQL)
+	server := serverstest.Start(t, servers.StartPostgreSQL, servers.Options{})
 	dsn, addr, dir := server.DSN("postgres"), freeAddr(t), t.TempDir()
 	self, err := os.Executable()
 	if err != nil {

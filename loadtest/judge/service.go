@@ -14,7 +14,7 @@ import (
 
 	"orderstock/loadtest/judge/send"
 	"orderstock/loadtest/judge/shop"
-	"orderstock/pkg/servers/procgroup"
+	"orderstock/pkg/servers"
 )
 
 // service kills and starts the shop's process or container.
@@ -65,7 +65,7 @@ func (s *service) launch() (err error) {
 	}
 	s.cmd = exec.Command("sh", "-c", s.conf.Start) //nolint:noctx // it ends with kill or end
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.output, s.output
-	procgroup.Lead(s.cmd)
+	servers.Lead(s.cmd)
 	if err := s.cmd.Start(); err != nil {
 		return fmt.Errorf("start the service: %w", err)
 	}
@@ -139,7 +139,7 @@ func (s *service) killGroup() error {
 		return fmt.Errorf("the service has ended by itself: %s%s", s.cmd.ProcessState, s.lastLines())
 	default:
 	}
-	if err := procgroup.Kill(s.cmd.Process.Pid); err != nil {
+	if err := servers.Group(s.cmd.Process.Pid).Kill(); err != nil {
 		return fmt.Errorf("kill the service: %w", err)
 	}
 	<-s.ended
@@ -165,12 +165,12 @@ const stopWithin = 5 * time.Second
 // end stops the service, if the judge started it.
 func (s *service) end() {
 	if s.ended != nil {
-		_ = procgroup.Terminate(s.cmd.Process.Pid) // fails only if it has ended
+		_ = servers.Group(s.cmd.Process.Pid).Terminate() // fails only if it has ended
 		select {
 		case <-s.ended:
 		case <-time.After(stopWithin):
 		}
-		_ = procgroup.Kill(s.cmd.Process.Pid) // and what it left behind
+		_ = servers.Group(s.cmd.Process.Pid).Kill() // and what it left behind
 		<-s.ended
 	}
 	if s.output != nil {

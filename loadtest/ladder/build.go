@@ -28,7 +28,9 @@ func (cfg Config) startBuild(ctx context.Context, bin, name string) (*build, err
 		return nil, fmt.Errorf("start the server of a build: %w", err)
 	}
 	cfg.say("starting a MySQL server for the tables of %s", bin)
-	mysql, err := servers.StartMySQL(ctx, filepath.Join(cfg.Dir, "mysql-"+name), cfg.mysql...)
+	o := cfg.mysql
+	o.Dir = filepath.Join(cfg.Dir, "mysql-"+name)
+	mysql, err := servers.StartMySQL(ctx, o)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ type Config struct {
 	Table    io.Writer
 	Progress func(doing string)
 
-	mysql []servers.Option // of Servers.MySQL
+	mysql servers.Options // of Servers.MySQL
 }
 
 func (cfg Config) say(format string, args ...any) {

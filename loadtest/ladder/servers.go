@@ -21,15 +21,12 @@ const maxConnections = 5000
 // with it, and stops the servers. mysql selects the database: docker (see servers.FromImage), local (the installed
 // one), or auto (docker if it is there). The folder with the logs stays if something failed.
 func OnServers(ctx context.Context, mysql string, cfg Config, measure func(Config) error) (err error) {
-	options := []servers.Option{
-		servers.WithArgs("--innodb-buffer-pool-size=1024M", fmt.Sprintf("--max-connections=%d", maxConnections)),
+	options := servers.Options{
+		Args: []string{"--innodb-buffer-pool-size=1024M", fmt.Sprintf("--max-connections=%d", maxConnections)},
 	}
 	switch mysql {
 	case "auto", "docker":
-		image, err := servers.FromImage(ctx)
-		if err == nil {
-			options = append(options, image)
-		} else if mysql == "docker" {
+		if options.Program, err = servers.FromImage(ctx); err != nil && mysql == "docker" {
 			return err
 		}
 	case "local":

@@ -17,7 +17,7 @@ import (
 // It takes a minute: calls to the killed service, and calls whose flags Redis has lost, wait for their timeout of 30 s.
 func TestASmallLadder(t *testing.T) {
 	t.Parallel()
-	redis, err := servers.StartRedis(t.Context(), t.TempDir()) // its own: it is flushed
+	redis, err := servers.StartRedis(t.Context(), servers.Options{Dir: t.TempDir()}) // its own: it is flushed
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,8 @@ func Run(ctx context.Context, cfg Config) (_ *Result, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	if cfg.Servers == "" {
-		zk, err := servers.StartZooKeeper(ctx, filepath.Join(dir, "zookeeper"), servers.WithArgs("-Xmx1024m"))
+		o := servers.Options{Dir: filepath.Join(dir, "zookeeper"), Args: []string{"-Xmx1024m"}}
+		zk, err := servers.StartZooKeeper(ctx, o)
 		if err != nil {
 			return nil, err
 		}

@@ -17,7 +17,7 @@ import (
 // statements of 64 KiB. All must be answered as on any other.
 func TestOrdersOfManyProductsFitTheServersPackets(t *testing.T) {
 	t.Parallel()
-	server := serverstest.Start(t, servers.StartMySQL, servers.WithArgs("--max-allowed-packet=65536"))
+	server := serverstest.Start(t, servers.StartMySQL, servers.Options{Args: []string{"--max-allowed-packet=65536"}})
 	h := demoOn(t, server, fire.Config{
 		Orders: 150, Concurrency: 150,
 		Mix: fire.Mix{Goods: 100, Stock: 10_000, ItemsMax: 100, Several: 1, Repeat: 0.1, Cancel: 0.2},

@@ -23,9 +23,9 @@ type Cluster struct {
 }
 
 // StartCluster starts three MySQL servers and forms a group of them, a Redis with a replica and three Sentinels, and
-// three ZooKeeper servers, each in a folder of dir. member(i), if not nil, are further options of MySQL server i,
+// three ZooKeeper servers, each in a folder of dir. member(i), if not nil, are the options of MySQL server i,
 // counted from 0.
-func StartCluster(ctx context.Context, dir string, member func(i int) []servers.Option) (*Servers, error) {
+func StartCluster(ctx context.Context, dir string, member func(i int) servers.Options) (*Servers, error) {
 	var c Cluster
 	_, err := servers.StartAll(
 		func() (_ servers.Killer, err error) {
@@ -33,11 +33,12 @@ func StartCluster(ctx context.Context, dir string, member func(i int) []servers.
 			return c.MySQL, err
 		},
 		func() (_ servers.Killer, err error) {
-			c.Redis, err = servers.StartRedisFailover(ctx, filepath.Join(dir, "redis"))
+			c.Redis, err = servers.StartRedisFailover(ctx, servers.Options{Dir: filepath.Join(dir, "redis")})
 			return c.Redis, err
 		},
 		func() (_ servers.Killer, err error) {
-			c.ZooKeeper, err = servers.StartEnsemble(ctx, filepath.Join(dir, "zookeeper"), 3, servers.WithArgs("-Xmx256m"))
+			o := servers.Options{Dir: filepath.Join(dir, "zookeeper"), Args: []string{"-Xmx256m"}}
+			c.ZooKeeper, err = servers.StartEnsemble(ctx, 3, o)
 			return c.ZooKeeper, err
 		},
 	)

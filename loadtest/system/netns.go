@@ -60,11 +60,8 @@ func (w *network) namespace(i int) string { return fmt.Sprintf("%sn%d", w.name, 
 func (w *network) host(i int) string      { return fmt.Sprintf("%s%d", w.subnet, i+1) }
 
 // options returns the options of MySQL server i.
-func (w *network) options(i int) []servers.Option {
-	return []servers.Option{
-		servers.WithCommand("ip", "netns", "exec", w.namespace(i)),
-		servers.WithAddr(w.host(i) + ":3306"),
-	}
+func (w *network) options(i int) servers.Options {
+	return servers.Options{Within: []string{"ip", "netns", "exec", w.namespace(i)}, Addr: w.host(i) + ":3306"}
 }
 
 // cut drops all packets between server i and the other servers.

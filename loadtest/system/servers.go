@@ -16,20 +16,21 @@ type Servers struct {
 	Cluster *Cluster
 }
 
-// StartServers starts the three servers together, each in a folder of dir, MySQL with further options.
-func StartServers(ctx context.Context, dir string, mysql ...servers.Option) (*Servers, error) {
+// StartServers starts the three servers together, each in a folder of dir, MySQL with these options.
+func StartServers(ctx context.Context, dir string, mysql servers.Options) (*Servers, error) {
 	var s Servers
 	_, err := servers.StartAll(
 		func() (_ servers.Killer, err error) {
-			s.MySQL, err = servers.StartMySQL(ctx, filepath.Join(dir, "mysql"), mysql...)
+			mysql.Dir = filepath.Join(dir, "mysql")
+			s.MySQL, err = servers.StartMySQL(ctx, mysql)
 			return s.MySQL, err
 		},
 		func() (_ servers.Killer, err error) {
-			s.Redis, err = servers.StartRedis(ctx, filepath.Join(dir, "redis"))
+			s.Redis, err = servers.StartRedis(ctx, servers.Options{Dir: filepath.Join(dir, "redis")})
 			return s.Redis, err
 		},
 		func() (_ servers.Killer, err error) {
-			s.ZooKeeper, err = servers.StartZooKeeper(ctx, filepath.Join(dir, "zookeeper"))
+			s.ZooKeeper, err = servers.StartZooKeeper(ctx, servers.Options{Dir: filepath.Join(dir, "zookeeper")})
 			return s.ZooKeeper, err
 		},
 	)

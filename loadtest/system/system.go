@@ -57,8 +57,8 @@ type Options struct {
 	// Cluster starts several servers of each kind, so that any one may die (Servers.Cluster). It needs MySQL, not MariaDB.
 	// A breakable one has no proxies between its parts, and needs Linux, root, and the program ip.
 	Cluster bool
-	// MySQL are further options of the MySQL server.
-	MySQL []servers.Option
+	// MySQL are options of the MySQL server, but for its folder.
+	MySQL servers.Options
 	// Progress, if not nil, gets a short description of each step.
 	Progress func(doing string)
 
@@ -129,11 +129,11 @@ func (o *Options) Build(ctx context.Context) error {
 func (s *System) startServers(ctx context.Context, o Options) (err error) {
 	if !o.Cluster {
 		o.Progress("starting MySQL, Redis and ZooKeeper")
-		s.Servers, err = StartServers(ctx, s.Dir, o.MySQL...)
+		s.Servers, err = StartServers(ctx, s.Dir, o.MySQL)
 		return err
 	}
 	o.Progress("starting three MySQL, two Redis with three Sentinels, and three ZooKeeper")
-	var member func(i int) []servers.Option
+	var member func(i int) servers.Options
 	if o.Breakable {
 		if s.network, err = newNetwork(ctx, 3); err != nil {
 			return err

@@ -38,9 +38,10 @@ func TestTLS(t *testing.T) {
 	dir := t.TempDir()
 	authority := newAuthority(t, dir)
 	cfg := config(t)
-	mysql, err := servers.StartMySQL(t.Context(), filepath.Join(dir, "mysql"), servers.WithArgs(
-		"--ssl-ca="+authority.file, "--ssl-cert="+authority.issue(t, "mysql", net.IPv4(127, 0, 0, 1)),
-		"--ssl-key="+filepath.Join(dir, "mysql.key")))
+	mysql, err := servers.StartMySQL(t.Context(), servers.Options{Dir: filepath.Join(dir, "mysql"), Args: []string{
+		"--ssl-ca=" + authority.file, "--ssl-cert=" + authority.issue(t, "mysql", net.IPv4(127, 0, 0, 1)),
+		"--ssl-key=" + filepath.Join(dir, "mysql.key"),
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 // TestItBeginsWithoutZooKeeper: what needs ZooKeeper begins as soon as it answers, and the gauge shows the session,
 // whether or not there is a number for ids.
 func TestItBeginsWithoutZooKeeper(t *testing.T) {
-	zookeeper := serverstest.Start(t, servers.StartZooKeeper)
+	zookeeper := serverstest.Start(t, servers.StartZooKeeper, servers.Options{})
 	if err := zookeeper.Pause(); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestItBeginsWithoutZooKeeper(t *testing.T) {
 // It takes 26 s: numbers are reserved for 10 s, and ZooKeeper must be away for longer.
 func TestIDsGoOnWithoutZooKeeper(t *testing.T) {
 	t.Parallel()
-	zookeeper := serverstest.Start(t, servers.StartZooKeeper)
+	zookeeper := serverstest.Start(t, servers.StartZooKeeper, servers.Options{})
 	cfg := testConfig(t)
 	cfg.ZooKeeper, cfg.Root = []string{zookeeper.Addr()}, "/orderstock"
 	ids := open(t, cfg).LeaseIDs(t.Context(), "ids")

@@ -93,7 +93,7 @@ func TestReplicasComeAndGo(t *testing.T) {
 // It takes 10 s: one session without a server, and the start of two.
 func TestZooKeeperAway(t *testing.T) {
 	t.Parallel()
-	zookeeper := serverstest.Start(t, servers.StartZooKeeper)
+	zookeeper := serverstest.Start(t, servers.StartZooKeeper, servers.Options{})
 	dir := discovery.Dir("/away", "stock")
 	told := make(chan []string, 16)
 	ctx, stop := context.WithCancel(t.Context())

@@ -24,7 +24,7 @@ func TestReadyCheckOfMySQL(t *testing.T) {
 	t.Parallel()
 	image, err := servers.FromImage(t.Context())
 	must(t, err)
-	server, err := servers.StartMySQL(t.Context(), t.TempDir(), image)
+	server, err := servers.StartMySQL(t.Context(), servers.Options{Dir: t.TempDir(), Program: image})
 	must(t, err)
 	t.Cleanup(func() { must(t, server.Kill()) })
 	readyWhileWritable(t, server, "SET GLOBAL super_read_only = ON")

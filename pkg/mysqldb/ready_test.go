@@ -57,7 +57,7 @@ func TestReadyCheckOfTransactions(t *testing.T) {
 // TestReadyCheckOfAReadOnlyServer: a server that refuses writes later on is not ready until it takes them again.
 func TestReadyCheckOfAReadOnlyServer(t *testing.T) {
 	t.Parallel()
-	readyWhileWritable(t, serverstest.Start(t, servers.StartMySQL), "SET GLOBAL read_only = ON")
+	readyWhileWritable(t, serverstest.Start(t, servers.StartMySQL, servers.Options{}), "SET GLOBAL read_only = ON")
 }
 
 func readyWhileWritable(t *testing.T, server *servers.MySQL, close string) {

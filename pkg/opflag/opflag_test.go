@@ -67,7 +67,7 @@ func TestOneTakesEachFlag(t *testing.T) {
 
 // A Redis that stops answering reads as "not taken", and soon costs next to nothing.
 func TestHangingRedisCostsLittle(t *testing.T) {
-	server, err := servers.StartRedis(t.Context(), t.TempDir())
+	server, err := servers.StartRedis(t.Context(), servers.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 // TestAFullRedisIsNotReady: at its maxmemory it answers a PING, and sets no flag.
 func TestAFullRedisIsNotReady(t *testing.T) {
 	t.Parallel()
-	server := serverstest.Start(t, servers.StartRedis)
+	server := serverstest.Start(t, servers.StartRedis, servers.Options{})
 	f := open(t, server.Addr(), 0, slog.DiscardHandler, patient)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	defer func() { _ = client.Close() }()

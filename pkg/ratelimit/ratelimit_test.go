@@ -144,7 +144,7 @@ func TestACounterRefusesForItsWindowAtMost(t *testing.T) {
 
 // TestAFrozenRedisCostsOneTimeout, not one for each request, from the first request on.
 func TestAFrozenRedisCostsOneTimeout(t *testing.T) {
-	redis, err := servers.StartRedis(t.Context(), t.TempDir())
+	redis, err := servers.StartRedis(t.Context(), servers.Options{Dir: t.TempDir()})
 	must(t, err)
 	t.Cleanup(func() { _ = redis.Kill() })
 	var log bytes.Buffer
@@ -169,7 +169,7 @@ func TestAFrozenRedisCostsOneTimeout(t *testing.T) {
 
 // TestWithoutRedisAllPass: each is counted as unchecked. Once Redis is back, the limit holds again.
 func TestWithoutRedisAllPass(t *testing.T) {
-	redis, err := servers.StartRedis(t.Context(), t.TempDir())
+	redis, err := servers.StartRedis(t.Context(), servers.Options{Dir: t.TempDir()})
 	must(t, err)
 	t.Cleanup(func() { _ = redis.Kill() })
 	must(t, redis.Pause())

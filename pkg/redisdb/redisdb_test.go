@@ -12,7 +12,7 @@ import (
 // The login is for the server and for the Sentinels, which refuse the default user as the cluster's do.
 func TestLoginBySentinels(t *testing.T) {
 	t.Parallel()
-	failover, err := servers.StartRedisFailover(t.Context(), t.TempDir())
+	failover, err := servers.StartRedisFailover(t.Context(), servers.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

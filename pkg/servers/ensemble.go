@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 )
 
 // Ensemble is several ZooKeeper servers that form one service.
@@ -16,55 +13,26 @@ type Ensemble struct {
 	Servers []*ZooKeeper
 }
 
-// StartEnsemble starts an ensemble of n ZooKeeper servers, each with its data
-// in a folder of dir, and returns once all of them serve.
-func StartEnsemble(ctx context.Context, dir string, n int, opts ...Option) (*Ensemble, error) {
-	var (
-		addrs, lines []string
-		starts       []func() (*ZooKeeper, error)
-	)
+// StartEnsemble starts an ensemble of n ZooKeeper servers, and returns once all of them serve.
+func StartEnsemble(ctx context.Context, n int, o Options) (_ *Ensemble, err error) {
+	var each []Options
 	for i := range n {
-		var p [3]int
-		for k := range p {
-			port, err := FreePort()
-			if err != nil {
+		var ports [3]int
+		for k := range ports {
+			if ports[k], err = FreePort(); err != nil {
 				return nil, fmt.Errorf("start ensemble: %w", err)
 			}
-			p[k] = port
 		}
-		addrs = append(addrs, local(p[0]))
-		lines = append(lines, fmt.Sprintf("server.%d=127.0.0.1:%d:%d", i+1, p[1], p[2]))
-		starts = append(starts, func() (*ZooKeeper, error) {
-			name := fmt.Sprintf("zookeeper-%d", i+1)
-			folder := filepath.Join(dir, name)
-			if err := writeMyID(folder, i+1); err != nil {
-				return nil, fmt.Errorf("start %s: %w", name, err)
-			}
-			o, err := newOptions(append(slices.Clone(opts), WithAddr(addrs[i]))...)
-			if err != nil {
-				return nil, fmt.Errorf("start %s: %w", name, err)
-			}
-			o.config = lines
-			return startZooKeeper(ctx, name, folder, o)
-		})
+		o.config = append(o.config, fmt.Sprintf("server.%d=127.0.0.1:%d:%d", i+1, ports[1], ports[2]))
+		o.Addr = local(ports[0])
+		each = append(each, o)
 	}
-	members, err := StartAll(starts...)
-	if err != nil {
-		return nil, err
+	for i := range each {
+		each[i].id, each[i].config = i+1, o.config
 	}
-	e := &Ensemble{Servers: members}
-	for _, z := range members {
-		e.Fleet = append(e.Fleet, z.Server)
-	}
-	return e, nil
-}
-
-func writeMyID(folder string, id int) error {
-	data := filepath.Join(folder, "data")
-	if err := os.MkdirAll(data, 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(data, "myid"), fmt.Appendln(nil, id), 0o644)
+	e := &Ensemble{}
+	e.Servers, e.Fleet, err = startMembers(ctx, o.Dir, "zookeeper", StartZooKeeper, each)
+	return e, err
 }
 
 // Leader returns the member that leads now.

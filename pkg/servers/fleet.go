@@ -3,6 +3,8 @@ package servers
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 )
@@ -71,4 +73,30 @@ func StartAll[S Killer](starts ...func() (S, error)) ([]S, error) {
 		}
 	}
 	return nil, err
+}
+
+// member is a server of any kind.
+type member interface {
+	Killer
+	server() *Server
+}
+
+// startMembers starts a server for each of the options, together, in folders of dir that are named after the kind and
+// the member's number, from 1.
+func startMembers[S member](
+	ctx context.Context, dir, kind string, start func(context.Context, Options) (S, error), each []Options,
+) (all []S, fleet Fleet, err error) {
+	var starts []func() (S, error)
+	for i, o := range each {
+		o.Name = fmt.Sprintf("%s-%d", kind, i+1)
+		o.Dir = filepath.Join(dir, o.Name)
+		starts = append(starts, func() (S, error) { return start(ctx, o) })
+	}
+	if all, err = StartAll(starts...); err != nil {
+		return nil, nil, err
+	}
+	for _, s := range all {
+		fleet = append(fleet, s.server())
+	}
+	return all, fleet, nil
 }

@@ -27,46 +27,36 @@ type MySQLGroup struct {
 	admin   *mysql.Config
 }
 
-// StartMySQLGroup starts n MySQL servers with the settings of a group, each with its
-// data in a folder of dir. It needs MySQL 8.4 or later, which MYSQLD may name: see
-// ErrNoGroupServer. opts(i) are the options of server i, counted from 0.
-func StartMySQLGroup(ctx context.Context, dir string, n int, opts func(i int) []Option) (*MySQLGroup, error) {
-	install, err := groupServer(ctx)
+// StartMySQLGroup starts n MySQL servers with the settings of a group. It needs MySQL 8.4 or later, which MYSQLD may
+// name: see ErrNoGroupServer. member(i), if not nil, are the options of server i, counted from 0.
+func StartMySQLGroup(ctx context.Context, dir string, n int, member func(i int) Options) (*MySQLGroup, error) {
+	program, err := groupServer(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("start group: %w", err)
 	}
-	var (
-		addrs  []string
-		starts []func() (*MySQL, error)
-	)
-	for i := range n {
-		all := []Option{WithArgs("--innodb-buffer-pool-size=256M")}
-		if opts != nil {
-			all = append(all, opts(i)...)
+	each, addrs := make([]Options, n), make([]string, n)
+	for i := range each {
+		if member != nil {
+			each[i] = member(i)
 		}
-		o, err := newOptions(all...)
-		if err != nil {
+		if each[i], err = each[i].complete("mysql"); err != nil {
 			return nil, fmt.Errorf("start group: %w", err)
 		}
-		addrs = append(addrs, o.addr)
-		starts = append(starts, func() (*MySQL, error) {
-			o.name, o.install, o.grouped = fmt.Sprintf("mysql-%d", i+1), &install, true
-			host, port, _ := net.SplitHostPort(o.addr)
-			o.args = append([]string{
-				fmt.Sprintf("--server-id=%d", i+1), "--report-host=" + host, "--report-port=" + port,
-				"--loose-group-replication-local-address=" + o.addr,
-				"--loose-group-replication-group-seeds=" + strings.Join(addrs, ","),
-			}, o.args...)
-			return startMySQL(ctx, filepath.Join(dir, o.name), o)
-		})
+		addrs[i] = each[i].Addr
 	}
-	members, err := StartAll(starts...)
-	if err != nil {
+	for i := range each {
+		o := &each[i]
+		o.Program, o.grouped = program, true
+		host, port, _ := net.SplitHostPort(o.Addr)
+		o.Args = append([]string{
+			"--innodb-buffer-pool-size=256M", fmt.Sprintf("--server-id=%d", i+1), "--report-host=" + host, "--report-port=" + port,
+			"--loose-group-replication-local-address=" + o.Addr,
+			"--loose-group-replication-group-seeds=" + strings.Join(addrs, ","),
+		}, o.Args...)
+	}
+	g := &MySQLGroup{}
+	if g.Members, g.Fleet, err = startMembers(ctx, dir, "mysql", StartMySQL, each); err != nil {
 		return nil, err
-	}
-	g := &MySQLGroup{Members: members}
-	for _, m := range members {
-		g.Fleet = append(g.Fleet, m.Server)
 	}
 	g.admin = g.Members[0].admin.Clone()
 	g.admin.Net, g.admin.Addr = mysqldb.GroupNet, g.Addr()

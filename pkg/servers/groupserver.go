@@ -31,55 +31,50 @@ var versionOf = regexp.MustCompile(`Ver (\d+)\.(\d+)`)
 
 // groupServer returns a server that can be a group's member: the one named by MYSQLD, the installed one, or the Docker
 // image's, which it unpacks once.
-func groupServer(ctx context.Context) (mysqlInstall, error) {
-	if path := os.Getenv(EnvMySQLD); path != "" {
-		install, err := groupServerAt(path)
-		if err != nil {
-			return install, fmt.Errorf("%s=%s: %w", EnvMySQLD, path, err)
+func groupServer(ctx context.Context) (*MySQLProgram, error) {
+	if os.Getenv(EnvMySQLD) == "" {
+		if path, err := programs.Find("mysqld"); err == nil {
+			if program, err := groupServerAt(path); err == nil {
+				return program, nil
+			}
 		}
-		return install, nil
 	}
-	if path, err := programs.Find("mysqld"); err == nil {
-		if install, err := groupServerAt(path); err == nil {
-			return install, nil
+	return FromImage(ctx)
+}
+
+// FromImage returns the MySQL server that MYSQLD names or, without it, the one of MySQLImage, which it unpacks once. It
+// returns ErrNoGroupServer without both.
+func FromImage(ctx context.Context) (*MySQLProgram, error) {
+	if path := os.Getenv(EnvMySQLD); path != "" {
+		program, err := groupServerAt(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s=%s: %w", EnvMySQLD, path, err)
 		}
+		return program, nil
 	}
 	path, err := unpackedServer(ctx)
 	if err != nil {
-		return mysqlInstall{}, err
+		return nil, err
 	}
 	return groupServerAt(path)
 }
 
-// FromImage returns the option to start the MySQL server that MYSQLD names or, without it, the one of MySQLImage, which
-// it unpacks once, in place of the installed one. It returns ErrNoGroupServer without both.
-func FromImage(ctx context.Context) (_ Option, err error) {
-	path := os.Getenv(EnvMySQLD)
-	if path == "" {
-		if path, err = unpackedServer(ctx); err != nil {
-			return nil, err
-		}
-	}
-	install, err := groupServerAt(path)
-	return func(o *options) { o.install = &install }, err
-}
-
 // groupServerAt returns the server at path if it is a MySQL that is new enough.
-func groupServerAt(path string) (mysqlInstall, error) {
-	install, err := mysqlAt(path)
+func groupServerAt(path string) (*MySQLProgram, error) {
+	program, err := mysqlAt(path)
 	if err != nil {
-		return install, err
+		return nil, err
 	}
-	found := versionOf.FindStringSubmatch(install.version)
-	if found == nil || install.mariaDB() {
-		return install, fmt.Errorf("%s is no MySQL server: %w", strings.TrimSpace(install.version), ErrNoGroupServer)
+	found := versionOf.FindStringSubmatch(program.version)
+	if found == nil || program.mariaDB() {
+		return nil, fmt.Errorf("%s is no MySQL server: %w", strings.TrimSpace(program.version), ErrNoGroupServer)
 	}
 	major, _ := strconv.Atoi(found[1])
 	minor, _ := strconv.Atoi(found[2])
 	if major < 8 || major == 8 && minor < 4 {
-		return install, fmt.Errorf("%s is too old: %w", strings.TrimSpace(install.version), ErrNoGroupServer)
+		return nil, fmt.Errorf("%s is too old: %w", strings.TrimSpace(program.version), ErrNoGroupServer)
 	}
-	return install, nil
+	return program, nil
 }
 
 //go:embed unpackserver.sh

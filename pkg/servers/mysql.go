@@ -1,7 +1,6 @@
 package servers
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -26,62 +25,60 @@ type MySQL struct {
 	admin *mysql.Config
 }
 
-// StartMySQL starts the installed MySQL or MariaDB server, with
-// its data in dir. It is as durable as a production primary: row-based binary
-// log, sync_binlog=1, innodb_flush_log_at_trx_commit=1.
-func StartMySQL(ctx context.Context, dir string, opts ...Option) (*MySQL, error) {
-	o, err := newOptions(opts...)
-	if err != nil {
-		return nil, fmt.Errorf("start mysql: %w", err)
+// StartMySQL starts the installed MySQL or MariaDB server, or the one of the options. It is as durable as a production
+// primary: row-based binary log, sync_binlog=1, innodb_flush_log_at_trx_commit=1.
+func StartMySQL(ctx context.Context, o Options) (*MySQL, error) {
+	o, err := o.complete("mysql")
+	if err == nil && o.Program == nil {
+		o.Program, err = installedMySQL()
 	}
-	m, err := startMySQL(ctx, dir, o)
-	if err != nil {
-		return nil, fmt.Errorf("start mysql: %w", err)
+	var spec Spec
+	if err == nil {
+		spec, err = o.mysqlSpec(ctx)
 	}
-	return m, nil
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", o.Name, err)
+	}
+	m := AttachMySQLServer(o.Addr, "root", rootPassword)
+	spec.Ready = m.Ping
+	m.Server, err = Start(ctx, spec)
+	return m, err
 }
 
-func startMySQL(ctx context.Context, dir string, o options) (*MySQL, error) {
-	programs, err := o.mysql()
+// mysqlSpec makes the server's files, and returns how to run it.
+func (o Options) mysqlSpec(ctx context.Context) (s Spec, err error) {
+	host, port, err := net.SplitHostPort(o.Addr)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
-	if dir, err = filepath.Abs(dir); err != nil {
-		return nil, err
-	}
-	host, port, err := net.SplitHostPort(o.addr)
-	if err != nil {
-		return nil, err
-	}
-	data := filepath.Join(dir, "data")
+	data := filepath.Join(o.Dir, "data")
 	if _, err := os.Stat(data); os.IsNotExist(err) {
-		if err := programs.newDataDir(ctx, data); err != nil {
-			return nil, fmt.Errorf("make data folder: %w", err)
+		if err := o.Program.newDataDir(ctx, data); err != nil {
+			return s, fmt.Errorf("make data folder: %w", err)
 		}
 		if err := freshIdentity(data); err != nil {
-			return nil, fmt.Errorf("make data folder: %w", err)
+			return s, fmt.Errorf("make data folder: %w", err)
 		}
 	}
-	tmp := filepath.Join(dir, "tmp") // separate, because a starting server deletes the others' temporary tables
+	tmp := filepath.Join(o.Dir, "tmp") // separate, because a starting server deletes the others' temporary tables
 	if err := os.MkdirAll(tmp, 0o700); err != nil {
-		return nil, err
+		return s, err
 	}
-	setup := filepath.Join(dir, "init.sql")
+	setup := filepath.Join(o.Dir, "init.sql")
 	if err := os.WriteFile(setup, []byte(o.rootAccount()), 0o600); err != nil {
-		return nil, err
+		return s, err
 	}
 	settings := "--no-defaults"
 	if o.grouped {
-		file := filepath.Join(dir, "group.cnf")
+		file := filepath.Join(o.Dir, "group.cnf")
 		if err := os.WriteFile(file, groupSettings, 0o644); err != nil {
-			return nil, err
+			return s, err
 		}
 		settings = "--defaults-file=" + file
 	}
 
-	m := AttachMySQLServer(o.addr, "root", rootPassword)
-	args := append(programs.serverArgs(settings),
-		"--datadir="+data, "--tmpdir="+tmp, "--init-file="+setup, "--pid-file="+filepath.Join(dir, "mysql.pid"),
+	args := append(o.Program.serverArgs(settings),
+		"--datadir="+data, "--tmpdir="+tmp, "--init-file="+setup, "--pid-file="+filepath.Join(o.Dir, "mysql.pid"),
 		"--socket=mysql.sock", // relative to datadir: the path of a socket may have 107 bytes at most
 		"--bind-address="+host, "--port="+port, "--skip-name-resolve",
 		"--server-id=1", "--log-bin=binlog", "--binlog-format=ROW", "--sync-binlog=1",
@@ -89,19 +86,8 @@ func startMySQL(ctx context.Context, dir string, o options) (*MySQL, error) {
 		"--innodb-buffer-pool-size=512M", "--max-connections=1000",
 		"--character-set-server=utf8mb4",
 	)
-	command := slices.Concat(o.within, []string{programs.server}, args, o.args)
-	m.Server, err = Start(ctx, Spec{
-		Name:  cmp.Or(o.name, "mysql"),
-		Path:  command[0],
-		Args:  command[1:],
-		Dir:   dir,
-		Addr:  o.addr,
-		Ready: m.Ping,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	command := slices.Concat(o.Within, []string{o.Program.server}, args, o.Args)
+	return Spec{Name: o.Name, Path: command[0], Args: command[1:], Dir: o.Dir, Addr: o.Addr}, nil
 }
 
 // rootAccount is run at each start, before the server admits clients.
@@ -112,19 +98,11 @@ GRANT ALL PRIVILEGES ON *.* TO 'root'@'127.0.0.1' WITH GRANT OPTION;
 
 // rootAccount returns the statements that create the administrator's account. A member of a group keeps them out of its
 // binary log, so that they are no transaction of the group.
-func (o options) rootAccount() string {
+func (o Options) rootAccount() string {
 	if !o.grouped {
 		return rootAccount
 	}
 	return "SET SESSION sql_log_bin = 0;\n" + strings.ReplaceAll(rootAccount, "127.0.0.1", "%")
-}
-
-// mysql returns the server to start: the given one, or the installed one.
-func (o options) mysql() (mysqlInstall, error) {
-	if o.install != nil {
-		return *o.install, nil
-	}
-	return mysqlPrograms()
 }
 
 // AttachMySQL returns a server that runs elsewhere. dsn is the administrator's, in the form of go-sql-driver/mysql:

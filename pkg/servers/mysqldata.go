@@ -15,17 +15,17 @@ import (
 	"orderstock/pkg/servers/programs"
 )
 
-// mysqlInstall is an installed MySQL or MariaDB.
-type mysqlInstall struct {
+// MySQLProgram is an installed server of MySQL or MariaDB.
+type MySQLProgram struct {
 	server  string // mysqld or mariadbd
 	install string // mariadb-install-db; empty for MySQL, whose server does it
 	version string // as the server prints it, with its flavour
 }
 
-func mysqlPrograms() (mysqlInstall, error) {
+func installedMySQL() (*MySQLProgram, error) {
 	server, err := programs.MySQL()
 	if err != nil {
-		return mysqlInstall{}, err
+		return nil, err
 	}
 	p, err := mysqlAt(server)
 	if err == nil && p.mariaDB() {
@@ -35,19 +35,19 @@ func mysqlPrograms() (mysqlInstall, error) {
 }
 
 // mysqlAt returns the server at path with its version.
-func mysqlAt(path string) (mysqlInstall, error) {
+func mysqlAt(path string) (*MySQLProgram, error) {
 	version, err := exec.Command(path, "--no-defaults", "--version").Output() //nolint:noctx // prints a line and ends
 	if err != nil {
-		return mysqlInstall{}, fmt.Errorf("run %s --version: %w", path, err)
+		return nil, fmt.Errorf("run %s --version: %w", path, err)
 	}
-	return mysqlInstall{server: path, version: string(version)}, nil
+	return &MySQLProgram{server: path, version: string(version)}, nil
 }
 
-func (p mysqlInstall) mariaDB() bool { return strings.Contains(p.version, "MariaDB") }
+func (p *MySQLProgram) mariaDB() bool { return strings.Contains(p.version, "MariaDB") }
 
 // serverArgs returns the first arguments of every run of the server. settings selects the option file, and must come
 // first.
-func (p mysqlInstall) serverArgs(settings string) []string {
+func (p *MySQLProgram) serverArgs(settings string) []string {
 	args := []string{settings}
 	if me, err := user.Current(); err == nil {
 		args = append(args, "--user="+me.Username) // without it the server refuses to run as root
@@ -61,7 +61,7 @@ func (p mysqlInstall) serverArgs(settings string) []string {
 // newDataDir makes dir an empty server's data folder. Making one takes
 // seconds, so it is made once for each version of the server, kept in the
 // user's cache folder, and copied.
-func (p mysqlInstall) newDataDir(ctx context.Context, dir string) error {
+func (p *MySQLProgram) newDataDir(ctx context.Context, dir string) error {
 	sum := sha256.Sum256([]byte(p.server + p.version))
 	template, err := cached(fmt.Sprintf("mysql-%x", sum[:6]), func(data, _ string) error {
 		cmd := exec.CommandContext(ctx, p.server, append(p.serverArgs("--no-defaults"),

@@ -17,51 +17,53 @@ import (
 // PostgreSQL is a PostgreSQL server.
 type PostgreSQL struct{ *Server }
 
-// StartPostgreSQL starts a PostgreSQL server with its data in dir, which it gives to the user nobody if this process
-// runs as root: the server refuses root.
-func StartPostgreSQL(ctx context.Context, dir string, opts ...Option) (*PostgreSQL, error) {
-	s, err := startPostgreSQL(ctx, dir, opts...)
-	if err != nil {
-		return nil, fmt.Errorf("start postgresql: %w", err)
+// StartPostgreSQL starts a PostgreSQL server. If this process runs as root, its data belong to the user nobody: the
+// server refuses root.
+func StartPostgreSQL(ctx context.Context, o Options) (*PostgreSQL, error) {
+	o, err := o.complete("postgresql")
+	var spec Spec
+	if err == nil {
+		spec, err = o.postgreSQL(ctx)
 	}
-	return &PostgreSQL{s}, nil
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", o.Name, err)
+	}
+	s, err := Start(ctx, spec)
+	return &PostgreSQL{s}, err
 }
 
-func startPostgreSQL(ctx context.Context, dir string, opts ...Option) (*Server, error) {
+// postgreSQL makes the server's files, and returns how to run it.
+func (o Options) postgreSQL(ctx context.Context) (s Spec, err error) {
 	bin, err := programs.PostgreSQL()
 	if err != nil {
-		return nil, err
+		return s, err
 	}
-	o, err := newOptions(opts...)
+	host, port, err := net.SplitHostPort(o.Addr)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
-	host, port, err := net.SplitHostPort(o.addr)
-	if err != nil {
-		return nil, err
-	}
-	data := filepath.Join(dir, "data")
+	data := filepath.Join(o.Dir, "data")
 	if err := os.MkdirAll(data, 0o700); err != nil {
-		return nil, err
+		return s, err
 	}
 	as, err := asNobody(data)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
 	init := append(as, filepath.Join(bin, "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8",
 		"--locale=C")
 	cmd := exec.CommandContext(ctx, init[0], init[1:]...)
 	cmd.Dir = data
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("initdb: %w: %s", err, out)
+		return s, fmt.Errorf("initdb: %w: %s", err, out)
 	}
 	args := append(as, filepath.Join(bin, "postgres"), "-D", data, "-h", host, "-p", port, "-k", "", "-F")
-	return Start(ctx, Spec{
-		Name: "postgresql", Path: args[0], Args: args[1:], Dir: dir, Addr: o.addr,
+	return Spec{
+		Name: o.Name, Path: args[0], Args: args[1:], Dir: o.Dir, Addr: o.Addr,
 		Ready: func(ctx context.Context) error {
 			return exec.CommandContext(ctx, filepath.Join(bin, "pg_isready"), "-q", "-h", host, "-p", port).Run()
 		},
-	})
+	}, nil
 }
 
 // DSN returns the administrator's address of a database.

@@ -7,8 +7,6 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
-
-	"orderstock/pkg/servers/procgroup"
 )
 
 // process is a child that leads its own process group.
@@ -19,7 +17,7 @@ type process struct {
 
 // launch starts cmd in its own process group and waits for its end in the background.
 func launch(cmd *exec.Cmd) (*process, error) {
-	procgroup.Lead(cmd)
+	Lead(cmd)
 	dieWithParent(cmd.SysProcAttr)
 	if err := spawner()(cmd); err != nil {
 		return nil, err
@@ -31,8 +29,8 @@ func launch(cmd *exec.Cmd) (*process, error) {
 
 func (p *process) wait() {
 	defer close(p.done)
-	_ = p.cmd.Wait()                      // how it ended is in cmd.ProcessState
-	_ = procgroup.Kill(p.cmd.Process.Pid) // the children that it left behind
+	_ = p.cmd.Wait()                    // how it ended is in cmd.ProcessState
+	_ = Group(p.cmd.Process.Pid).Kill() // the children that it left behind
 }
 
 func (p *process) running() bool {
@@ -48,8 +46,8 @@ func (p *process) stop(ctx context.Context) error {
 	if !p.running() {
 		return nil
 	}
-	_ = procgroup.Terminate(p.cmd.Process.Pid) // fails only if it has ended
-	_ = p.signal(procgroup.Resume)
+	_ = Group(p.cmd.Process.Pid).Terminate() // fails only if it has ended
+	_ = p.signal(Group.Resume)
 	select {
 	case <-p.done:
 	case <-ctx.Done():
@@ -67,17 +65,17 @@ func (p *process) stop(ctx context.Context) error {
 }
 
 func (p *process) kill() error {
-	_ = p.signal(procgroup.Kill) // fails only if it has ended
+	_ = p.signal(Group.Kill) // fails only if it has ended
 	<-p.done
 	return nil
 }
 
-// signal calls send with the process id, unless the process has ended.
-func (p *process) signal(send func(pid int) error) error {
+// signal calls send with the process's group, unless the process has ended.
+func (p *process) signal(send func(Group) error) error {
 	if !p.running() {
 		return fmt.Errorf("it has ended: %s", p.cmd.ProcessState)
 	}
-	return send(p.cmd.Process.Pid)
+	return send(Group(p.cmd.Process.Pid))
 }
 
 // spawner returns the function that starts commands. All are started from one OS thread that lives as long as the

@@ -2,10 +2,11 @@ package servers
 
 import (
 	"bufio"
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"orderstock/pkg/servers/programs"
@@ -17,37 +18,30 @@ const RedisDatabases = 1024
 // Redis is a Redis server.
 type Redis struct{ *Server }
 
-// StartRedis starts a Redis server with its data in dir: an append-only file,
-// no snapshots.
-func StartRedis(ctx context.Context, dir string, opts ...Option) (*Redis, error) {
+// StartRedis starts a Redis server with an append-only file and no snapshots.
+func StartRedis(ctx context.Context, o Options) (*Redis, error) {
+	return o.redis(ctx, "redis", []string{
+		"--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--databases", fmt.Sprint(RedisDatabases),
+		"--maxclients", "4000",
+	})
+}
+
+// redis starts Redis's program with the arguments before those of the options.
+func (o Options) redis(ctx context.Context, kind string, args []string) (*Redis, error) {
 	path, err := programs.Redis()
-	if err != nil {
-		return nil, fmt.Errorf("start redis: %w", err)
+	if err == nil {
+		o, err = o.complete(kind)
 	}
-	o, err := newOptions(opts...)
-	if err != nil {
-		return nil, fmt.Errorf("start redis: %w", err)
-	}
-	host, port, err := net.SplitHostPort(o.addr)
-	if err != nil {
-		return nil, fmt.Errorf("start redis: %w", err)
+	host, port, failed := net.SplitHostPort(o.Addr)
+	if err = errors.Join(err, failed); err != nil {
+		return nil, fmt.Errorf("start %s: %w", kind, err)
 	}
 	s, err := Start(ctx, Spec{
-		Name: cmp.Or(o.name, "redis"),
-		Path: path,
-		Args: append([]string{
-			"--bind", host, "--port", port, "--dir", ".",
-			"--appendonly", "yes", "--appendfsync", "everysec", "--save", "",
-			"--databases", fmt.Sprint(RedisDatabases), "--maxclients", "4000",
-		}, o.args...),
-		Dir:   dir,
-		Addr:  o.addr,
-		Ready: func(ctx context.Context) error { return pingRedis(ctx, o.addr) },
+		Name: o.Name, Path: path, Dir: o.Dir, Addr: o.Addr,
+		Args:  slices.Concat(args, []string{"--bind", host, "--port", port, "--dir", "."}, o.Args),
+		Ready: func(ctx context.Context) error { return pingRedis(ctx, o.Addr) },
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &Redis{s}, nil
+	return &Redis{s}, err
 }
 
 // AttachRedis returns a server that runs elsewhere at addr.

@@ -56,10 +56,10 @@ func TestFailedStarts(t *testing.T) {
 			t.Errorf("%s: %v; want %q", name, test.err, test.says)
 		}
 	}
-	if _, err := servers.StartRedis(t.Context(), below); err == nil {
+	if _, err := servers.StartRedis(t.Context(), servers.Options{Dir: below}); err == nil {
 		t.Error("Redis started in a folder below a file")
 	}
-	if _, err := servers.StartZooKeeper(t.Context(), below); err == nil {
+	if _, err := servers.StartZooKeeper(t.Context(), servers.Options{Dir: below}); err == nil {
 		t.Error("ZooKeeper started in a folder below a file")
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-
-	"orderstock/pkg/servers/programs"
 )
 
 // RedisMaster is the master's name in Sentinels started here.
@@ -21,65 +19,43 @@ type RedisFailover struct {
 	Sentinels Fleet
 }
 
-// StartRedisFailover starts two Redis servers and three Sentinels, each in a folder of dir. The Sentinels declare the
-// master down after two seconds without an answer.
-func StartRedisFailover(ctx context.Context, dir string) (_ *RedisFailover, err error) {
+// StartRedisFailover starts two Redis servers and three Sentinels. The Sentinels declare the master down after two
+// seconds without an answer.
+func StartRedisFailover(ctx context.Context, o Options) (*RedisFailover, error) {
 	r := &RedisFailover{}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, r.Kill())
-		}
-	}()
-	var replicaOf []string
-	for _, name := range []string{"redis-1", "redis-2"} {
-		server, err := StartRedis(ctx, filepath.Join(dir, name), named(name), WithArgs(replicaOf...))
-		if err != nil {
-			return nil, err
-		}
-		r.Servers, r.Fleet = append(r.Servers, server), append(r.Fleet, server.Server)
-		host, port, _ := net.SplitHostPort(server.Addr())
-		replicaOf = []string{"--replicaof", host, port}
+	master, err := Options{}.complete("redis")
+	if err != nil {
+		return nil, fmt.Errorf("start Redis with a replica: %w", err)
 	}
-	host, port, _ := net.SplitHostPort(r.Servers[0].Addr())
-	for i := range 3 {
-		name := fmt.Sprintf("sentinel-%d", i+1)
-		s, err := startSentinel(ctx, filepath.Join(dir, name), name, host, port)
-		if err != nil {
-			return nil, err
-		}
-		r.Sentinels, r.Fleet = append(r.Sentinels, s), append(r.Fleet, s)
+	host, port, _ := net.SplitHostPort(master.Addr)
+	replica := Options{Args: []string{"--replicaof", host, port}}
+	r.Servers, r.Fleet, err = startMembers(ctx, o.Dir, "redis", StartRedis, []Options{master, replica})
+	if err != nil {
+		return nil, err
 	}
+	sentinel := func(ctx context.Context, o Options) (*Redis, error) {
+		if err := writeSentinel(o.Dir, host, port); err != nil {
+			return nil, fmt.Errorf("start %s: %w", o.Name, err)
+		}
+		return o.redis(ctx, o.Name, []string{"sentinel.conf", "--sentinel"})
+	}
+	if _, r.Sentinels, err = startMembers(ctx, o.Dir, "sentinel", sentinel, make([]Options, 3)); err != nil {
+		return nil, errors.Join(err, r.Kill())
+	}
+	r.Fleet = append(r.Fleet, r.Sentinels...)
 	return r, nil
 }
 
-func named(name string) Option { return func(o *options) { o.name = name } }
-
-func startSentinel(ctx context.Context, dir, name, host, port string) (*Server, error) {
-	path, err := programs.Redis()
-	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
-	}
-	addr, err := freeAddr()
-	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
-	}
-	_, own, _ := net.SplitHostPort(addr)
+// writeSentinel writes the file in which a Sentinel keeps its settings and its state.
+func writeSentinel(dir, host, port string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
+		return err
 	}
-	settings := fmt.Sprintf(`bind 127.0.0.1
-port %s
-sentinel monitor %[2]s %s %s 2
-sentinel down-after-milliseconds %[2]s 2000
-sentinel failover-timeout %[2]s 10000
-`, own, RedisMaster, host, port)
-	if err := os.WriteFile(filepath.Join(dir, "sentinel.conf"), []byte(settings), 0o644); err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
-	}
-	return Start(ctx, Spec{
-		Name: name, Path: path, Args: []string{"sentinel.conf", "--sentinel"}, Dir: dir, Addr: addr,
-		Ready: func(ctx context.Context) error { return pingRedis(ctx, addr) },
-	})
+	settings := fmt.Sprintf(`sentinel monitor %[1]s %s %s 2
+sentinel down-after-milliseconds %[1]s 2000
+sentinel failover-timeout %[1]s 10000
+`, RedisMaster, host, port)
+	return os.WriteFile(filepath.Join(dir, "sentinel.conf"), []byte(settings), 0o644)
 }
 
 // Addr returns the addresses of the Sentinels, separated by commas.

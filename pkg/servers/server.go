@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
-
-	"orderstock/pkg/servers/procgroup"
 )
 
 // ErrAttached is returned by methods that need the server's process if the server
@@ -69,6 +67,8 @@ func attach(name, addr string) *Server {
 	return &Server{spec: Spec{Name: name, Addr: addr}}
 }
 
+func (s *Server) server() *Server { return s }
+
 // Name returns the server's name.
 func (s *Server) Name() string { return s.spec.Name }
 
@@ -119,7 +119,7 @@ func (s *Server) Kill() error { return s.with("kill", (*process).kill) }
 // answers.
 func (s *Server) Pause() error {
 	return s.with("pause", func(p *process) error {
-		if err := p.signal(procgroup.Pause); err != nil {
+		if err := p.signal(Group.Pause); err != nil {
 			return err
 		}
 		return awaitStopped(p.cmd.Process.Pid)
@@ -128,7 +128,7 @@ func (s *Server) Pause() error {
 
 // Resume continues a paused process. Resuming a running one does nothing.
 func (s *Server) Resume() error {
-	return s.with("resume", func(p *process) error { return p.signal(procgroup.Resume) })
+	return s.with("resume", func(p *process) error { return p.signal(Group.Resume) })
 }
 
 // with calls do with the last process started, or returns ErrAttached if there is none.

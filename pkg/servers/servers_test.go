@@ -28,7 +28,7 @@ import (
 func TestKeepsDataOverKillAndRestart(t *testing.T) {
 	t.Run("mysql", func(t *testing.T) {
 		t.Parallel()
-		s := start(t, servers.StartMySQL, servers.WithArgs("--innodb-buffer-pool-size=64M"))
+		s := start(t, servers.StartMySQL, servers.Options{Args: []string{"--innodb-buffer-pool-size=64M"}})
 		if err := s.Exec(t.Context(),
 			"CREATE DATABASE d", "CREATE TABLE d.t (n INT)", "INSERT INTO d.t VALUES (7)"); err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func TestKeepsDataOverKillAndRestart(t *testing.T) {
 	})
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
-		s := start(t, servers.StartRedis, servers.WithArgs("--appendfsync", "always"))
+		s := start(t, servers.StartRedis, servers.Options{Args: []string{"--appendfsync", "always"}})
 		c := redisdb.Open(redisdb.Server{Addrs: []string{s.Addr()}}, 5*time.Second)
 		defer func() { _ = c.Close() }()
 		if err := c.Set(t.Context(), "k", "v", 0).Err(); err != nil {
@@ -69,7 +69,7 @@ func TestKeepsDataOverKillAndRestart(t *testing.T) {
 	})
 	t.Run("zookeeper", func(t *testing.T) {
 		t.Parallel()
-		s := start(t, servers.StartZooKeeper)
+		s := start(t, servers.StartZooKeeper, servers.Options{})
 		c := connect(t, s.Addr(), 20*time.Second)
 		if _, err := c.Create("/n", []byte("v"), 0, zk.WorldACL(zk.PermAll)); err != nil {
 			t.Fatal(err)
@@ -104,7 +104,7 @@ func killAndRestart(t *testing.T, s *servers.Server) {
 func TestSlowSync(t *testing.T) {
 	t.Parallel()
 	const slow = 200 * time.Millisecond
-	s := start(t, servers.StartZooKeeper, servers.WithSlowSync(slow))
+	s := start(t, servers.StartZooKeeper, servers.Options{SlowSync: slow})
 	c := connect(t, s.Addr(), 10*time.Second)
 	begin := time.Now()
 	if _, err := c.Create("/slow", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
@@ -118,7 +118,7 @@ func TestSlowSync(t *testing.T) {
 // TestZooKeeperAdmitsTheTestsFeatures checks the settings that tests of locks rest on.
 func TestZooKeeperAdmitsTheTestsFeatures(t *testing.T) {
 	t.Parallel()
-	s := start(t, servers.StartZooKeeper, servers.WithArgs("-Dznode.container.checkIntervalMs=200"))
+	s := start(t, servers.StartZooKeeper, servers.Options{Args: []string{"-Dznode.container.checkIntervalMs=200"}})
 	c := connect(t, s.Addr(), time.Second)
 	if _, err := c.CreateTTL("/ttl", nil, zk.FlagTTL, zk.WorldACL(zk.PermAll), time.Minute); err != nil {
 		t.Errorf("create a TTL node: %v", err)
@@ -153,7 +153,7 @@ func TestZooKeeperAdmitsTheTestsFeatures(t *testing.T) {
 
 func TestPauseAndResume(t *testing.T) {
 	t.Parallel()
-	s := start(t, servers.StartRedis)
+	s := start(t, servers.StartRedis, servers.Options{})
 	c := redisdb.Open(redisdb.Server{Addrs: []string{s.Addr()}}, 200*time.Millisecond)
 	defer func() { _ = c.Close() }()
 	if err := s.Pause(); err != nil {
@@ -183,7 +183,7 @@ func TestPauseAndResume(t *testing.T) {
 
 func TestEnsembleGoesOnWithoutItsLeader(t *testing.T) {
 	t.Parallel()
-	e, err := servers.StartEnsemble(t.Context(), t.TempDir(), 3, servers.WithArgs("-Xmx128m"))
+	e, err := servers.StartEnsemble(t.Context(), 3, servers.Options{Dir: t.TempDir(), Args: []string{"-Xmx128m"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestEnsembleGoesOnWithoutItsLeader(t *testing.T) {
 
 func TestStartFailureShowsTheLog(t *testing.T) {
 	t.Parallel()
-	_, err := servers.StartRedis(t.Context(), t.TempDir(), servers.WithArgs("--no-such-setting", "1"))
+	_, err := servers.StartRedis(t.Context(), servers.Options{Dir: t.TempDir(), Args: []string{"--no-such-setting", "1"}})
 	if err == nil || !strings.Contains(err.Error(), "no-such-setting") {
 		t.Errorf("error %v; want one with the log's word on no-such-setting", err)
 	}
@@ -328,13 +328,13 @@ func TestPortOrTakesThePortThatIsFree(t *testing.T) {
 func TestMissingProgram(t *testing.T) {
 	t.Setenv("ZOOKEEPER_HOME", "")
 	t.Setenv("PATH", t.TempDir())
-	_, err := servers.StartRedis(t.Context(), t.TempDir())
+	_, err := servers.StartRedis(t.Context(), servers.Options{Dir: t.TempDir()})
 	missing, ok := errors.AsType[*programs.MissingError](err)
 	if !ok || len(missing.Packages) != 1 || missing.Packages[0] != "redis-server" ||
 		!strings.Contains(err.Error(), "apt-get install redis-server") {
 		t.Errorf("error %v; want a MissingError that says apt-get install redis-server", err)
 	}
-	if _, err := servers.StartZooKeeper(t.Context(), t.TempDir()); err == nil ||
+	if _, err := servers.StartZooKeeper(t.Context(), servers.Options{Dir: t.TempDir()}); err == nil ||
 		!strings.Contains(err.Error(), "apt-get install zookeeper default-jre-headless") {
 		t.Errorf("without Java: %v; want all that ZooKeeper needs", err)
 	}
@@ -357,7 +357,7 @@ func TestMissingProgram(t *testing.T) {
 // TestServersDieWithTheirProcess kills a process that started a server.
 func TestServersDieWithTheirProcess(t *testing.T) {
 	if dir := os.Getenv("SERVERS_TEST_CHILD"); dir != "" {
-		s, err := servers.StartRedis(t.Context(), dir)
+		s, err := servers.StartRedis(t.Context(), servers.Options{Dir: dir})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -399,10 +399,11 @@ func alive(pid int) bool {
 
 // start starts a server in a folder of the test's and stops it at the end.
 func start[S interface{ Stop(context.Context) error }](
-	t *testing.T, do func(context.Context, string, ...servers.Option) (S, error), opts ...servers.Option,
+	t *testing.T, do func(context.Context, servers.Options) (S, error), o servers.Options,
 ) S {
 	t.Helper()
-	s, err := do(t.Context(), t.TempDir(), opts...)
+	o.Dir = t.TempDir()
+	s, err := do(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -433,7 +434,7 @@ func connect(t *testing.T, addrs string, timeout time.Duration) *zk.Conn {
 // again: SIGSTOP alone returns while some of them still run.
 func TestPauseReturnsOnceNothingRuns(t *testing.T) {
 	t.Parallel()
-	s := start(t, servers.StartZooKeeper, servers.WithArgs("-Xmx64m"))
+	s := start(t, servers.StartZooKeeper, servers.Options{Args: []string{"-Xmx64m"}})
 	for range 20 {
 		if err := s.Pause(); err != nil {
 			t.Fatal(err)

@@ -18,37 +18,45 @@ import (
 // ZooKeeper is one ZooKeeper server, alone or of an ensemble.
 type ZooKeeper struct{ *Server }
 
-// StartZooKeeper starts a standalone ZooKeeper with its data in dir. It admits
-// session timeouts from one second up, container and TTL nodes, any number of
-// clients, and all four-letter words.
-func StartZooKeeper(ctx context.Context, dir string, opts ...Option) (*ZooKeeper, error) {
-	o, err := newOptions(opts...)
-	if err != nil {
-		return nil, fmt.Errorf("start zookeeper: %w", err)
+// StartZooKeeper starts a standalone ZooKeeper. It admits session timeouts from one second up, container and TTL nodes,
+// any number of clients, and all four-letter words.
+func StartZooKeeper(ctx context.Context, o Options) (*ZooKeeper, error) {
+	o, err := o.complete("zookeeper")
+	var spec Spec
+	if err == nil {
+		spec, err = o.zooKeeper(ctx)
 	}
-	return startZooKeeper(ctx, "zookeeper", dir, o)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", o.Name, err)
+	}
+	z := &ZooKeeper{attach(o.Name, o.Addr)}
+	spec.Ready = z.serving
+	z.Server, err = Start(ctx, spec)
+	return z, err
 }
 
 // AttachZooKeeper returns a server that runs elsewhere at addr.
 func AttachZooKeeper(addr string) *ZooKeeper { return &ZooKeeper{attach("zookeeper", addr)} }
 
-func startZooKeeper(ctx context.Context, name, dir string, o options) (*ZooKeeper, error) {
+// zooKeeper makes the server's files, and returns how to run it.
+func (o Options) zooKeeper(ctx context.Context) (s Spec, err error) {
 	java, classpath, err := programs.ZooKeeper()
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
+		return s, err
 	}
-	host, port, err := net.SplitHostPort(o.addr)
+	host, port, err := net.SplitHostPort(o.Addr)
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
+		return s, err
 	}
-	if dir, err = filepath.Abs(dir); err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
+	data := filepath.Join(o.Dir, "data")
+	if err := os.MkdirAll(data, 0o755); err != nil {
+		return s, err
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "data"), 0o755); err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
+	if err := os.WriteFile(filepath.Join(data, "myid"), fmt.Appendln(nil, o.id), 0o644); err != nil {
+		return s, err
 	}
 	config := append([]string{
-		"dataDir=" + filepath.Join(dir, "data"),
+		"dataDir=" + data,
 		"clientPortAddress=" + host,
 		"clientPort=" + port,
 		"tickTime=500", // milliseconds: session timeouts are rounded to multiples of it
@@ -62,38 +70,25 @@ func startZooKeeper(ctx context.Context, name, dir string, o options) (*ZooKeepe
 		"4lw.commands.whitelist=*",
 		"extendedTypesEnabled=true",
 	}, o.config...)
-	file := filepath.Join(dir, "zoo.cfg")
+	file := filepath.Join(o.Dir, "zoo.cfg")
 	if err := os.WriteFile(file, []byte(strings.Join(config, "\n")+"\n"), 0o644); err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
+		return s, err
 	}
 	var env []string
-	if o.slowSync > 0 {
-		if env, err = slowSync(ctx, dir, o.slowSync); err != nil {
-			return nil, fmt.Errorf("start %s: %w", name, err)
+	if o.SlowSync > 0 {
+		if env, err = slowSync(ctx, o.Dir, o.SlowSync); err != nil {
+			return s, err
 		}
 	}
-
-	z := &ZooKeeper{attach(name, o.addr)}
 	args := append([]string{
 		"-cp", classpath, "-Xmx512m",
 		"-Dzookeeper.extendedTypesEnabled=true",
 		"-Dznode.container.checkIntervalMs=60000",
 		"-Dzookeeper.jmx.log4j.disable=true",
 		"-Dorg.slf4j.simpleLogger.showDateTime=true",
-	}, o.args...)
-	z.Server, err = Start(ctx, Spec{
-		Name:  name,
-		Path:  java,
-		Args:  append(args, "org.apache.zookeeper.server.quorum.QuorumPeerMain", file),
-		Env:   env,
-		Dir:   dir,
-		Addr:  o.addr,
-		Ready: z.serving,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return z, nil
+	}, o.Args...)
+	args = append(args, "org.apache.zookeeper.server.quorum.QuorumPeerMain", file)
+	return Spec{Name: o.Name, Path: java, Args: args, Env: env, Dir: o.Dir, Addr: o.Addr}, nil
 }
 
 // Mode returns the server's role: "standalone", "leader" or "follower". It returns an error if the server does not

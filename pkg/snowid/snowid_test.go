@@ -300,7 +300,7 @@ func TestALostLeaseIsNoticedAndTakenAnew(t *testing.T) {
 }
 
 func TestIDsStopWithoutZooKeeperAndComeBack(t *testing.T) {
-	server, err := servers.StartZooKeeper(t.Context(), t.TempDir())
+	server, err := servers.StartZooKeeper(t.Context(), servers.Options{Dir: t.TempDir()})
 	must(t, err)
 	t.Cleanup(func() { _ = server.Kill() })
 	g := lease(t, connect(t, server.Addr()), "/ids", snowid.WithReserve(500*time.Millisecond))

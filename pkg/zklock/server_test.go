@@ -27,10 +27,8 @@ type ownServer struct {
 func startServer(t *testing.T, args ...string) *ownServer {
 	t.Helper()
 	dir := t.TempDir()
-	start := func(ctx context.Context, _ string, opts ...servers.Option) (*servers.ZooKeeper, error) {
-		return servers.StartZooKeeper(ctx, dir, opts...)
-	}
-	return &ownServer{serverstest.Start(t, start, servers.WithArgs(args...)), filepath.Join(dir, "data")}
+	o := servers.Options{Dir: dir, Args: args}
+	return &ownServer{serverstest.Start(t, servers.StartZooKeeper, o), filepath.Join(dir, "data")}
 }
 
 // change has do change the data while the server is down.

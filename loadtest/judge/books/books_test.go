@@ -94,7 +94,7 @@ order ` + uuid + `: 1 of product 17`
 
 func TestPostgreSQL(t *testing.T) {
 	t.Parallel()
-	server := serverstest.Start(t, servers.StartPostgreSQL)
+	server := serverstest.Start(t, servers.StartPostgreSQL, servers.Options{})
 	dsn := server.DSN("postgres")
 	r, _ := reader(t, "", `  dsn: "`+dsn+`"
   stock: SELECT name AS product, n AS pieces FROM stock

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"orderstock/pkg/servers/procgroup"
+	"orderstock/pkg/servers"
 )
 
 // Process is a process of contenders and their records so far. It is safe for concurrent use.
@@ -33,7 +33,7 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 	p := &Process{
 		cmd: cmd, ended: make(chan struct{}), grown: make(chan struct{}),
 	}
-	procgroup.Lead(cmd)
+	servers.Lead(cmd)
 	cmd.Stderr = &p.stderr
 	orders, err := cmd.StdinPipe()
 	if err != nil {
@@ -108,11 +108,11 @@ func (p *Process) Pause() error {
 	p.mu.Lock()
 	p.paused = true
 	p.mu.Unlock()
-	return procgroup.Pause(p.cmd.Process.Pid)
+	return servers.Group(p.cmd.Process.Pid).Pause()
 }
 
 // Resume lets a paused process go on.
-func (p *Process) Resume() error { return procgroup.Resume(p.cmd.Process.Pid) }
+func (p *Process) Resume() error { return servers.Group(p.cmd.Process.Pid).Resume() }
 
 // HoldLong returns once a contender holds the lock and will do so for [Worker.LongHold].
 func (p *Process) HoldLong(limit time.Duration) error {

@@ -29,7 +29,7 @@ func TestHistories(t *testing.T) {
 		cfg.Servers = []*servers.ZooKeeper{serverstest.ZooKeeper(t)}
 	} else {
 		cfg.Length, cfg.Grants = time.Minute, 100
-		ensemble, err := servers.StartEnsemble(t.Context(), t.TempDir(), 3, servers.WithArgs("-Xmx192m"))
+		ensemble, err := servers.StartEnsemble(t.Context(), 3, servers.Options{Dir: t.TempDir(), Args: []string{"-Xmx192m"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,8 +19,9 @@ import (
 func TestEnsemble(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	ensemble, err := servers.StartEnsemble(ctx, t.TempDir(), 3,
-		servers.WithArgs("-Xmx192m"), servers.WithSlowSync(10*time.Millisecond))
+	ensemble, err := servers.StartEnsemble(ctx, 3, servers.Options{
+		Dir: t.TempDir(), Args: []string{"-Xmx192m"}, SlowSync: 10 * time.Millisecond,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package serverstest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -22,7 +23,7 @@ type shared[T any] struct {
 }
 
 func share[T any](
-	name, env string, start func(context.Context, string, ...servers.Option) (T, error), attach func(string) (T, error),
+	name, env string, start func(context.Context, servers.Options) (T, error), attach func(string) (T, error),
 ) shared[T] {
 	return shared[T]{sync.OnceValues(func() (T, error) {
 		if addr := os.Getenv(env); addr != "" {
@@ -34,7 +35,7 @@ func share[T any](
 			return none, err
 		}
 		//nolint:forbidigo // outlives the test that asked first
-		return start(context.Background(), filepath.Join(root.path, name))
+		return start(context.Background(), servers.Options{Dir: filepath.Join(root.path, name)})
 	})}
 }
 
@@ -68,11 +69,12 @@ func Redis(t testing.TB) *servers.Redis { t.Helper(); return redisServer.of(t) }
 func ZooKeeper(t testing.TB) *servers.ZooKeeper { t.Helper(); return zookeeperServer.of(t) }
 
 // Start starts a server for this test alone, by a function such as servers.StartMySQL. It is killed at the test's end.
-func Start[S servers.Killer](t testing.TB, start func(context.Context, string, ...servers.Option) (S, error),
-	opts ...servers.Option,
+func Start[S servers.Killer](
+	t testing.TB, start func(context.Context, servers.Options) (S, error), o servers.Options,
 ) S {
 	t.Helper()
-	server, err := start(t.Context(), t.TempDir(), opts...)
+	o.Dir = cmp.Or(o.Dir, t.TempDir())
+	server, err := start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,8 +49,9 @@ var badDefaults = [][2]string{
 // ignores the clients' character set, and rolls a transaction back after too long a wait for a row.
 func BadServer(t testing.TB) (server *servers.MySQL, spoiled []string) {
 	t.Helper()
-	server = Start(t, servers.StartMySQL, servers.WithArgs(
-		"--skip-character-set-client-handshake", "--character-set-server=latin1", "--innodb-rollback-on-timeout=ON"))
+	server = Start(t, servers.StartMySQL, servers.Options{Args: []string{
+		"--skip-character-set-client-handshake", "--character-set-server=latin1", "--innodb-rollback-on-timeout=ON",
+	}})
 	return server, Spoil(t, server)
 }
 
