@@ -17,7 +17,7 @@ func compareCommand() *cobra.Command {
 		before, after  []string
 		paths          = []string{ladder.PathDeduct, ladder.PathOrder}
 		load           ladder.Load
-		legs           int
+		replicas, legs int
 		oldSide, newer ladder.Side
 	)
 	c := &cobra.Command{
@@ -50,18 +50,13 @@ Writes out/compare.json and, as a report, out/compare.html.`,
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
 			var loads []ladder.Load
-			for _, path := range paths {
-				of := load
-				of.Path = path
-				loads = append(loads, of)
+			for _, load.Path = range paths {
+				loads = append(loads, load)
 			}
-			return f.run(c, "compare", func(ctx context.Context, cfg ladder.Config) (judged, error) {
-				result, err := ladder.MeasureComparison(ctx, cfg, oldSide, newer, loads, legs)
-				if len(result.Loads) == 0 || len(result.Loads[0].Old) == 0 {
-					return nil, err
-				}
-				return result, err
+			result, err := f.measure(c, func(ctx context.Context, cfg ladder.Config) (*ladder.Result, error) {
+				return cfg.Compare(ctx, oldSide, newer, replicas, loads, legs)
 			})
+			return f.give(c, result, err)
 		},
 	}
 	p := c.Flags()
@@ -71,7 +66,7 @@ Writes out/compare.json and, as a report, out/compare.html.`,
 	p.Var(config.NewListFlag(&paths), "paths", "what to measure: deduct, order")
 	within(p, &load.Goods, "goods", 1, 1, 1000, "products in demand, all equally")
 	within(p, &load.Items, "items-max", 1, 1, 100, "most products in one order")
-	within(p, &load.Replicas, "replicas", 1, 1, 100, "stock services")
+	within(p, &replicas, "replicas", 1, 1, 100, "stock services")
 	within(p, &load.Clients, "clients", 256, 1, 10_000, "concurrent clients")
 	within(p, &legs, "legs", 10, 2, 10_000, "how often each load is measured, with new services")
 	return c

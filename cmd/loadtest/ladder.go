@@ -35,32 +35,25 @@ func (f *ladderFlags) add(p *pflag.FlagSet) {
 	f.flags(p)
 }
 
-// config returns the configuration that prints where the text goes.
-func (f *ladderFlags) config(c *cobra.Command) ladder.Config {
-	cfg := f.cfg
-	cfg.Table = f.text(c)
-	cfg.Progress = command.Progress(c.ErrOrStderr())
-	return cfg
-}
-
-// judged is the result of a measurement, with a verdict on its rows.
-type judged interface {
-	hasSheet
-	Judge() error
-}
-
-// run measures on new servers, and prints, gives and judges the result, which is nil if there is none.
-func (f *ladderFlags) run(
-	c *cobra.Command, name string, measure func(context.Context, ladder.Config) (judged, error),
-) error {
-	return ladder.OnServers(c.Context(), f.mysql, f.config(c), func(cfg ladder.Config) error {
-		result, err := measure(c.Context(), cfg)
-		if result == nil {
-			return err
-		}
-		return errors.Join(err, result.Sheet().Text(f.text(c)),
-			f.save(c, filepath.Join(f.out, name+".json"), result), result.Judge())
+// measure measures on new servers, and prints, gives and judges the result, as far as there is one.
+func (f *ladderFlags) measure(
+	c *cobra.Command, on func(context.Context, ladder.Config) (*ladder.Result, error),
+) (result *ladder.Result, err error) {
+	f.cfg.Table, f.cfg.Progress = f.text(c), command.Progress(c.ErrOrStderr())
+	err = f.cfg.OnServers(c.Context(), f.mysql, func(cfg ladder.Config) (err error) {
+		result, err = on(c.Context(), cfg)
+		return err
 	})
+	return result, err
+}
+
+// give prints, saves and judges the result, as far as there is one. err is why it is not complete, or nil.
+func (f *ladderFlags) give(c *cobra.Command, result *ladder.Result, err error) error {
+	if result == nil || len(result.Rows)+len(result.Survival) == 0 {
+		return err
+	}
+	return errors.Join(err, result.Sheet().Text(f.text(c)),
+		f.save(c, filepath.Join(f.out, result.Kind+".json"), result), result.Judge())
 }
 
 func ladderCommand() *cobra.Command {
@@ -90,26 +83,14 @@ Writes out/ladder.json, out/ladder.svg and, as a report, out/ladder.html.`,
 					f.cfg.Measure = ladder.QuickWindow
 				}
 			}
-			if len(only.Strategies) > 0 {
-				plan = plan.Only(only.Strategies)
-			}
-			if len(only.Clients) > 0 {
-				plan.Clients = only.Clients
-			}
-			if len(only.Replicas) > 0 {
-				plan.Replicas, plan.LockCost = only.Replicas, false
-			}
-			f.cfg.Plan = plan
+			plan = plan.Only(only.Strategies, only.Clients, only.Replicas)
 			if err := plan.Check(); err != nil {
 				return err
 			}
-			return f.run(c, "ladder", func(ctx context.Context, cfg ladder.Config) (judged, error) {
-				result, err := ladder.Run(ctx, cfg)
-				if len(result.Rows) == 0 {
-					return nil, err
-				}
-				return result, err
+			result, err := f.measure(c, func(ctx context.Context, cfg ladder.Config) (*ladder.Result, error) {
+				return cfg.Run(ctx, plan)
 			})
+			return f.give(c, result, err)
 		},
 	}
 	f.add(c.Flags())

@@ -21,14 +21,14 @@ func TestCompareOnRealServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var kept ladder.Comparison
+	var kept ladder.Result
 	if err := json.Unmarshal(data, &kept); err != nil {
 		t.Fatal(err)
 	}
-	if len(kept.Loads) != 1 {
+	if len(kept.Rows) != 2 {
 		t.Fatalf("kept %+v", kept)
 	}
-	if of := kept.Loads[0]; exit != command.Passed || of.Value <= 0 || of.P99.Value <= 0 || len(of.New) != 2 ||
+	if of := kept.Rows[1]; exit != command.Passed || of.Ratio.Value <= 0 || of.P99.Value <= 0 || len(of.Legs) != 2 ||
 		!strings.Contains(said, "STOCK_GROUP=1 / this build") || !strings.Contains(said, of.Ratio.String()) {
 		t.Errorf("exit code %d, kept %+v, printed %q", exit, of, said)
 	}

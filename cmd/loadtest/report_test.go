@@ -31,8 +31,8 @@ func TestSheetsShowTheMeasurements(t *testing.T) {
 	onLadder := func(change func(*ladder.Result)) report.Sheet {
 		row := func(name string, verdict verify.Outcome, perS float64) ladder.Row {
 			return ladder.Row{
-				Strategy: name, Path: ladder.PathDeduct, Replicas: 1, Goods: 1, Clients: 64, DonePerS: perS, P50MS: 2.25,
-				P99MS: 9.75, WakeupsPerRelease: 1.5, Verdict: verdict,
+				Strategy: name, Load: ladder.Load{Path: ladder.PathDeduct, Goods: 1, Clients: 64}, Replicas: 1, DonePerS: perS,
+				P50MS: 2.25, P99MS: 9.75, WakeupsPerRelease: 1.5, Verdict: verdict,
 			}
 		}
 		r := &ladder.Result{

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -75,26 +75,12 @@ func measureScale(c *cobra.Command, f *ladderFlags, plan ladder.ScalePlan, parts
 			return fmt.Errorf("%w, or leave compose out of --parts", err)
 		}
 	}
-	var scale ladder.Scale
-	err := ladder.OnServers(c.Context(), f.mysql, f.config(c), func(cfg ladder.Config) (err error) {
-		if slices.Contains(parts, scaleHolders) {
-			if scale, err = ladder.MeasureScale(c.Context(), cfg, plan); err != nil {
-				return err
-			}
-		}
-		if slices.Contains(parts, scaleFailing) {
-			scale.Failing, err = ladder.MeasureFailing(c.Context(), cfg, 64)
-		}
-		return err
+	result, err := f.measure(c, func(ctx context.Context, cfg ladder.Config) (r *ladder.Result, err error) {
+		return cfg.Scale(ctx, plan, slices.Contains(parts, scaleHolders), slices.Contains(parts, scaleFailing))
 	})
 	if err == nil && slices.Contains(parts, scaleCompose) {
-		cfg := f.config(c)
-		cfg.Measure *= 2
-		scale.Compose, err = ladder.MeasureCompose(c.Context(), cfg, plan.Legs)
+		more, failed := f.cfg.Compose(c.Context(), plan.Legs)
+		result.Rows, err = append(result.Rows, more...), failed
 	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(scale.Sheet().Text(f.text(c)), f.save(c, filepath.Join(f.out, "scale.json"), scale),
-		scale.Judge())
+	return f.give(c, result, err)
 }

@@ -1,13 +1,119 @@
+// Package ladder measures variants of the services against each other: the deduction strategies, numbers of lock
+// holders, the compose file's stack, two builds or settings. The variants of a comparison run on the same servers and
+// take turns under the same load, and every row has a verdict. Only ratios between rows of one run mean anything; the
+// absolute figures are the machine's.
 package ladder
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"orderstock/loadtest/system"
+	"orderstock/pkg/servers"
+	"orderstock/pkg/zklock"
 )
+
+// Config configures the measurements.
+type Config struct {
+	// Warmup is sent and judged before each turn, but not measured. Measure is the measured time of each turn. Run
+	// spreads it over the rounds of a load: there a quick row is measured for twice as long.
+	Warmup, Measure time.Duration
+	// Seed is the seed of every load; 0: each has a random one.
+	Seed uint64
+	// Table gets the rows of Run as they are measured. Progress, if not nil, gets a description of each step.
+	Table    io.Writer
+	Progress func(doing string)
+
+	// Servers serve every row. Bin is the folder of the services' programs, and Dir the folder of the run's logs.
+	// OnServers sets them.
+	Servers  *system.Servers
+	Bin, Dir string
+
+	mysql servers.Options // of Servers.MySQL
+}
+
+func (cfg Config) say(format string, args ...any) {
+	if cfg.Progress != nil {
+		cfg.Progress(fmt.Sprintf(format, args...))
+	}
+}
+
+// maxConnections is the number of connections that the database must admit: the services of all rows of a load run at
+// the same time, and each keeps its pool.
+const maxConnections = 5000
+
+// OnServers compiles the services, starts MySQL, Redis and ZooKeeper, calls measure with the configuration of them, and
+// stops the servers. mysql selects the database: docker (see servers.FromImage), local (the installed one), or auto
+// (docker if it is there). The folder with the logs stays if something failed.
+func (cfg Config) OnServers(ctx context.Context, mysql string, measure func(Config) error) (err error) {
+	cfg.mysql.Args = []string{"--innodb-buffer-pool-size=1024M", fmt.Sprintf("--max-connections=%d", maxConnections)}
+	switch mysql {
+	case "auto", "docker":
+		if cfg.mysql.Program, err = servers.FromImage(ctx); err != nil && mysql == "docker" {
+			return err
+		}
+	case "local":
+	default:
+		return fmt.Errorf("--mysql %q: want docker, local or auto", mysql)
+	}
+	s, err := system.Open(ctx, system.Options{MySQL: cfg.mysql, Progress: cfg.Progress})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		if err != nil {
+			s.KeepDir()
+			cfg.say("the logs are in %s", s.Dir)
+		}
+		err = errors.Join(err, s.Stop(clean))
+	}()
+	cfg.Dir, cfg.Bin, cfg.Servers = s.Dir, s.Bin, s.Servers
+	cfg.say("warming ZooKeeper up")
+	if err := warmUp(ctx, cfg.Servers.ZooKeeper.Addr(), cfg.Measure); err != nil {
+		return fmt.Errorf("warm ZooKeeper up: %w", err)
+	}
+	return measure(cfg)
+}
+
+// warmFor is how long ZooKeeper is kept busy at most before anything is measured.
+const warmFor = 8 * time.Second
+
+// warmUp sends ZooKeeper a lock's requests until Java has compiled the code for them. Otherwise the compilers
+// would slow the first measurement. Before short measurements, which are not precise anyway, it takes ten of them.
+func warmUp(ctx context.Context, zookeeper string, measurement time.Duration) error {
+	session, err := zklock.Connect(ctx, []string{zookeeper})
+	if err != nil {
+		return err
+	}
+	end := time.Now().Add(min(warmFor, 10*measurement))
+	var busy errgroup.Group
+	for i := range 32 {
+		lock := zklock.NewMutex(session, fmt.Sprintf("/ladder-warm-up-%d", i%8), zklock.WithHandoff(1, 0))
+		busy.Go(func() error {
+			for time.Now().Before(end) {
+				held, err := lock.Acquire(ctx)
+				if err == nil {
+					err = held.Release(ctx)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return errors.Join(busy.Wait(), session.Close())
+}
 
 // Bench is where and when something was measured.
 type Bench struct {
@@ -25,16 +131,13 @@ func (cfg Config) bench(ctx context.Context) (Bench, error) {
 	var logBin bool
 	err := cfg.Servers.MySQL.QueryRow(ctx, "SELECT VERSION(), @@log_bin, @@sync_binlog, @@innodb_flush_log_at_trx_commit",
 		&version, &logBin, &syncBinlog, &flush)
-	if err != nil {
-		return b, err
-	}
 	name := "MySQL"
 	if strings.Contains(version, "MariaDB") {
 		name = "MariaDB"
 	}
 	b.Server = fmt.Sprintf("%s %s (log_bin=%t sync_binlog=%s innodb_flush_log_at_trx_commit=%s)", name, version, logBin,
 		syncBinlog, flush)
-	return b, nil
+	return b, err
 }
 
 // machine describes the processor briefly.

@@ -9,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
-	"orderstock/loadtest/verify"
+	"orderstock/pkg/servers"
 )
 
 // Side is one of two variants of the services to compare.
@@ -61,114 +63,140 @@ func (s Side) String() string {
 	return cmp.Or(strings.Join(parts, " "), "this build")
 }
 
-// Load is one load of a comparison: whole orders or deductions, of equally popular products.
-type Load struct {
-	Path string `json:"path"`
-	// Goods is the number of products, Items the most of one order, and Replicas the number of stock services.
-	Goods    int `json:"goods"`
-	Items    int `json:"items"`
-	Replicas int `json:"replicas"`
-	Clients  int `json:"clients"`
-}
-
-func (l Load) String() string {
-	what := l.Path + " of one hot product"
-	if l.Goods > 1 {
-		what = fmt.Sprintf("%s of 1 to %d of %d products", l.Path, l.Items, l.Goods)
-	}
-	return fmt.Sprintf("%s, %d clients, stock services: %d", what, l.Clients, l.Replicas)
-}
-
-// Comparison is two variants of the services under the same loads.
-type Comparison struct {
-	Bench
-	// Old and New name the variants.
-	Old   string     `json:"old"`
-	New   string     `json:"new"`
-	Loads []Compared `json:"loads"`
-}
-
-// Compared is the comparison under one load, measured in legs.
-type Compared struct {
-	Load
-	// Old[i] and New[i] are sales a second in leg i.
-	Old []float64 `json:"old_per_s"`
-	New []float64 `json:"new_per_s"`
-	// Ratio is the sales of the new variant to the old one's, and P99 the same of the 99th percentiles.
-	Ratio
-	P99 Ratio `json:"p99"`
-	// Handovers is how often a second a lock of the new variant went from one stock service to another.
-	Handovers float64 `json:"handovers_per_s"`
-	// Verdict is the worst of all turns.
-	Verdict verify.Outcome `json:"verdict"`
-
-	oldP99, newP99, handovers []float64 // of the legs
-}
-
-// MeasureComparison compares two variants under each of the loads, in that many legs, at least two. Each leg has new
-// services and databases: of two processes of one program, one may be about 5 % faster than the other for its whole
-// life. So the errors, the spread of the legs, hold all that differs from leg to leg. Within a leg each has two turns.
-// If a leg fails, the comparison has the ones before it.
-func MeasureComparison(
-	ctx context.Context, cfg Config, before, after Side, loads []Load, n int,
-) (_ *Comparison, err error) {
-	c := &Comparison{Old: before.String(), New: after.String()}
-	sides := [2]variant{{env: before.Env}, {env: after.Env}}
+// Compare compares two variants with so many stock services under each of the loads, in that many legs, at least two.
+// Each leg has new services and databases: of two processes of one program, one may be about 5 % faster than the other
+// for its whole life. So the errors, the spread of the legs, hold all that differs from leg to leg. Within a leg each
+// has two turns. If a leg fails, the result has the ones before it.
+func (cfg Config) Compare(
+	ctx context.Context, before, after Side, replicas int, loads []Load, legs int,
+) (r *Result, err error) {
+	r = &Result{Kind: "compare"}
+	var sides []variant
 	for i, side := range []Side{before, after} {
-		b, err := cfg.startBuild(ctx, side.Bin, []string{"old", "new"}[i])
-		if err != nil {
-			return c, err
-		}
-		defer func() { err = errors.Join(err, b.stop()) }()
-		sides[i].build = b
-	}
-	if c.Bench, err = cfg.bench(ctx); err != nil {
-		return c, err
-	}
-	for _, load := range loads {
-		c.Loads = append(c.Loads, Compared{Load: load, Verdict: verify.Pass})
-	}
-	for leg := range n {
-		for i := range c.Loads {
-			cfg.say("leg %d of %d, %s", leg+1, n, c.Loads[i].Load)
-			if err := c.Loads[i].measure(ctx, cfg, sides, leg%2 == 1); err != nil {
-				return c, fmt.Errorf("leg %d, %s: %w", leg+1, c.Loads[i].Load, err)
+		v := variant{strategy: Default, replicas: replicas, name: side.String(), env: side.Env}
+		if side.Bin != "" {
+			if v.bin, err = filepath.Abs(side.Bin); err != nil {
+				return r, err
 			}
-			cfg.say("%s: %s", c.Loads[i].Load, c.Loads[i].Ratio)
+			cfg.say("starting a MySQL server for the tables of %s", v.bin)
+			o := cfg.mysql
+			o.Dir = filepath.Join(cfg.Dir, "mysql-"+strconv.Itoa(i))
+			if v.mysql, err = servers.StartMySQL(ctx, o); err != nil {
+				return r, err
+			}
+			defer func() { err = errors.Join(err, v.mysql.Kill()) }() // its data are of no use
+		}
+		sides = append(sides, v)
+	}
+	if r.Bench, err = cfg.bench(ctx); err != nil {
+		return r, err
+	}
+	all := make([]Row, 2*len(loads))
+	for leg := range legs {
+		for i, load := range loads {
+			cfg.say("leg %d of %d, %s", leg+1, legs, load)
+			order, rows := slices.Clone(sides), all[2*i:2*i+2]
+			if leg%2 == 1 { // begins with the other
+				slices.Reverse(order)
+			}
+			measured, err := cfg.measure(ctx, load, order, cfg.legs(2))
+			if err != nil {
+				return r, fmt.Errorf("leg %d, %s: %w", leg+1, load, err)
+			}
+			if leg%2 == 1 {
+				slices.Reverse(measured)
+			}
+			for side := range rows {
+				rows[side].addLeg(measured[side])
+			}
+			if err := relate(rows); err != nil {
+				return r, fmt.Errorf("leg %d: %w", leg+1, err)
+			}
+			cfg.say("%s: %s", load, rows[1].Ratio)
+		}
+		r.Rows = slices.Clone(all)
+	}
+	return r, nil
+}
+
+// ScalePlan configures Scale.
+type ScalePlan struct {
+	Delays  []time.Duration
+	Groups  []int
+	Holders []int
+	// Products, Clients and Replicas of the stock service, for the rows.
+	Products, Clients, Replicas int
+	// Legs is the number of turns.
+	Legs int
+}
+
+// Scale measures deductions of many products by the number of partitions, each with its own lock, and lets a holder of
+// locks fail; or one of them.
+func (cfg Config) Scale(ctx context.Context, plan ScalePlan, holders, failing bool) (r *Result, err error) {
+	r = &Result{Kind: "scale"}
+	if r.Bench, err = cfg.bench(ctx); err != nil {
+		return r, err
+	}
+	for _, group := range plan.Groups {
+		for _, delay := range plan.Delays {
+			if !holders {
+				continue
+			}
+			rows, err := cfg.holders(ctx, plan, group, delay)
+			if err != nil {
+				return r, fmt.Errorf("groups of %d, commits of %s: %w", group, delay, err)
+			}
+			r.Rows = append(r.Rows, rows...)
 		}
 	}
-	return c, nil
+	if failing {
+		err = cfg.fail(ctx, r)
+	}
+	return r, err
 }
 
-// measure adds a leg, which begins with the new variant if reversed.
-func (c *Compared) measure(ctx context.Context, cfg Config, sides [2]variant, reversed bool) error {
-	variants := make([]variant, 2)
-	first, second := 0, 1
-	if reversed {
-		first, second = 1, 0
-	}
-	for i, at := range []int{first, second} {
-		variants[at] = sides[i]
-		variants[at].shape = shape{Default, c.Replicas}
-	}
-	p := point{path: c.Path, goods: c.Goods, items: c.Items, clients: c.Clients, uniform: true}
-	both, err := measure(ctx, cfg, p, variants, legs(2, cfg.say))
+// holders measures all numbers of holders. The ratios are to the first.
+func (cfg Config) holders(
+	ctx context.Context, plan ScalePlan, group int, delay time.Duration,
+) (rows []Row, err error) {
+	undo, err := delayCommits(ctx, cfg.Servers.MySQL, delay)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.add(both[first], both[second])
+	defer func() { err = errors.Join(err, undo()) }()
+	var variants []variant
+	for _, n := range plan.Holders {
+		env := map[string]string{"STOCK_PARTITIONS": strconv.Itoa(n), "STOCK_GROUP": strconv.Itoa(group)}
+		variants = append(variants, variant{strategy: Default, replicas: plan.Replicas, env: env})
+	}
+	cfg.say("groups of %d, commits of %s: %d legs of %v holders", group, delay, plan.Legs, plan.Holders)
+	l := Load{Path: PathDeduct, Goods: plan.Products, Clients: plan.Clients}
+	rows, err = cfg.measure(ctx, l, variants, cfg.legs(plan.Legs))
+	for i := range rows {
+		rows[i].Holders, rows[i].Group, rows[i].DelayMS = plan.Holders[i], group, ms(delay)
+		cfg.say("%d holders: %s of the first", plan.Holders[i], rows[i].Ratio)
+	}
+	return rows, err
 }
 
-// add adds a leg.
-func (c *Compared) add(before, after *contestant) error {
-	was := mean(before.perS())
-	if was <= 0 {
-		return fmt.Errorf("leg %d: nothing was sold", len(c.Old)+1)
+// delayCommits makes each commit of the server wait for d, like on a replicated primary. Commits that arrive during the
+// wait join it. The returned function ends the delay.
+func delayCommits(ctx context.Context, m *servers.MySQL, d time.Duration) (undo func() error, err error) {
+	version, err := m.Version(ctx)
+	if err != nil {
+		return nil, err
 	}
-	c.Old, c.New = append(c.Old, was), append(c.New, mean(after.perS()))
-	c.oldP99, c.newP99 = append(c.oldP99, ms(before.p99())), append(c.newP99, ms(after.p99()))
-	c.handovers = append(c.handovers, after.locks.handovers/after.fired.Seconds())
-	c.Ratio, c.P99, c.Handovers = overLegs(c.Old, c.New), overLegs(c.oldP99, c.newP99), mean(c.handovers)
-	c.Verdict = c.Verdict.Or(before.verdict).Or(after.verdict)
-	return nil
+	set := func(ctx context.Context, d time.Duration) error {
+		if !strings.Contains(version, "MariaDB") {
+			return m.Exec(ctx, fmt.Sprintf("SET GLOBAL binlog_group_commit_sync_delay = %d", d.Microseconds()))
+		}
+		// It waits only for a number of commits, here more than ever come.
+		return m.Exec(ctx, fmt.Sprintf("SET GLOBAL binlog_commit_wait_count = %d", min(d.Microseconds(), 1)*10000),
+			fmt.Sprintf("SET GLOBAL binlog_commit_wait_usec = %d", d.Microseconds()))
+	}
+	return func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		return set(ctx, 0)
+	}, set(ctx, d)
 }

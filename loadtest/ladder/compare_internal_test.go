@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
@@ -20,19 +19,22 @@ func TestRatioIsOverAllLegs(t *testing.T) {
 	}
 }
 
-func TestLegWithoutSalesIsAnError(t *testing.T) {
+func TestRowsOfLegs(t *testing.T) {
 	t.Parallel()
-	turn := func(perS float64) *contestant {
-		return &contestant{
-			reports: []*history.Report{{DonePerS: perS, P99: time.Millisecond}}, fired: time.Second, verdict: verify.Pass,
-		}
+	leg := func(perS float64) Row {
+		return Row{DonePerS: perS, P99MS: 1, Handovers: perS / 10, Legs: []float64{perS, perS}, Verdict: verify.Pass}
 	}
-	c := Compared{Verdict: verify.Pass}
-	if err := c.add(turn(100), turn(50)); err != nil || c.Value != 0.5 || c.P99.Value != 1 || c.Verdict != verify.Pass {
-		t.Errorf("%v, %+v; want half the sales, and a pass", err, c)
+	rows := make([]Row, 2)
+	for _, perS := range []float64{100, 300} {
+		rows[0].addLeg(leg(perS))
+		rows[1].addLeg(leg(perS / 2))
 	}
-	if err := c.add(turn(0), turn(50)); err == nil || len(c.Old) != 1 || len(c.New) != 1 {
-		t.Errorf("%v, %+v: want an error, and the leg left out", err, c)
+	if err := relate(rows); err != nil || rows[1].Ratio.Value != 0.5 || rows[1].P99.Value != 1 ||
+		rows[0].DonePerS != 200 || rows[0].Handovers != 20 || len(rows[0].Legs) != 2 || rows[1].Verdict != verify.Pass {
+		t.Errorf("%v, %+v; want half the sales, and a pass", err, rows)
+	}
+	if err := relate([]Row{leg(0), leg(50)}); err == nil {
+		t.Error("nothing was sold, and there is a ratio")
 	}
 }
 
@@ -65,8 +67,8 @@ func TestParseSide(t *testing.T) {
 func TestLegsTakeTurns(t *testing.T) {
 	t.Parallel()
 	order := ""
-	both := contestants([]shape{{"a", 1}, {"b", 1}})
-	for c := range legs(3, t.Logf)(both) {
+	both := contestants("a", "b")
+	for c := range (Config{}).legs(3)(both) {
 		order += c.strategy
 		c.reports = append(c.reports, &history.Report{})
 	}

@@ -17,23 +17,6 @@ import (
 	"orderstock/pkg/servers"
 )
 
-// ComposeScale is whole orders by the compose file's stack, and by the same services as processes of this
-// machine over the same servers.
-type ComposeScale struct {
-	// OrdersPerS is one of each service in compose, DirectPerS the same without containers.
-	OrdersPerS float64 `json:"orders_per_s"`
-	DirectPerS float64 `json:"direct_per_s"`
-	// Ratios compare the stack with the services without containers, and with more of each service.
-	Ratios  []ComposeRatio `json:"ratios"`
-	Verdict verify.Outcome `json:"verdict"`
-}
-
-// ComposeRatio is a ratio with its name.
-type ComposeRatio struct {
-	Name string `json:"name"`
-	Ratio
-}
-
 // composed is the compose file's stack. It implements trial.System.
 type composed struct {
 	system.Compose
@@ -69,14 +52,18 @@ func newComposed(ctx context.Context) (c *composed, err error) {
 	return c, nil
 }
 
-// MeasureCompose brings up the compose file's stack as a separate project, measures the shapes in that many turns, and
-// takes it down. Of cfg it uses Measure and Progress.
-func MeasureCompose(ctx context.Context, cfg Config, turns int) (s *ComposeScale, err error) {
+// usualClients is the number of clients of the compose file's stack.
+const usualClients = 256
+
+// Compose brings up the compose file's stack as a separate project, measures whole orders with several of each service
+// beside the same services as processes of this machine on the same servers, in that many turns, and takes the stack
+// down. Of cfg it uses Measure, Seed and Progress.
+func (cfg Config) Compose(ctx context.Context, turns int) (rows []Row, err error) {
 	c, err := newComposed(ctx)
 	if err != nil {
 		return nil, err
 	}
-	cfg.Dir, cfg.Warmup = filepath.Join(c.Dir, "out", "scale-direct"), 2*time.Second
+	cfg.Dir, cfg.Measure, cfg.Warmup = filepath.Join(c.Dir, "out", "scale-direct"), 2*cfg.Measure, 2*time.Second
 	o := system.Options{Progress: cfg.Progress}
 	if err := o.Build(ctx); err != nil {
 		return nil, err
@@ -96,8 +83,8 @@ func MeasureCompose(ctx context.Context, cfg Config, turns int) (s *ComposeScale
 		return nil, err
 	}
 	// The services in compose are idle while these are measured, and the other way round.
-	direct, err := open(ctx, cfg, variant{
-		shape: shape{Default, 1}, impatient: true,
+	direct, err := cfg.open(ctx, variant{
+		strategy: Default, replicas: 1, name: "without containers", impatient: true,
 		env:      map[string]string{"REDIS_AUTH": "stock:" + c.password},
 		orderEnv: map[string]string{"REDIS_AUTH": "order:" + c.password},
 	}, PathOrder)
@@ -106,55 +93,37 @@ func MeasureCompose(ctx context.Context, cfg Config, turns int) (s *ComposeScale
 	}
 	defer func() { err = errors.Join(err, direct.close(ctx)) }()
 
-	p := point{path: PathOrder, goods: 1, clients: usualClients, uniform: true}
-	one, threeStock, twoOrder, twoThree := c.scaled(1, 1), c.scaled(1, 3), c.scaled(2, 1), c.scaled(2, 3)
-	hot := []*contestant{direct, one, threeStock, twoOrder, twoThree}
-	if err := race(ctx, cfg, p, hot, legs(turns, cfg.say)); err != nil {
+	l := Load{Path: PathOrder, Goods: 1, Clients: usualClients}
+	hot := []*contestant{c.scaled(1, 1), direct, c.scaled(1, 3), c.scaled(2, 1), c.scaled(2, 3)}
+	if rows, err = cfg.race(ctx, l, hot, cfg.legs(turns)); err != nil {
 		return nil, err
 	}
-	undo, err := delayCommits(ctx, cfg.Servers.MySQL, 5*time.Millisecond)
+	const delay = 5 * time.Millisecond
+	undo, err := delayCommits(ctx, cfg.Servers.MySQL, delay)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, undo()) }()
-	p.goods = 100
-	delayed := []*contestant{c.scaled(1, 1), c.scaled(2, 3)}
-	if err := race(ctx, cfg, p, delayed, legs(turns, cfg.say)); err != nil {
-		return nil, err
+	l.Goods = 100
+	delayed, err := cfg.race(ctx, l, []*contestant{c.scaled(1, 1), c.scaled(2, 3)}, cfg.legs(turns))
+	for i := range delayed {
+		delayed[i].DelayMS = ms(delay)
 	}
-
-	s = &ComposeScale{OrdersPerS: mean(one.perS()), DirectPerS: mean(direct.perS()), Verdict: verify.Pass}
-	for _, r := range []struct {
-		name     string
-		than, of *contestant
-	}{
-		{"compose / without containers", direct, one},
-		{"three stock services / one", one, threeStock},
-		{"two order services / one", one, twoOrder},
-		{"two and three / one of each", one, twoThree},
-		{"two and three / one of each, 100 products, commits of 5 ms", delayed[0], delayed[1]},
-	} {
-		s.Ratios = append(s.Ratios, ComposeRatio{r.name, overLegs(r.than.perS(), r.of.perS())})
-	}
-	for _, one := range append(hot, delayed...) {
-		s.Verdict = s.Verdict.Or(one.verdict)
-	}
-	return s, nil
+	return append(rows, delayed...), err
 }
 
 // scaled returns the stack with so many services as a contestant.
 func (c *composed) scaled(order, stock int) *contestant {
-	scale := func(ctx context.Context) (func() error, error) {
+	scale := func(ctx context.Context) error {
 		_, err := c.Run(ctx, "up", "-d", "--no-recreate", "--scale", fmt.Sprintf("order-service=%d", order),
 			"--scale", fmt.Sprintf("stock-service=%d", stock))
 		if err != nil {
-			return nil, err
+			return err
 		}
-		// The front looks for replicas every second, and the services settle.
-		return func() error { return nil }, trial.Sleep(ctx, 5*time.Second)
+		return trial.Sleep(ctx, 5*time.Second) // the front looks for replicas every second, and the services settle
 	}
-	name := shape{fmt.Sprintf("compose, %d order services", order), stock}
-	return &contestant{variant: variant{shape: name}, system: c, begin: scale}
+	name := fmt.Sprintf("compose, order services: %d", order)
+	return &contestant{variant: variant{strategy: Default, replicas: stock, name: name}, system: c, begin: scale}
 }
 
 // Target implements trial.System. It leads through the network, as the load tester's container does: a port that is

@@ -14,7 +14,7 @@ func TestJudge(t *testing.T) {
 	t.Parallel()
 	result := func(strategy string, verdict verify.Outcome) *ladder.Result {
 		return &ladder.Result{
-			Rows: []ladder.Row{{Strategy: strategy, Goods: 1, Clients: 64, Verdict: verdict}},
+			Rows: []ladder.Row{{Strategy: strategy, Load: ladder.Load{Goods: 1, Clients: 64}, Verdict: verdict}},
 		}
 	}
 	for name, test := range map[string]struct {
@@ -27,15 +27,8 @@ func TestJudge(t *testing.T) {
 		"a verdict of unknown":     {result(ladder.Default, "unknown").Judge(), "verdict unknown on grouped", false},
 		"a violation of unsafe":    {err: result(ladder.Unsafe, "violation").Judge()},
 		"unsafe was not found out": {result(ladder.Unsafe, "pass").Judge(), "verdict pass on unsafe", true},
-		"a violation in a comparison": {
-			(&ladder.Comparison{Loads: []ladder.Compared{{Verdict: "pass"}, {Verdict: "violation"}}}).Judge(),
-			"verdict violation", true,
-		},
 		"a violation of a holder that failed": {
-			ladder.Scale{Failing: []ladder.FailingRow{{Verdict: "violation"}}}.Judge(), "verdict violation", true,
-		},
-		"a compose stack that proved nothing": {
-			ladder.Scale{Compose: &ladder.ComposeScale{Verdict: "unknown"}}.Judge(), "verdict unknown", false,
+			(&ladder.Result{Survival: []ladder.Survival{{Verdict: "violation"}}}).Judge(), "verdict violation", true,
 		},
 	} {
 		if (test.err == nil) != (test.text == "") || test.err != nil && !strings.Contains(test.err.Error(), test.text) {

@@ -18,11 +18,11 @@ func (r *Result) hot() []Row {
 	return rows
 }
 
-// SVG draws the run: for each path, throughput by clients and p99 latency by clients, both on log scales, with a line
+// strategies draws a ladder: for each path, throughput by clients and p99 latency by clients, both on log scales, with a line
 // for each strategy, for one hot product and one replica; and what survived.
-func (r *Result) SVG() template.HTML {
+func (r *Result) strategies() template.HTML {
 	rows := r.hot()
-	strategies := distinct(r.Rows, func(row Row) string { return row.Strategy })
+	names := distinct(r.Rows, func(row Row) string { return row.Strategy })
 	f := report.Figure{
 		Title: "One hot product: sales of each strategy, and waiting time of a buyer",
 		Facts: []string{r.Server, r.Machine, r.Date}, Columns: 2, Width: 430, Height: 260,
@@ -37,7 +37,7 @@ func (r *Result) SVG() template.HTML {
 			{load + ": p99 latency, ms", func(row Row) float64 { return row.P99MS }},
 		} {
 			c := report.Chart{Title: panel.title, Below: "clients", Log: true}
-			for style, s := range strategies {
+			for style, s := range names {
 				l := report.Line{Name: s, Style: style}
 				for _, row := range rows {
 					if v := panel.value(row); row.Path == path && row.Strategy == s && v > 0 {
@@ -51,26 +51,26 @@ func (r *Result) SVG() template.HTML {
 	}
 	if len(r.Survival) > 0 {
 		f.Below = report.NewTable("What survived", "calm", "the service killed and started again", "Redis flushed")
-		for _, s := range strategies {
+		for _, s := range names {
 			f.Below.Add(false, s, r.survived(s, Calm), r.survived(s, Killed), r.survived(s, Flushed))
 		}
 	}
 	return f.SVG()
 }
 
-// SVG draws the ratios to one holder: a line for each delay and size of groups, over the holders.
-func (s Scale) SVG() template.HTML {
+// holders draws the ratios to one holder: a line for each delay and size of groups, over the holders.
+func (r *Result) holders() template.HTML {
 	c := report.Chart{Below: "holders"}
-	for _, r := range s.AllRows() {
-		name := fmt.Sprintf("commits of %g ms, groups of %d", r.DelayMS, r.Group)
+	for _, row := range r.partition() {
+		name := fmt.Sprintf("commits of %g ms, groups of %d", row.DelayMS, row.Group)
 		if len(c.Lines) == 0 || c.Lines[len(c.Lines)-1].Name != name {
 			c.Lines = append(c.Lines, report.Line{Name: name, Style: len(c.Lines)})
 		}
 		l := &c.Lines[len(c.Lines)-1]
-		l.Points = append(l.Points, report.Point{X: float64(r.Holders), Y: r.Value, Err: r.Error})
+		l.Points = append(l.Points, report.Point{X: float64(row.Holders), Y: row.Ratio.Value, Err: row.Ratio.Error})
 	}
 	return report.Figure{
-		Title: "Deductions by lock holders, relative to one holder", Facts: []string{s.Server, s.Machine, s.Date},
+		Title: "Deductions by lock holders, relative to one holder", Facts: []string{r.Server, r.Machine, r.Date},
 		Columns: 1, Width: 620, Height: 300, Charts: []report.Chart{c},
 	}.SVG()
 }

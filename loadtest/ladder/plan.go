@@ -1,6 +1,7 @@
 package ladder
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -14,45 +15,7 @@ const Default = strategy.Default
 // Unsafe is the strategy whose violation the verifier must find.
 const Unsafe = "unsafe"
 
-// shape is the setting shared by all rows of one stack.
-type shape struct {
-	strategy string
-	replicas int
-}
-
-func (s shape) String() string { return fmt.Sprintf("%s/%d", s.strategy, s.replicas) }
-
-// point is a load for measuring every shape.
-type point struct {
-	path    string
-	goods   int
-	clients int
-	sellOut bool
-	uniform bool // all products are equally popular
-	items   int  // the most products of one order; 0: one
-}
-
-// rounds returns the number of turns of the rows of the point. The rate of one client is one over the disk's latency,
-// which changes every second, so it is compared over more and shorter turns.
-func (p point) rounds() int {
-	if p.clients == 1 {
-		return 4
-	}
-	return 2
-}
-
-func (p point) String() string {
-	text := fmt.Sprintf("path %s, products %d, clients %d", p.path, p.goods, p.clients)
-	if p.items > 1 {
-		text += fmt.Sprintf(", baskets of 1 to %d", p.items)
-	}
-	if p.sellOut {
-		text += ", sold out halfway"
-	}
-	return text
-}
-
-// Plan selects the rows of a run.
+// Plan selects the rows of a ladder.
 type Plan struct {
 	Strategies []string
 	Replicas   []int
@@ -61,7 +24,7 @@ type Plan struct {
 	Paths      []string
 	// Faults counts the deductions that each strategy keeps when a service is killed and when Redis is flushed.
 	Faults bool
-	// LockCost adds a pass of grouped and grouped-rows alone, with three stock services; see Result.LockCost.
+	// LockCost adds a pass of grouped and grouped-rows alone, with three stock services.
 	LockCost bool
 	// SellOut adds a row for each strategy and path where the stock ends halfway.
 	SellOut bool
@@ -89,11 +52,19 @@ func Quick() Plan {
 	}
 }
 
-// Only returns the plan with only these strategies. It measures the cost of the lock if they include the two strategies
-// that show it.
-func (p Plan) Only(strategies []string) Plan {
-	p.Strategies = strategies
-	p.LockCost = p.LockCost && slices.Contains(strategies, Default) && slices.Contains(strategies, "grouped-rows")
+// Only returns the plan with only these strategies, numbers of clients and of replicas, where there are any. It measures
+// the cost of the lock if the strategies include the two that show it, and the replicas are the plan's.
+func (p Plan) Only(strategies []string, clients, replicas []int) Plan {
+	if len(strategies) > 0 {
+		p.Strategies = strategies
+		p.LockCost = p.LockCost && slices.Contains(strategies, Default) && slices.Contains(strategies, "grouped-rows")
+	}
+	if len(clients) > 0 {
+		p.Clients = clients
+	}
+	if len(replicas) > 0 {
+		p.Replicas, p.LockCost = replicas, false
+	}
 	return p
 }
 
@@ -113,10 +84,7 @@ func (p Plan) passes() []Plan {
 // Check returns an error for an unknown strategy, and for an impossible number of clients or replicas.
 func (p Plan) Check() error {
 	for _, s := range p.Strategies {
-		if s == Direct {
-			continue
-		}
-		if _, err := strategy.Find(s); err != nil {
+		if _, err := strategy.Find(s); err != nil && s != Direct {
 			return fmt.Errorf("%w, or %s", err, Direct)
 		}
 	}
@@ -128,31 +96,29 @@ func (p Plan) Check() error {
 	return nil
 }
 
-// shapes lists the shapes of the plan.
-func (p Plan) shapes() []shape {
-	var all []shape
+// variants lists the variants of the plan.
+func (p Plan) variants() (all []variant) {
 	for _, name := range p.Strategies {
 		for _, replicas := range p.Replicas {
 			if name == Direct && replicas > 1 {
 				continue // it is one process
 			}
-			all = append(all, shape{name, replicas})
+			all = append(all, variant{strategy: name, replicas: replicas})
 		}
 	}
 	return all
 }
 
-// points lists the loads.
-func (p Plan) points() []point {
-	var all []point
+// loads lists the loads.
+func (p Plan) loads() (all []Load) {
 	for _, path := range p.Paths {
 		for _, goods := range p.Goods {
 			for _, clients := range p.Clients {
-				all = append(all, point{path: path, goods: goods, clients: clients})
+				all = append(all, Load{Path: path, Goods: goods, Clients: clients, Zipf: goods > 1})
 			}
 		}
 		if p.SellOut {
-			all = append(all, point{path: path, goods: 1, clients: slices.Max(p.Clients), sellOut: true})
+			all = append(all, Load{Path: path, Goods: 1, Clients: slices.Max(p.Clients), SellOut: true})
 		}
 	}
 	return all
@@ -161,7 +127,40 @@ func (p Plan) points() []point {
 // Size returns how many rows the plan has.
 func (p Plan) Size() (n int) {
 	for _, pass := range p.passes() {
-		n += len(pass.shapes()) * len(pass.points())
+		n += len(pass.variants()) * len(pass.loads())
 	}
 	return n
+}
+
+// Run measures the plan's rows. Each row has separate databases, Redis keys and services, so that no row pays for the
+// rows of another. A row that could not be measured ends the run with an error; the loads before it are in the result.
+func (cfg Config) Run(ctx context.Context, plan Plan) (*Result, error) {
+	result := &Result{Kind: "ladder"}
+	var err error
+	if result.Bench, err = cfg.bench(ctx); err != nil {
+		return result, err
+	}
+	fmt.Fprintln(cfg.Table, result.Server, "·", result.Machine)
+	table := rowTable()
+	table.Follow(cfg.Table, len("conditional-update"))
+	for _, pass := range plan.passes() {
+		variants := pass.variants()
+		for _, l := range pass.loads() {
+			cfg.say("%s: rows %d to %d of %d", l, len(result.Rows)+1, len(result.Rows)+len(variants), plan.Size())
+			turn := cfg
+			turn.Measure /= time.Duration(l.rounds())
+			rows, err := turn.measure(ctx, l, variants, l.turns)
+			if err != nil {
+				return result, fmt.Errorf("measure %s: %w", l, err)
+			}
+			for _, row := range rows {
+				table.AddRow(row)
+			}
+			result.Rows = append(result.Rows, rows...)
+		}
+	}
+	if plan.Faults {
+		return result, cfg.survive(ctx, plan, result)
+	}
+	return result, nil
 }

@@ -1,52 +1,88 @@
 package ladder
 
 import (
+	"errors"
+	"fmt"
+	"math"
 	"slices"
+	"time"
 
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
 )
-
-// Paths that a row can measure.
-const (
-	// PathDeduct makes the deduction alone, as the order service does: the flag is set in Redis, and
-	// the call is made by the stock service's client, so concurrent calls share requests.
-	PathDeduct = "deduct"
-	// PathOrder places whole orders through the order service.
-	PathOrder = "order"
-)
-
-// Row is one measured point. Latencies are in milliseconds.
-type Row struct {
-	Strategy string `json:"strategy"`
-	Path     string `json:"path"`
-	// Replicas of the stock service.
-	Replicas int `json:"replicas"`
-	// Goods counts the products that the clients ask for: 1 is one hot product, more are drawn by Zipf's law.
-	Goods   int `json:"goods"`
-	Clients int `json:"clients"`
-	// DonePerS counts sales, RejectedPerS refusals for want of stock.
-	DonePerS float64 `json:"done_per_s"`
-	// DoneError is the standard error of DonePerS.
-	DoneError    float64 `json:"done_error"`
-	RejectedPerS float64 `json:"rejected_per_s"`
-	P50MS        float64 `json:"p50_ms"`
-	P99MS        float64 `json:"p99_ms"`
-	// WakeupsPerRelease is the watch events that ZooKeeper sent for each lock taken
-	// and released, the holder's own watch for the loss of its node among them; 0
-	// without ZooKeeper.
-	WakeupsPerRelease float64 `json:"wakeups_per_release"`
-	// Verdict is the verifier's over the row's products.
-	Verdict verify.Outcome `json:"verdict"`
-	// SellOut marks the row whose stock ends halfway.
-	SellOut bool `json:"sell_out,omitempty"`
-}
 
 // Result is a whole run.
 type Result struct {
 	Bench
-	Rows []Row `json:"rows"`
-	// Survival has the deductions that each strategy kept when something broke under it.
+	// Kind is the measurement: "ladder", "scale" or "compare"; "" is a ladder.
+	Kind string `json:"kind,omitempty"`
+	Rows []Row  `json:"rows"`
+	// Survival has the runs in which something broke.
 	Survival []Survival `json:"survival,omitempty"`
+}
+
+// Row is one variant under one load, over all its turns. Latencies are in milliseconds.
+type Row struct {
+	Strategy string `json:"strategy" col:"Strategy"`
+	// Variant says what differs from the other rows of the load, if not the strategy.
+	Variant string `json:"variant,omitempty" col:"Variant"`
+	Load
+	// Replicas of the stock service.
+	Replicas int `json:"replicas" col:"Replicas"`
+	// Holders is the number of partitions, each with its own lock, Group the most operations of one transaction, and
+	// DelayMS the delay of each commit in the database, like a replicated primary's; 0 if that is not compared.
+	Holders int     `json:"holders,omitempty" col:"Holders"`
+	Group   int     `json:"group,omitempty" col:"Groups of"`
+	DelayMS float64 `json:"delay_ms,omitempty" col:"A commit waits, ms"`
+	// DonePerS counts sales, RejectedPerS refusals for want of stock.
+	DonePerS float64 `json:"done_per_s" col:"Sales a second" fmt:"%.0f"`
+	// DoneError is the standard error of DonePerS.
+	DoneError    float64 `json:"done_error"`
+	RejectedPerS float64 `json:"rejected_per_s" col:"Refused a second" fmt:"%.0f"`
+	P50MS        float64 `json:"p50_ms" col:"p50 ms" fmt:"%.1f"`
+	P99MS        float64 `json:"p99_ms" col:"p99 ms" fmt:"%.1f"`
+	// Ratio is the sales to those of the load's first row, and P99 the same of the 99th percentiles.
+	Ratio Ratio `json:"ratio" col:"Ratio"`
+	P99   Ratio `json:"p99_ratio" col:"p99, ratio"`
+	// WakeupsPerRelease is the watch events that ZooKeeper sent for each lock taken
+	// and released, the holder's own watch for the loss of its node among them; 0
+	// without ZooKeeper.
+	WakeupsPerRelease float64 `json:"wakeups_per_release" col:"Wake-ups" fmt:"%.2f"`
+	// Handovers is how often a second a lock went from one stock service to another.
+	Handovers float64 `json:"handovers_per_s" col:"Hand-overs a second" fmt:"%.1f"`
+	// Legs and P99Legs are the sales a second and the 99th percentile of each turn.
+	Legs    []float64 `json:"legs_per_s,omitempty"`
+	P99Legs []float64 `json:"legs_p99_ms,omitempty"`
+	// Verdict is the verifier's over the row's products.
+	Verdict verify.Outcome `json:"verdict" col:"Verdict"`
+}
+
+// addLeg adds a row that was measured with new services as one leg.
+func (r *Row) addLeg(leg Row) {
+	legs, p99, handovers := append(r.Legs, leg.DonePerS), append(r.P99Legs, leg.P99MS), r.Handovers
+	if len(r.Legs) == 0 {
+		*r = leg
+	}
+	r.Legs, r.P99Legs, r.Verdict = legs, p99, r.Verdict.Or(leg.Verdict)
+	r.DonePerS, r.P99MS = mean(legs), mean(p99)
+	r.Handovers = handovers + (leg.Handovers-handovers)/float64(len(legs))
+}
+
+// errNothingSold is why there is no ratio.
+var errNothingSold = errors.New("nothing was sold")
+
+// relate sets the rows' ratios to the first.
+func relate(rows []Row) error {
+	for i := range rows {
+		r := &rows[i]
+		if rows[0].DonePerS <= 0 {
+			return fmt.Errorf("%s, %s: %w", rows[0].Load, rows[0].Variant, errNothingSold)
+		}
+		if len(r.Legs) == len(rows[0].Legs) { // a quick row of the ladder has more turns than a slow one
+			r.Ratio, r.P99 = overLegs(rows[0].Legs, r.Legs), overLegs(rows[0].P99Legs, r.P99Legs)
+		}
+	}
+	return nil
 }
 
 // distinct returns the values of key in the order of their first appearance.
@@ -58,4 +94,102 @@ func distinct[K comparable](rows []Row, key func(Row) K) []K {
 		}
 	}
 	return keys
+}
+
+// find returns the row; the zero Row if it was not measured.
+func find(rows []Row, strategy, path string, replicas, goods, clients int) Row {
+	for _, r := range rows {
+		if r.Strategy == strategy && r.Path == path && r.Replicas == replicas && r.Goods == goods && r.Clients == clients &&
+			!r.SellOut {
+			return r
+		}
+	}
+	return Row{}
+}
+
+// underLoad are the numbers of clients by whose better row a strategy is compared.
+var underLoad = []int{64, 256}
+
+// most returns the row with the most sales a second of one hot product under load.
+func most(rows []Row, strategy, path string, replicas int) (best Row) {
+	for _, c := range underLoad {
+		if r := find(rows, strategy, path, replicas, 1, c); r.DonePerS > best.DonePerS {
+			best = r
+		}
+	}
+	return best
+}
+
+// Ratio compares two measurements of one run.
+type Ratio struct {
+	Value float64 `json:"ratio"`
+	// Error is the standard error of Value; 0 if that is not known.
+	Error float64 `json:"error,omitempty"`
+}
+
+func (r Ratio) String() string {
+	if r.Error == 0 {
+		return fmt.Sprintf("%.2f", r.Value)
+	}
+	return fmt.Sprintf("%.2f ± %.2f", r.Value, r.Error)
+}
+
+// compare divides a's sales a second by b's, which must not be 0.
+func compare(a, b Row) Ratio {
+	value := a.DonePerS / b.DonePerS
+	return Ratio{value, value * math.Hypot(a.DoneError/a.DonePerS, b.DoneError/b.DonePerS)}
+}
+
+func mean(values []float64) (m float64) {
+	for _, v := range values {
+		m += v / float64(len(values))
+	}
+	return m
+}
+
+// standardError returns the standard error of the mean of independent values, or 0 for fewer than two.
+func standardError(values []float64) float64 {
+	n := float64(len(values))
+	if n < 2 {
+		return 0
+	}
+	m, squares := mean(values), 0.0
+	for _, v := range values {
+		squares += (v - m) * (v - m)
+	}
+	return math.Sqrt(squares / (n - 1) / n)
+}
+
+// overLegs returns mean(b) / mean(a), if leg i measured a[i] and b[i]. Its error is by the formula for a ratio
+// estimator, by how far each b is from the ratio times its a (W. G. Cochran, Sampling Techniques, chapter 6).
+func overLegs(a, b []float64) Ratio {
+	ratio := mean(b) / mean(a)
+	off := make([]float64, len(a))
+	for i := range a {
+		off[i] = b[i] - ratio*a[i]
+	}
+	return Ratio{ratio, standardError(off) / mean(a)}
+}
+
+// slice is the time over which sales are counted to see how much they differ.
+const slice = 250 * time.Millisecond
+
+// doneError returns the standard error of the sales a second, by the slices of all turns.
+func doneError(turns []*history.Report) float64 {
+	var rates []float64
+	for _, turn := range turns {
+		h := turn.History
+		counts := make([]float64, max(1, (h.Window-h.Warmup)/slice))
+		width := (h.Window - h.Warmup) / time.Duration(len(counts))
+		for _, c := range h.Calls {
+			if c.Kind == history.Place && (c.Status == history.Done || c.Status == history.Confirmed) && c.Done >= h.Warmup &&
+				c.Done < h.Warmup+width*time.Duration(len(counts)) {
+				counts[(c.Done-h.Warmup)/width]++
+			}
+		}
+		for _, n := range counts {
+			rates = append(rates, n/width.Seconds())
+		}
+	}
+	return standardError(rates)
 }

@@ -13,13 +13,13 @@ func TestTurns(t *testing.T) {
 	const slow, quick = 2 * time.Second, time.Second // to serve all clients of a turn of a second
 	took := map[string]time.Duration{"case-study": slow, "sequential": quick, Default: quick}
 	for name, test := range map[string]struct {
-		point  point
-		shapes []shape
-		want   []string
+		load     Load
+		variants []string
+		want     []string
 	}{
 		"the quick ones go twice in a round": {
-			point{goods: 100, clients: 64},
-			[]shape{{"case-study", 1}, {"sequential", 1}, {Default, 1}},
+			Load{Goods: 100, Clients: 64},
+			[]string{"case-study", "sequential", Default},
 			[]string{
 				"case-study/1", "sequential/1", "grouped/1", "grouped/1", "sequential/1",
 				"grouped/1", "sequential/1", "case-study/1", "sequential/1", "grouped/1",
@@ -28,10 +28,10 @@ func TestTurns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for c := range test.point.turns(contestants(test.shapes)) {
-				got = append(got, c.shape.String())
+			for c := range test.load.turns(contestants(test.variants...)) {
+				got = append(got, c.String())
 				c.reports = append(c.reports, &history.Report{
-					Elapsed: took[c.shape.strategy], History: &history.History{Window: time.Second},
+					Elapsed: took[c.strategy], History: &history.History{Window: time.Second},
 				})
 			}
 			if !slices.Equal(got, test.want) {
@@ -41,9 +41,9 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-func contestants(shapes []shape) (all []*contestant) {
-	for _, s := range shapes {
-		all = append(all, &contestant{variant: variant{shape: s}})
+func contestants(strategies ...string) (all []*contestant) {
+	for _, s := range strategies {
+		all = append(all, &contestant{variant: variant{strategy: s, replicas: 1}})
 	}
 	return all
 }
@@ -56,8 +56,8 @@ func TestQuickHasALockPass(t *testing.T) {
 	if len(passes) != 2 || quick.Size() != passes[0].Size()+4 {
 		t.Fatalf("%d passes, %d rows; want two, the second of 4 rows", len(passes), quick.Size())
 	}
-	if got := fmt.Sprint(passes[1].shapes(), passes[1].points()); got != "[grouped-rows/3 grouped/3] "+
-		"[path deduct, products 1, clients 256 path order, products 1, clients 256]" {
+	if got := fmt.Sprint(passes[1].variants(), passes[1].loads()); got != "[grouped-rows/3 grouped/3] "+
+		"[deduct of one hot product, 256 clients order of one hot product, 256 clients]" {
 		t.Error(got)
 	}
 }
@@ -70,7 +70,7 @@ func TestLockCostNeedsBothStrategies(t *testing.T) {
 		{[]string{Default, "grouped-rows", "unsafe"}, true},
 		{[]string{Default}, false},
 	} {
-		if p := Quick().Only(c.only); p.LockCost != c.want || len(p.passes()[0].Strategies) != len(c.only) {
+		if p := Quick().Only(c.only, nil, nil); p.LockCost != c.want || len(p.passes()[0].Strategies) != len(c.only) {
 			t.Errorf("only %v: %+v", c.only, p)
 		}
 	}

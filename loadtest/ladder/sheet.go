@@ -11,46 +11,77 @@ import (
 	"orderstock/pkg/command"
 )
 
-// sheet begins the description of a result of the bench, whose Judge is judge.
-func (b Bench) sheet(title string, judge func() error) report.Sheet {
-	s := report.Sheet{Title: title, Word: "PASS", Facts: []report.Fact{{Name: "Date", Value: b.Date}}}
-	if b.Server != "" {
-		s.On = b.Server + ", " + b.Machine
+// rowTable has every figure of a ladder's rows.
+func rowTable(rows ...Row) *report.Table {
+	return report.TableOf(rows, "Strategy", "Path", "Replicas", "Products", "Clients", "Sold out", "Sales a second",
+		"Refused a second", "p50 ms", "p99 ms", "Wake-ups", "Verdict")
+}
+
+// Wrong marks a row of a table.
+func (r Row) Wrong() bool { return r.Verdict != verify.Pass }
+
+// Wrong marks a row of a table.
+func (s Survival) Wrong() bool { return s.Verdict != verify.Pass || s.FirstSuccessS < 0 }
+
+// unexpected reports whether the row has another verdict than expected: violation for the unsafe strategy under load,
+// pass for all others.
+func (r Row) unexpected() bool {
+	if r.Strategy == Unsafe {
+		return r.Clients > 1 && r.Goods == 1 && r.Verdict != verify.Violation
 	}
-	err := judge()
+	return r.Verdict != verify.Pass
+}
+
+// Judge returns an error for each row without the expected verdict, and for each strategy that lost deductions. Its
+// exit code is command.Failed, unless verdicts of unknown are all that is wrong.
+func (r *Result) Judge() error {
+	var errs []error
+	add := func(verdict verify.Outcome, on string, args ...any) {
+		err := fmt.Errorf("verdict %s on "+on, append([]any{verdict}, args...)...)
+		if verdict != verify.Unknown {
+			err = command.Fail(err)
+		}
+		errs = append(errs, err)
+	}
+	for _, row := range r.Rows {
+		if row.unexpected() {
+			add(row.Verdict, "%s %s, %s", row.Strategy, row.Variant, row.Load)
+		}
+	}
+	for _, s := range r.Survival {
+		if s.lost() {
+			add(s.Verdict, "%s, %s: %v", s.Strategy, s.Fault, s.Broken)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Sheet describes the run.
+func (r *Result) Sheet() report.Sheet {
+	s := report.Sheet{Word: "PASS", Facts: []report.Fact{{Name: "Date", Value: r.Date}}}
+	if r.Server != "" {
+		s.On = r.Server + ", " + r.Machine
+	}
+	err := r.Judge()
 	switch _, failed := errors.AsType[*command.ExitError](err); {
 	case failed:
 		s.Word = "VIOLATION"
 	case err != nil:
 		s.Word = "UNKNOWN"
 	}
+	switch r.Kind {
+	case "compare":
+		r.describeComparison(&s)
+	case "scale":
+		r.describeScale(&s)
+	default:
+		r.describeLadder(&s)
+	}
 	return s
 }
 
-// rowTable has every figure of the rows.
-func rowTable(rows ...Row) *report.Table {
-	table := report.NewTable("Strategy", "Path", "Replicas", "Products", "Clients", "Sales a second", "Refused a second",
-		"p50 ms", "p99 ms", "Wake-ups", "Verdict")
-	for _, row := range rows {
-		row.addTo(table)
-	}
-	return table
-}
-
-// addTo adds the row to a rowTable.
-func (r Row) addTo(table *report.Table) {
-	verdict := string(r.Verdict)
-	if r.SellOut {
-		verdict += " (sell-out)"
-	}
-	table.Add(r.Verdict != verify.Pass, r.Strategy, r.Path, r.Replicas, r.Goods, r.Clients,
-		fmt.Sprintf("%.0f", r.DonePerS), fmt.Sprintf("%.0f", r.RejectedPerS), fmt.Sprintf("%.1f", r.P50MS),
-		fmt.Sprintf("%.1f", r.P99MS), fmt.Sprintf("%.2f", r.WakeupsPerRelease), verdict)
-}
-
-// Sheet describes the run.
-func (r *Result) Sheet() report.Sheet {
-	s := r.sheet("The deduction strategies compared", r.Judge)
+func (r *Result) describeLadder(s *report.Sheet) {
+	s.Title = "The deduction strategies compared"
 	if len(r.Rows) > 0 {
 		best := slices.MaxFunc(r.Rows, func(a, b Row) int { return cmp.Compare(a.DonePerS, b.DonePerS) })
 		s.Sentence = fmt.Sprintf("%s: up to %.0f sales a second", best.Strategy, best.DonePerS)
@@ -72,7 +103,7 @@ func (r *Result) Sheet() report.Sheet {
 				"faster or slower: `bench compare` compares closely.",
 		},
 		report.Part{
-			Title: "By clients", Picture: r.SVG(), File: "ladder.svg",
+			Title: "By clients", Picture: r.strategies(), File: "ladder.svg",
 			Alt: "Throughput and latency by clients for each strategy",
 		},
 		report.Part{
@@ -80,14 +111,12 @@ func (r *Result) Sheet() report.Sheet {
 			Detail: true,
 		},
 	)
-	return s
 }
 
 // byStrategy has a line for each strategy, the best last: the rates on one hot product, and what survived.
 func (r *Result) byStrategy() *report.Table {
 	rows := r.hot()
 	clients := distinct(rows, func(row Row) int { return row.Clients })
-	paths := []string{PathDeduct, PathOrder}
 	head := []string{"strategy"}
 	for _, what := range []string{"deductions", "orders"} {
 		for _, c := range clients {
@@ -102,7 +131,7 @@ func (r *Result) byStrategy() *report.Table {
 	slices.Reverse(strategies)
 	for _, s := range strategies {
 		cells, verdict := []any{"`" + s + "`"}, verify.Pass
-		for _, path := range paths {
+		for _, path := range []string{PathDeduct, PathOrder} {
 			for _, c := range clients {
 				row, cell := find(rows, s, path, 1, 1, c), ""
 				if row.Verdict != "" {
@@ -135,54 +164,39 @@ func (r *Result) compared() *report.Table {
 	return table
 }
 
-// Sheet describes the comparison.
-func (c *Comparison) Sheet() report.Sheet {
-	s := c.sheet("Two variants of the services compared, by turns", c.Judge)
-	s.Sentence = c.New + " / " + c.Old
-	all := report.NewTable("load", "old", "new", "ratio", "p99, ratio", "hand-overs/s")
+func (r *Result) describeComparison(s *report.Sheet) {
+	s.Title = "Two variants of the services compared, by turns"
 	legs := report.NewTable("Load", "Leg", "Old", "New", "Ratio")
-	for _, l := range c.Loads {
-		if len(l.Old) == 0 {
-			continue
-		}
-		all.Add(l.Verdict != verify.Pass, l.Load.String()+report.Unless(l.Verdict), fmt.Sprintf("%.0f/s", mean(l.Old)),
-			fmt.Sprintf("%.0f/s", mean(l.New)), l.Ratio, l.P99, fmt.Sprintf("%.1f", l.Handovers))
-		for leg, n := range l.New {
-			legs.Add(false, l.Load, leg+1, fmt.Sprintf("%.0f", l.Old[leg]), fmt.Sprintf("%.0f", n),
-				fmt.Sprintf("%.2f", n/l.Old[leg]))
+	for i := 0; i+1 < len(r.Rows); i += 2 {
+		before, after := r.Rows[i], r.Rows[i+1]
+		s.Sentence = after.Variant + " / " + before.Variant
+		for leg, was := range before.Legs {
+			legs.Add(false, before.Load, leg+1, fmt.Sprintf("%.0f", was), fmt.Sprintf("%.0f", after.Legs[leg]),
+				fmt.Sprintf("%.2f", after.Legs[leg]/was))
 		}
 	}
 	s.Add(
-		report.Part{Title: "Sales a second", Says: "Old: " + c.Old + "; new: " + c.New + ".", Table: all},
+		report.Part{Title: "Sales a second", Table: report.TableOf(r.Rows, "Variant", "Path", "Replicas", "Products",
+			"Baskets of", "Clients", "Sales a second", "Ratio", "p99, ratio", "Hand-overs a second", "Verdict")},
 		report.Part{Title: "Every leg", Table: legs, Detail: true},
 	)
-	return s
 }
 
-// Sheet describes the measurement.
-func (s Scale) Sheet() report.Sheet {
-	sheet := s.sheet("What more holders and more replicas add", s.Judge)
-	rows := report.NewTable("groups of", "a commit waits", "holders", "deductions/s", "to one holder", "hand-overs/s")
-	for _, r := range s.AllRows() {
-		rows.Add(r.Verdict != verify.Pass, r.Group, fmt.Sprintf("%g ms", r.DelayMS), r.Holders,
-			fmt.Sprintf("%.0f%s", r.DeductsPerS, report.Unless(r.Verdict)), r.Ratio, fmt.Sprintf("%.1f", r.Handovers))
-	}
-	compared := report.NewTable("compared", "ratio")
-	if s.Compose != nil {
-		for _, c := range s.Compose.Ratios {
-			compared.Add(s.Compose.Verdict != verify.Pass, c.Name+report.Unless(s.Compose.Verdict), c.Ratio)
-		}
-	}
-	failing := report.NewTable("holder, for 20 s", "answers", "other than 201, 202, 409", "first success after")
-	for _, f := range s.Failing {
-		failing.Add(f.Verdict != verify.Pass || f.FirstSuccessS < 0, f.Fault+report.Unless(f.Verdict), f.Answers,
-			fmt.Sprintf("%.2f %%", 100*f.OtherShare), fmt.Sprintf("%.2f s", f.FirstSuccessS))
-	}
-	sheet.Add(
-		report.Part{Title: "More holders", Table: rows},
-		report.Part{Title: "By holders", Picture: s.SVG(), File: "scale.svg", Alt: "Deductions by holders"},
-		report.Part{Title: "Compose", Table: compared},
-		report.Part{Title: "A holder that fails", Table: failing},
+// partition returns the rows by the number of holders.
+func (r *Result) partition() []Row {
+	return slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool { return row.Holders == 0 })
+}
+
+func (r *Result) describeScale(s *report.Sheet) {
+	s.Title = "What more holders and more replicas add"
+	compose := slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool { return row.Holders > 0 })
+	s.Add(
+		report.Part{Title: "More holders", Table: report.TableOf(r.partition(), "Groups of", "A commit waits, ms",
+			"Holders", "Sales a second", "Ratio", "Hand-overs a second", "Verdict")},
+		report.Part{Title: "By holders", Picture: r.holders(), File: "scale.svg", Alt: "Deductions by holders"},
+		report.Part{Title: "Compose", Table: report.TableOf(compose, "Variant", "Replicas", "Products",
+			"A commit waits, ms", "Sales a second", "Ratio", "Verdict")},
+		report.Part{Title: "A holder that fails, for 20 s", Table: report.TableOf(r.Survival, "Fault", "Answers",
+			"Other than 201, 202, 409", "First success after, s", "Verdict")},
 	)
-	return sheet
 }

@@ -22,14 +22,14 @@ func TestASmallLadder(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = redis.Kill() })
-	r, err := ladder.Run(t.Context(), ladder.Config{
-		Plan: ladder.Plan{
-			Strategies: []string{ladder.Default, ladder.Direct}, Replicas: []int{1}, Clients: []int{8}, Goods: []int{1},
-			Paths: []string{ladder.PathDeduct, ladder.PathOrder}, Faults: true,
-		},
+	cfg := ladder.Config{
 		Servers: &system.Servers{MySQL: serverstest.MySQL(t), Redis: redis, ZooKeeper: serverstest.ZooKeeper(t)},
 		Bin:     systemtest.Build(t), Dir: t.TempDir(),
 		Warmup: 20 * time.Millisecond, Measure: 2 * time.Second, Table: io.Discard,
+	}
+	r, err := cfg.Run(t.Context(), ladder.Plan{
+		Strategies: []string{ladder.Default, ladder.Direct}, Replicas: []int{1}, Clients: []int{8}, Goods: []int{1},
+		Paths: []string{ladder.PathDeduct, ladder.PathOrder}, Faults: true,
 	})
 	if err != nil {
 		t.Fatal(err)

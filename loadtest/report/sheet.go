@@ -3,11 +3,14 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -84,6 +87,29 @@ func (t *Table) Add(wrong bool, cells ...any) {
 	}
 	t.Rows = append(t.Rows, row)
 	t.print(row.Cells)
+}
+
+// TableOf returns a table with a row for each of rows, which are structs. Its columns are fields, also of embedded
+// structs, by their tag col; the tag fmt formats the cells.
+func TableOf[R any](rows []R, columns ...string) *Table {
+	t := NewTable(columns...)
+	for _, row := range rows {
+		t.AddRow(row)
+	}
+	return t
+}
+
+// AddRow appends a row to a table of TableOf. A row whose method Wrong returns true is marked.
+func (t *Table) AddRow(row any) {
+	value, cells := reflect.ValueOf(row), make([]any, len(t.Head))
+	for _, field := range reflect.VisibleFields(value.Type()) {
+		i := slices.IndexFunc(t.Head, func(name string) bool { return strings.TrimSpace(name) == field.Tag.Get("col") })
+		if i >= 0 {
+			cells[i] = fmt.Sprintf(cmp.Or(field.Tag.Get("fmt"), "%v"), value.FieldByIndex(field.Index).Interface())
+		}
+	}
+	marked, can := row.(interface{ Wrong() bool })
+	t.Add(can && marked.Wrong(), cells...)
 }
 
 // Follow prints the head to w, and each further row as it is added. A column is as wide as its head, and the first one

@@ -52,8 +52,10 @@ func (o Options) zooKeeper(ctx context.Context) (s Spec, err error) {
 	if err := os.MkdirAll(data, 0o755); err != nil {
 		return s, err
 	}
-	if err := os.WriteFile(filepath.Join(data, "myid"), fmt.Appendln(nil, o.id), 0o644); err != nil {
-		return s, err
+	if o.id > 0 {
+		if err := os.WriteFile(filepath.Join(data, "myid"), fmt.Appendln(nil, o.id), 0o644); err != nil {
+			return s, err
+		}
 	}
 	config := append([]string{
 		"dataDir=" + data,

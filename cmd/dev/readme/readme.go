@@ -44,8 +44,8 @@ var tables = []table{
 	{"mutants", resultsDoc, sheet[*mutants.Report]("mutants.json")},
 	{"lock-bench", "pkg/zklock/README.md", sheet[*locks.Result]("lock-bench.json")},
 	{"ladder", resultsDoc, sheet[*ladder.Result]("ladder.json")},
-	{"scale", resultsDoc, sheet[ladder.Scale]("scale.json")},
-	{"compare", resultsDoc, sheet[*ladder.Comparison]("compare.json")},
+	{"scale", resultsDoc, sheet[*ladder.Result]("scale.json")},
+	{"compare", resultsDoc, sheet[*ladder.Result]("compare.json")},
 }
 
 const (

@@ -137,16 +137,19 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 	write("ladder.json", `{"server":"MySQL 9","machine":"2 cores","rows":[`+strings.Join([]string{
 		ladderRow("deduct", "grouped", 9000), ladderRow("deduct", "direct", 18000), ladderRow("order", "grouped", 2000),
 	}, ",")+`]}`)
-	write("scale.json", `{"server":"MySQL 9","machine":"2 cores","rows":[
-		{"delay_ms":5,"group":32,"holders":1,"deducts_per_s":3000,"ratio":1,"verdict":"pass"},
-		{"delay_ms":5,"group":32,"holders":2,"deducts_per_s":4500,"ratio":1.5,"error":0.02,"handovers_per_s":3.25,
+	write("scale.json", `{"kind":"scale","server":"MySQL 9","machine":"2 cores","rows":[
+		{"delay_ms":5,"group":32,"holders":1,"done_per_s":3000,"ratio":{"ratio":1},"verdict":"pass"},
+		{"delay_ms":5,"group":32,"holders":2,"done_per_s":4500,"ratio":{"ratio":1.5,"error":0.02},"handovers_per_s":3.25,
 			"verdict":"pass"},
-		{"delay_ms":5,"group":32,"holders":4,"deducts_per_s":9000,"ratio":3,"error":0.1,"verdict":"unknown"}],
-		"compose":{"orders_per_s":800,"ratios":[{"name":"compose / direct","ratio":0.8,"error":0.05}],"verdict":"pass"},
-		"failing":[{"fault":"paused","answers":900,"other_share":0.01,"first_success_s":0.55,"verdict":"pass"}]}`)
-	write("compare.json", `{"server":"MySQL 9","old":"old/bin","new":"this build","loads":[
-		{"path":"order","goods":5,"items":3,"replicas":2,"clients":256,"old_per_s":[100,120],"new_per_s":[120,140],
-			"ratio":1.28,"error":0.04,"p99":{"ratio":0.86},"handovers_per_s":3.25,"verdict":"pass"}]}`)
+		{"delay_ms":5,"group":32,"holders":4,"done_per_s":9000,"ratio":{"ratio":3,"error":0.1},"verdict":"unknown"},
+		{"variant":"without containers","replicas":1,"goods":1,"done_per_s":800,"ratio":{"ratio":0.8,"error":0.05},
+			"verdict":"pass"}],
+		"survival":[{"fault":"paused","answers":900,"other":9,"first_success_s":0.55,"verdict":"pass"}]}`)
+	write("compare.json", `{"kind":"compare","server":"MySQL 9","rows":[
+		{"variant":"old/bin","path":"order","goods":5,"items":3,"replicas":2,"clients":256,"done_per_s":110,
+			"ratio":{"ratio":1},"p99_ratio":{"ratio":1},"verdict":"pass"},
+		{"variant":"this build","path":"order","goods":5,"items":3,"replicas":2,"clients":256,"done_per_s":130,
+			"ratio":{"ratio":1.28,"error":0.04},"p99_ratio":{"ratio":0.86},"handovers_per_s":3.25,"verdict":"pass"}]}`)
 	for _, c := range []struct {
 		name string
 		want []string
@@ -161,12 +164,11 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 			"| deduct | 1 | 9000/s | `direct` | 18000/s | 0.50 |",
 		}},
 		{"scale", []string{
-			"| 32 | 5 ms | 2 | 4500 | 1.50 ± 0.02 | 3.2 |", "| 32 | 5 ms | 4 | 9000 **(unknown)** | 3.00 ± 0.10 | 0.0 |",
-			"| compose / direct | 0.80 ± 0.05 |", "| paused | 900 | 1.00 % | 0.55 s |",
+			"| 32 | 5 | 2 | 4500 | 1.50 ± 0.02 | 3.2 | pass |", "| 32 | 5 | 4 | 9000 | 3.00 ± 0.10 | 0.0 | unknown |",
+			"| without containers | 1 | 1 | 0 | 800 | 0.80 ± 0.05 | pass |", "| paused | 900 | 9 | 0.55 | pass |",
 		}},
 		{"compare", []string{
-			"Old: old/bin; new: this build.", "| order of 1 to 3 of 5 products, 256 clients, stock services: 2 | " +
-				"110/s | 130/s | 1.28 ± 0.04 | 0.86 | 3.2 |",
+			"| this build | order | 2 | 5 | 3 | 256 | 130 | 1.28 ± 0.04 | 0.86 | 3.2 | pass |",
 		}},
 		{"cluster-faults", []string{
 			"1 of 2 cells pass, 0 violations", "| primary-killed | 1000 | 600 | 300 | 100 | 8.3 s |",

@@ -16,20 +16,16 @@ func TestFirstSuccessIsThatOfTheLastProduct(t *testing.T) {
 		h.AddOrder([]history.Item{{GoodsID: product, Num: 1}})
 	}
 	struck := h.Started.Add(10 * time.Second)
-	count := func() (row FailingRow) {
-		row.count(h, struck)
-		return row
-	}
 	call(2, 9*time.Second, 10100*time.Millisecond, history.Confirmed) // sent before
 	call(1, 10*time.Second, 10200*time.Millisecond, history.Confirmed)
 	call(2, 10*time.Second, 10300*time.Millisecond, history.Pending)
 	call(2, 10*time.Second, 10300*time.Millisecond, history.NoStatus)
-	if row := count(); row.FirstSuccessS != -1 || row.Answers != 4 || row.Other != 1 {
-		t.Errorf("%+v with a product that was never sold again; want -1, 4 answers, 1 other", row)
+	if after := firstSuccess(h, struck); after != -1 {
+		t.Errorf("%v s with a product that was never sold again; want -1", after)
 	}
 	call(2, 11*time.Second, 15*time.Second, history.Confirmed)
 	call(2, 12*time.Second, 13*time.Second, history.Confirmed) // the first to be answered
-	if row := count(); row.FirstSuccessS != 3 {
-		t.Errorf("sold again after %v s, want 3", row.FirstSuccessS)
+	if after := firstSuccess(h, struck); after != 3 {
+		t.Errorf("sold again after %v s, want 3", after)
 	}
 }
