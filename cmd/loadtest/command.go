@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -64,24 +65,26 @@ const bringUp = `bring the services up with "make up" and then run ". .run/env",
 
 // firing is a load with its target, and what becomes of its history.
 type firing struct {
-	where    surroundings
-	load     fire.Config
-	to       output
-	judging  verify.Config
-	noVerify bool
-	traced   float64
-	report   string
+	where surroundings
+	load  fire.Config
+	judging
+
+	Traced   float64 `flag:"trace-sample" bounds:"0 1" help:"share of the orders that are traced, 0 to 1; the trace is sent to the services (needs OTEL_EXPORTER_OTLP_ENDPOINT, there as well)"`
+	NoVerify bool    `flag:"no-verify" help:"only fire; verify later"`
+	Report   string  `flag:"report" help:"file for a report as one HTML page that needs no server"`
+}
+
+// judging says how a history is judged, and what becomes of the verdict.
+type judging struct {
+	output
+	Settle  time.Duration `flag:"settle" default:"30s" help:"how long to wait for unfinished orders to end"`
+	Samples int           `flag:"samples" default:"5" help:"how many violations of each invariant to describe"`
 }
 
 func (r *firing) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	r.load.Flags(f)
-	r.to.flags(f)
-	within(f, &r.traced, "trace-sample", 0, 0, 1, "share of the orders that are traced, 0 to 1; "+
-		"the trace is sent to the services (needs OTEL_EXPORTER_OTLP_ENDPOINT, there as well)")
-	verifyFlags(cmd, &r.judging)
-	f.BoolVar(&r.noVerify, "no-verify", false, "only fire; verify later")
-	f.StringVar(&r.report, "report", "", "file for a report as one HTML page that needs no server")
+	addFlags(f, r)
 	cmd.MarkFlagsMutuallyExclusive("report", "no-verify")
 }
 
@@ -94,20 +97,20 @@ func fireCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error { return failed },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(r.judging.Validate(), r.to.clear()); err != nil {
+			if err := errors.Join(r.config().Validate(), r.clear()); err != nil {
 				return err
 			}
 			return r.run(cmd)
 		},
 	}
-	r.where.flags(cmd.Flags())
+	addFlags(cmd.Flags(), &r.where)
 	r.flags(cmd)
 	return cmd
 }
 
 // run fires, keeps the history, and judges it. Its error has the verdict's exit code.
 func (r *firing) run(cmd *cobra.Command) error {
-	spans, err := tracer(cmd.Context(), cmd.Flags(), r.traced)
+	spans, err := tracer(cmd.Context(), cmd.Flags(), r.Traced)
 	if err != nil {
 		return err
 	}
@@ -127,11 +130,11 @@ func (r *firing) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := h.Save(r.to.history()); err != nil {
+	if err := h.Save(r.history()); err != nil {
 		return err
 	}
-	printed := h.Measure().Write(r.to.json.text(cmd)) // a run whose figures cannot be printed is judged all the same
-	if r.noVerify {
+	printed := h.Measure().Write(asJSON(r.JSON).text(cmd)) // a run whose figures cannot be printed is judged all the same
+	if r.NoVerify {
 		return printed
 	}
 	ctx := cmd.Context()
@@ -141,12 +144,13 @@ func (r *firing) run(cmd *cobra.Command) error {
 		ctx, stop = signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 	}
-	r.judging.Databases, r.judging.History = r.where.databases(), h
-	verdict, err := judge(ctx, cmd, r.judging, r.to)
-	if err = errors.Join(printed, err); verdict == nil || r.report == "" {
+	cfg := r.config()
+	cfg.Databases, cfg.History = r.where.databases(), h
+	verdict, err := judge(ctx, cmd, cfg, r.output)
+	if err = errors.Join(printed, err); verdict == nil || r.Report == "" {
 		return err
 	}
-	if failed := writeReport(ctx, r.report, h, verdict, r.where.databases()); failed != nil {
+	if failed := writeReport(ctx, r.Report, h, verdict, r.where.databases()); failed != nil {
 		return failed
 	}
 	return err
@@ -154,29 +158,25 @@ func (r *firing) run(cmd *cobra.Command) error {
 
 func verifyCommand() *cobra.Command {
 	where, failed := readSurroundings()
-	var (
-		to      output
-		judging verify.Config
-	)
+	var j judging
 	cmd := &cobra.Command{
 		Use:     "verify",
 		Short:   "Read both databases and the history of the last run, and print the verdict",
 		Args:    cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error { return failed },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			judging.Databases, judging.HistoryPath = where.databases(), to.history()
-			_, err := judge(cmd.Context(), cmd, judging, to)
+			cfg := j.config()
+			cfg.Databases, cfg.HistoryPath = where.databases(), j.history()
+			_, err := judge(cmd.Context(), cmd, cfg, j.output)
 			return err
 		},
 	}
-	to.flags(cmd.Flags())
-	verifyFlags(cmd, &judging)
+	addFlags(cmd.Flags(), &j)
 	return cmd
 }
 
-func verifyFlags(cmd *cobra.Command, cfg *verify.Config) {
-	cmd.Flags().DurationVar(&cfg.Settle, "settle", verify.DefaultSettle, "how long to wait for unfinished orders to end")
-	cmd.Flags().IntVar(&cfg.Samples, "samples", 5, "how many violations of each invariant to describe")
+func (j judging) config() verify.Config {
+	return verify.Config{Settle: j.Settle, Terms: verify.Terms{Samples: j.Samples}}
 }
 
 // judge verifies, and prints and saves the verdict. It returns the verdict, if there is one, even with an error.
@@ -188,11 +188,11 @@ func judge(ctx context.Context, cmd *cobra.Command, cfg verify.Config, to output
 	if err := history.SaveJSON(to.verdict(), verdict); err != nil {
 		return verdict, err
 	}
-	if to.json {
+	if to.JSON {
 		err = history.WriteJSON(cmd.OutOrStdout(), verdict)
 	} else {
 		_, _ = fmt.Fprintln(cmd.OutOrStdout())
-		err = verdict.Write(cmd.OutOrStdout(), to.all)
+		err = verdict.Write(cmd.OutOrStdout(), to.All)
 	}
 	if err != nil {
 		return verdict, err

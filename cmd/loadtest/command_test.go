@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -195,14 +194,12 @@ func TestQuickLocksKeepGivenFlags(t *testing.T) {
 	t.Parallel()
 	plan := locks.Full()
 	f := pflag.NewFlagSet("locks", pflag.ContinueOnError)
-	planFlags(f, &plan)
+	addFlags(f, &plan)
 	if err := f.Parse([]string{"--window", "1m"}); err != nil {
 		t.Fatal(err)
 	}
-	want := locks.Quick()
-	want.Window = time.Minute
-	if got, err := hurried(f); err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("the quick plan is %+v, %v; want %+v", got, err, want)
+	if got := plan.Hurry(f.Changed); got.Window != time.Minute || got.Rounds != 1 || len(got.Shapes) != 2 {
+		t.Errorf("the quick plan is %+v; want one round of a minute in two shapes", got)
 	}
 }
 

@@ -8,17 +8,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/ladder"
-	"orderstock/pkg/config"
 )
 
 func compareCommand() *cobra.Command {
+	var f struct {
+		ladderFlags
+		Paths   []string `flag:"paths" help:"what to measure: deduct, order"`
+		Goods   int      `flag:"goods" default:"1" bounds:"1 1000" help:"products in demand, all equally"`
+		Items   int      `flag:"items-max" default:"1" bounds:"1 100" help:"most products in one order"`
+		Stocks  int      `flag:"replicas" default:"1" bounds:"1 100" help:"stock services"`
+		Clients int      `flag:"clients" default:"256" bounds:"1 10000" help:"concurrent clients"`
+		Legs    int      `flag:"legs" default:"10" bounds:"2 10000" help:"how often each load is measured, with new services"`
+	}
+	f.Paths = []string{ladder.PathDeduct, ladder.PathOrder}
 	var (
-		f              ladderFlags
-		before, after  []string
-		paths          = []string{ladder.PathDeduct, ladder.PathOrder}
-		load           ladder.Load
-		replicas, legs int
-		oldSide, newer ladder.Side
+		oldSide, newSide []string
+		before, after    ladder.Side
 	)
 	c := &cobra.Command{
 		Use:   "compare",
@@ -35,13 +40,13 @@ Writes out/compare.json and, as a report, out/compare.html.`,
   loadtest bench compare --old ../before/bin --paths order --goods 100 --items-max 3 --replicas 3`,
 		Args: cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) (err error) {
-			if oldSide, err = ladder.ParseSide(before); err != nil {
+			if before, err = ladder.ParseSide(oldSide); err != nil {
 				return fmt.Errorf("--old %w", err)
 			}
-			if newer, err = ladder.ParseSide(after); err != nil {
+			if after, err = ladder.ParseSide(newSide); err != nil {
 				return fmt.Errorf("--new %w", err)
 			}
-			for _, path := range paths {
+			for _, path := range f.Paths {
 				if !slices.Contains([]string{ladder.PathDeduct, ladder.PathOrder}, path) {
 					return fmt.Errorf("--paths %s: want %s or %s", path, ladder.PathDeduct, ladder.PathOrder)
 				}
@@ -50,24 +55,18 @@ Writes out/compare.json and, as a report, out/compare.html.`,
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
 			var loads []ladder.Load
-			for _, load.Path = range paths {
-				loads = append(loads, load)
+			for _, path := range f.Paths {
+				loads = append(loads, ladder.Load{Path: path, Goods: f.Goods, Items: f.Items, Clients: f.Clients})
 			}
 			result, err := f.measure(c, func(ctx context.Context, cfg ladder.Config) (*ladder.Result, error) {
-				return cfg.Compare(ctx, oldSide, newer, replicas, loads, legs)
+				return cfg.Compare(ctx, before, after, f.Stocks, loads, f.Legs)
 			})
 			return f.give(c, result, err)
 		},
 	}
-	p := c.Flags()
-	f.add(p)
-	p.StringArrayVar(&before, "old", nil, "the one side: a folder of programs, or NAME=VALUE; several times")
-	p.StringArrayVar(&after, "new", nil, "the other side")
-	p.Var(config.NewListFlag(&paths), "paths", "what to measure: deduct, order")
-	within(p, &load.Goods, "goods", 1, 1, 1000, "products in demand, all equally")
-	within(p, &load.Items, "items-max", 1, 1, 100, "most products in one order")
-	within(p, &replicas, "replicas", 1, 1, 100, "stock services")
-	within(p, &load.Clients, "clients", 256, 1, 10_000, "concurrent clients")
-	within(p, &legs, "legs", 10, 2, 10_000, "how often each load is measured, with new services")
+	f.flags(c.Flags())
+	addFlags(c.Flags(), &f)
+	c.Flags().StringArrayVar(&oldSide, "old", nil, "the one side: a folder of programs, or NAME=VALUE; several times")
+	c.Flags().StringArrayVar(&newSide, "new", nil, "the other side")
 	return c
 }

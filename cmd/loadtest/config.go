@@ -2,13 +2,8 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 	"time"
-
-	"github.com/spf13/pflag"
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
@@ -19,16 +14,19 @@ import (
 // surroundings locate the services and databases. They come from the environment; the addresses may also be given as
 // flags.
 type surroundings struct {
-	OrderURLs  []string `env:"ORDER_URLS" envDefault:"http://127.0.0.1:8080"`
-	StockURLs  []string `env:"STOCK_URLS" envDefault:"http://127.0.0.1:8081"`
+	// OrderURLs are the order services, several by comma.
+	OrderURLs  []string `env:"ORDER_URLS" envDefault:"http://127.0.0.1:8080" flag:"url" help:"address of an order service; several are used in turn"`
+	StockURLs  []string `env:"STOCK_URLS" envDefault:"http://127.0.0.1:8081" flag:"stock-url" help:"address of a stock service; several are used in turn"`
 	StockToken string   `env:"SERVICE_TOKEN"`
 	// CancelAfter is the setting of the order services; the verdict needs it to judge expired orders.
-	CancelAfter time.Duration `env:"CANCEL_AFTER" envDefault:"60s"`
+	CancelAfter time.Duration `env:"CANCEL_AFTER" envDefault:"60s" flag:"cancel-after" help:"CANCEL_AFTER of the order services: none of the orders may expire before"`
 	// PriceTTL is the setting of the order services; the verdict needs it to judge prices that change.
-	PriceTTL time.Duration `env:"PRICE_TTL" envDefault:"2s"`
+	PriceTTL time.Duration `env:"PRICE_TTL" envDefault:"2s" flag:"price-ttl" help:"PRICE_TTL of the order services: for so long they may use a price that has changed"`
 	// Strategy is the setting of the stock services; some strategies kept for comparison have an allowance.
 	Strategy string `env:"STOCK_STRATEGY"`
+	// OrderDSN is the order database, as the user verifier.
 	OrderDSN string `env:"VERIFY_ORDER_DSN"`
+	// StockDSN is the stock database, as the user verifier.
 	StockDSN string `env:"VERIFY_STOCK_DSN"`
 	// ZooKeeperAddrs are the ZooKeeper servers, host:port, several by comma; the console shows the lock's queue there.
 	ZooKeeperAddrs []string `env:"ZOOKEEPER_ADDRS"`
@@ -68,82 +66,25 @@ func (s surroundings) databases() verify.Databases {
 
 // output configures the results: their folder and format.
 type output struct {
-	out  string
-	keep string
-	json asJSON
-	all  bool
-}
-
-func (o *output) flags(f *pflag.FlagSet) {
-	f.StringVar(&o.out, "out", "out",
-		"folder for verdict.json and history.jsonl; or the verdict's file, if it ends in .json")
-	f.StringVar(&o.keep, "history", "",
-		"file for every call with its times and its answer (default history.jsonl next to the verdict)")
-	f.BoolVar(&o.all, "all", false, "print every invariant, not only the broken ones")
-	f.BoolVar((*bool)(&o.json), "json", false, "print the verdict as JSON, in place of the table")
+	Out  string `flag:"out" default:"out" help:"folder for verdict.json and history.jsonl; or the verdict's file, if it ends in .json"`
+	Keep string `flag:"history" help:"file for every call with its times and its answer (default history.jsonl next to the verdict)"`
+	All  bool   `flag:"all" help:"print every invariant, not only the broken ones"`
+	JSON bool   `flag:"json" help:"print the verdict as JSON, in place of the table"`
 }
 
 func (o *output) verdict() string {
-	if filepath.Ext(o.out) == ".json" {
-		return o.out
+	if filepath.Ext(o.Out) == ".json" {
+		return o.Out
 	}
-	return filepath.Join(o.out, "verdict.json")
+	return filepath.Join(o.Out, "verdict.json")
 }
 
 // clear removes the files of an earlier run.
 func (o *output) clear() error { return history.Clear(o.verdict(), o.history()) }
 
 func (o *output) history() string {
-	if o.keep != "" {
-		return o.keep
+	if o.Keep != "" {
+		return o.Keep
 	}
 	return filepath.Join(filepath.Dir(o.verdict()), "history.jsonl")
-}
-
-// flags adds flags for the addresses of the services.
-func (s *surroundings) flags(f *pflag.FlagSet) {
-	f.Var(config.NewListFlag(&s.OrderURLs), "url", "address of an order service; several are used in turn")
-	f.Var(config.NewListFlag(&s.StockURLs), "stock-url", "address of a stock service; several are used in turn")
-	f.DurationVar(&s.CancelAfter, "cancel-after", s.CancelAfter, "CANCEL_AFTER of the order services: none of the orders "+
-		"may expire before")
-	f.DurationVar(&s.PriceTTL, "price-ttl", s.PriceTTL, "PRICE_TTL of the order services: for so long they may "+
-		"use a price that has changed")
-}
-
-// fromEnvironment sets flags that are not given from the environment variables of their names in capitals.
-func fromEnvironment(f *pflag.FlagSet, names ...string) error {
-	var err error
-	for _, name := range names {
-		variable := strings.ToUpper(name)
-		if value := os.Getenv(variable); value != "" && !f.Changed(name) {
-			if failed := f.Set(name, value); failed != nil {
-				err = errors.Join(err, fmt.Errorf("%s: %w", variable, failed))
-			}
-		}
-	}
-	return err
-}
-
-// bounded is a number as the value of a flag.
-type bounded[N int | float64] struct {
-	to          *N
-	least, most N
-}
-
-// within adds a flag for a number from least to most.
-func within[N int | float64](f *pflag.FlagSet, to *N, name string, value, least, most N, usage string) {
-	*to = value
-	f.Var(bounded[N]{to, least, most}, name, usage)
-}
-
-func (b bounded[N]) Type() string   { return fmt.Sprintf("%T", b.least) }
-func (b bounded[N]) String() string { return fmt.Sprint(*b.to) }
-
-func (b bounded[N]) Set(text string) error {
-	var n N
-	if words, _ := fmt.Sscan(text, &n, new(string)); words != 1 || n < b.least || n > b.most {
-		return fmt.Errorf("want %v to %v", b.least, b.most)
-	}
-	*b.to = n
-	return nil
 }

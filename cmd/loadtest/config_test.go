@@ -23,7 +23,7 @@ func TestListsAreReadAlike(t *testing.T) {
 		return func(value string) ([]string, error) {
 			var s surroundings
 			f := pflag.NewFlagSet("fire", pflag.ContinueOnError)
-			s.flags(f)
+			addFlags(f, &s)
 			err := f.Set(name, value)
 			return list(&s), err
 		}

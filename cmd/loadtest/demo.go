@@ -38,14 +38,14 @@ func demoCommand() *cobra.Command {
 
 func demo(cmd *cobra.Command, open system.Options, cfg system.Config, r *firing) (err error) {
 	ctx := cmd.Context()
-	if err := errors.Join(cfg.Check(), r.judging.Validate(), r.to.clear()); err != nil {
+	if err := errors.Join(cfg.Check(), r.config().Validate(), r.clear()); err != nil {
 		return err
 	}
 	s, err := system.Open(ctx, open)
 	if err != nil {
 		return err
 	}
-	logs := filepath.Join(filepath.Dir(r.to.verdict()), "logs")
+	logs := filepath.Join(filepath.Dir(r.verdict()), "logs")
 	stopping := func(stop func(context.Context) error) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 40*time.Second)
 		defer cancel()

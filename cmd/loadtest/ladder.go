@@ -8,39 +8,34 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"orderstock/loadtest/ladder"
 	"orderstock/pkg/command"
-	"orderstock/pkg/config"
-	"orderstock/pkg/servers"
 	"orderstock/stock-service/deduct/strategy"
 )
 
 // ladderFlags are the flags of ladder, scale and compare.
 type ladderFlags struct {
-	mysql string
-	out   string
-	cfg   ladder.Config
+	MySQL  string        `flag:"mysql" default:"auto" help:"the database: docker (mysql:9.7), local (the installed one), or auto (docker if it is there)"`
+	Warmup time.Duration `flag:"warmup" default:"500ms" help:"load before each measured turn"`
+	Window time.Duration `flag:"window" default:"3s" help:"time of each measured turn"`
+	Seed   uint64        `flag:"seed" help:"makes the same orders again; 0: random"`
+	Out    string        `flag:"out" default:"out" help:"folder of the results"`
 	resultFlags
 }
 
-func (f *ladderFlags) add(p *pflag.FlagSet) {
-	p.StringVar(&f.mysql, "mysql", "auto",
-		"the database: docker ("+servers.MySQLImage+"), local (the installed one), or auto (docker if it is there)")
-	p.DurationVar(&f.cfg.Warmup, "warmup", 500*time.Millisecond, "load before each measured turn")
-	p.DurationVar(&f.cfg.Measure, "window", 3*time.Second, "time of each measured turn")
-	p.StringVar(&f.out, "out", "out", "folder of the results")
-	p.Uint64Var(&f.cfg.Seed, "seed", 0, "makes the same orders again; 0: random")
-	f.flags(p)
+// config returns the configuration that prints where the text goes.
+func (f *ladderFlags) config(c *cobra.Command) ladder.Config {
+	return ladder.Config{
+		Warmup: f.Warmup, Measure: f.Window, Seed: f.Seed, Table: f.text(c), Progress: command.Progress(c.ErrOrStderr()),
+	}
 }
 
 // measure measures on new servers, and prints, gives and judges the result, as far as there is one.
 func (f *ladderFlags) measure(
 	c *cobra.Command, on func(context.Context, ladder.Config) (*ladder.Result, error),
 ) (result *ladder.Result, err error) {
-	f.cfg.Table, f.cfg.Progress = f.text(c), command.Progress(c.ErrOrStderr())
-	err = f.cfg.OnServers(c.Context(), f.mysql, func(cfg ladder.Config) (err error) {
+	err = f.config(c).OnServers(c.Context(), f.MySQL, func(cfg ladder.Config) (err error) {
 		result, err = on(c.Context(), cfg)
 		return err
 	})
@@ -53,15 +48,17 @@ func (f *ladderFlags) give(c *cobra.Command, result *ladder.Result, err error) e
 		return err
 	}
 	return errors.Join(err, result.Sheet().Text(f.text(c)),
-		f.save(c, filepath.Join(f.out, result.Kind+".json"), result), result.Judge())
+		f.save(c, filepath.Join(f.Out, result.Kind+".json"), result), result.Judge())
 }
 
 func ladderCommand() *cobra.Command {
-	var (
-		f     ladderFlags
-		quick bool
-		only  ladder.Plan
-	)
+	var f struct {
+		ladderFlags
+		Quick      bool     `flag:"quick" help:"only case-study, conditional-update, grouped-rows, grouped and direct, 64 and 256 clients, one hot product; and grouped and grouped-rows with three replicas"`
+		Strategies []string `flag:"strategies" help:"only these strategies"`
+		Clients    []int    `flag:"clients" help:"only these numbers of clients"`
+		Replicas   []int    `flag:"replicas" help:"only these numbers of stock services"`
+	}
 	c := &cobra.Command{
 		Use:   "ladder",
 		Short: "Compare the deduction strategies",
@@ -77,13 +74,13 @@ Writes out/ladder.json, out/ladder.svg and, as a report, out/ladder.html.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			plan := ladder.Full()
-			if quick {
+			if f.Quick {
 				plan = ladder.Quick()
 				if !c.Flags().Changed("window") {
-					f.cfg.Measure = ladder.QuickWindow
+					f.Window = ladder.QuickWindow
 				}
 			}
-			plan = plan.Only(only.Strategies, only.Clients, only.Replicas)
+			plan = plan.Only(f.Strategies, f.Clients, f.Replicas)
 			if err := plan.Check(); err != nil {
 				return err
 			}
@@ -93,15 +90,10 @@ Writes out/ladder.json, out/ladder.svg and, as a report, out/ladder.html.`,
 			return f.give(c, result, err)
 		},
 	}
-	f.add(c.Flags())
+	f.flags(c.Flags())
+	addFlags(c.Flags(), &f)
+	c.Flags().Lookup("strategies").Usage += ": " + strings.Join(append(strategy.Names(), ladder.Direct), ", ")
 	c.Flags().Lookup("window").Usage = "time of each measurement, over all rounds (with --quick " +
 		ladder.QuickWindow.String() + "); fast strategies get twice as much"
-	c.Flags().BoolVar(&quick, "quick", false,
-		"only case-study, conditional-update, grouped-rows, grouped and direct, 64 and 256 clients, one hot product;"+
-			" and grouped and grouped-rows with three replicas")
-	c.Flags().Var(config.NewListFlag(&only.Strategies), "strategies",
-		"only these strategies: "+strings.Join(append(strategy.Names(), ladder.Direct), ", "))
-	c.Flags().IntSliceVar(&only.Clients, "clients", nil, "only these numbers of clients")
-	c.Flags().IntSliceVar(&only.Replicas, "replicas", nil, "only these numbers of stock services")
 	return c
 }

@@ -1,23 +1,22 @@
 package main
 
 import (
-	"errors"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"orderstock/loadtest/locks"
-	"orderstock/pkg/config"
 )
 
 func locksCommand() *cobra.Command {
 	var (
-		cfg   = locks.Config{Plan: locks.Full()}
-		out   string
-		quick bool
-		to    resultFlags
+		plan = locks.Full()
+		to   resultFlags
+		flag struct {
+			Servers string `flag:"zookeeper" help:"measure on this running server (host:port) and start none"`
+			Out     string `flag:"out" default:"out/lock-bench.json" help:"file for the figures; empty for none"`
+			Quick   bool   `flag:"quick" help:"one short window each, without the many paths"`
+		}
 	)
 	cmd := &cobra.Command{
 		Use:   "locks",
@@ -36,30 +35,25 @@ event that made a waiter look again.`,
 		Args: cobra.NoArgs,
 	}
 	f := cmd.Flags()
-	planFlags(f, &cfg.Plan)
-	f.StringVar(&cfg.Servers, "zookeeper", "", "measure on this running server (host:port) and start none")
-	f.StringVar(&out, "out", filepath.Join("out", "lock-bench.json"), "file for the figures; empty for none")
-	f.BoolVar(&quick, "quick", false, "one short window each, without the many paths")
+	addFlags(f, &plan)
+	addFlags(f, &flag)
 	to.flags(f)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if quick {
-			plan, err := hurried(f)
-			if err != nil {
-				return err
-			}
-			cfg.Plan = plan
+		if flag.Quick {
+			plan = plan.Hurry(f.Changed)
 		}
 		self, err := os.Executable()
 		if err != nil {
 			return err
 		}
 		text := to.text(cmd)
-		cfg.Worker, cfg.Table = []string{self, "bench", "locks", "worker"}, text
-		result, err := locks.Run(cmd.Context(), cfg)
+		result, err := locks.Run(cmd.Context(), locks.Config{
+			Plan: plan, Servers: flag.Servers, Worker: []string{self, "bench", "locks", "worker"}, Table: text,
+		})
 		if err != nil {
 			return err
 		}
-		return to.save(cmd, out, result)
+		return to.save(cmd, flag.Out, result)
 	}
 	cmd.AddCommand(locksChaosCommand())
 	cmd.AddCommand(&cobra.Command{
@@ -71,28 +65,4 @@ event that made a waiter look again.`,
 		},
 	})
 	return cmd
-}
-
-func planFlags(f *pflag.FlagSet, p *locks.Plan) {
-	f.Var(config.NewListFlag(&p.Locks), "locks", "the locks to measure")
-	f.Var(config.NewListFlag(&p.Shapes), "shapes",
-		"processes x contenders x paths; or 1+contenders x time of holding, for how long one waits beside them")
-	f.IntVar(&p.Rounds, "rounds", p.Rounds, "windows for each lock and shape")
-	f.DurationVar(&p.Window, "window", p.Window, "length of one window, over all its turns")
-	f.DurationVar(&p.Warmup, "warmup", p.Warmup,
-		"run before each window, over all its turns; twice as long before the first turn")
-}
-
-// hurried returns the quick plan, with the values of the flags that were set.
-func hurried(f *pflag.FlagSet) (locks.Plan, error) {
-	p := locks.Quick()
-	quick := pflag.NewFlagSet("quick", pflag.ContinueOnError)
-	planFlags(quick, &p)
-	var err error
-	f.Visit(func(flag *pflag.Flag) {
-		if quick.Lookup(flag.Name) != nil {
-			err = errors.Join(err, quick.Set(flag.Name, flag.Value.String()))
-		}
-	})
-	return p, err
 }

@@ -22,8 +22,10 @@ import (
 
 func locksChaosCommand() *cobra.Command {
 	var (
-		length time.Duration
-		seed   uint64
+		flag struct {
+			Length time.Duration `flag:"for" default:"1m" help:"how long to disturb"`
+			Seed   uint64        `flag:"seed" help:"chooses the faults again in the same order; 0: random"`
+		}
 		result asJSON
 	)
 	cmd := &cobra.Command{
@@ -45,15 +47,13 @@ Exits with 1 if one of that does not hold.`,
   loadtest bench locks chaos --for 1h --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if length <= 0 {
+			if flag.Length <= 0 {
 				return errors.New("--for must be positive")
 			}
-			return lockChaos(cmd, length, seed, result.text(cmd), result)
+			return lockChaos(cmd, flag.Length, flag.Seed, result.text(cmd), result)
 		},
 	}
-	f := cmd.Flags()
-	f.DurationVar(&length, "for", time.Minute, "how long to disturb")
-	f.Uint64Var(&seed, "seed", 0, "chooses the faults again in the same order; 0: random")
+	addFlags(cmd.Flags(), &flag)
 	result.flag(cmd.Flags())
 	cmd.AddCommand(&cobra.Command{
 		Use:    "worker orders",

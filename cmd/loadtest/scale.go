@@ -11,7 +11,6 @@ import (
 
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/system"
-	"orderstock/pkg/config"
 	"orderstock/stock-service/deduct"
 )
 
@@ -23,11 +22,10 @@ const (
 )
 
 func scaleCommand() *cobra.Command {
-	var (
-		f     ladderFlags
-		plan  ladder.ScalePlan
-		parts = []string{scaleHolders, scaleFailing, scaleCompose}
-	)
+	var f scaleFlags
+	f.Parts = []string{scaleHolders, scaleFailing, scaleCompose}
+	f.Holders, f.Groups = []int{1, 2, 4, 8}, []int{32, deduct.MaxGroup}
+	f.Delays = []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond}
 	c := &cobra.Command{
 		Use:   "scale",
 		Short: "Measure what more holders and more replicas add",
@@ -38,48 +36,42 @@ services without containers. All legs take turns. Only ratios of one run mean an
 
 Writes out/scale.json, out/scale.svg and, as a report, out/scale.html.`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return measureScale(c, &f, plan, parts) },
+		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
-	p := c.Flags()
-	f.add(p)
-	within(p, &plan.Legs, "legs", 4, 2, 10_000, "how often all take turns, 2 at least")
-	p.IntSliceVar(&plan.Holders, "holders", []int{1, 2, 4, 8},
-		"numbers of partitions; the others are compared with the first")
-	p.DurationSliceVar(&plan.Delays, "delays", []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond},
-		"how long the database delays a commit")
-	p.IntSliceVar(&plan.Groups, "groups", []int{32, deduct.MaxGroup},
-		"the most operations of one transaction: with small groups the holders wait for commits side by side, "+
-			"with large ones each commit serves more")
-	p.IntVar(&plan.Products, "products", 100, "products in demand, all equally")
-	p.IntVar(&plan.Clients, "clients", 2000,
-		"clients of the many products; if they fill only a few groups, one holder is as fast as several")
-	p.IntVar(&plan.Replicas, "replicas", 2, "stock services")
-	p.Var(config.NewListFlag(&parts), "parts", "what to measure")
+	f.flags(c.Flags())
+	addFlags(c.Flags(), &f)
 	return c
 }
 
-func measureScale(c *cobra.Command, f *ladderFlags, plan ladder.ScalePlan, parts []string) error {
-	for _, part := range parts {
+// scaleFlags are the flags of scale.
+type scaleFlags struct {
+	ladderFlags
+	ladder.ScalePlan
+	Parts []string `flag:"parts" help:"what to measure"`
+}
+
+func (f *scaleFlags) run(c *cobra.Command) error {
+	for _, part := range f.Parts {
 		if !slices.Contains([]string{scaleHolders, scaleFailing, scaleCompose}, part) {
 			return fmt.Errorf("--parts %s: want %s, %s or %s", part, scaleHolders, scaleFailing, scaleCompose)
 		}
 	}
-	if len(plan.Holders) == 0 || slices.Min(plan.Holders) < 1 {
+	if len(f.Holders) == 0 || slices.Min(f.Holders) < 1 {
 		return errors.New("--holders must be numbers above 0")
 	}
-	if len(plan.Groups) == 0 || slices.Min(plan.Groups) < 1 || slices.Max(plan.Groups) > deduct.MaxGroup {
+	if len(f.Groups) == 0 || slices.Min(f.Groups) < 1 || slices.Max(f.Groups) > deduct.MaxGroup {
 		return fmt.Errorf("--groups must be numbers from 1 to %d", deduct.MaxGroup)
 	}
-	if slices.Contains(parts, scaleCompose) {
+	if slices.Contains(f.Parts, scaleCompose) {
 		if _, err := system.NewCompose(c.Context(), ""); err != nil {
 			return fmt.Errorf("%w, or leave compose out of --parts", err)
 		}
 	}
 	result, err := f.measure(c, func(ctx context.Context, cfg ladder.Config) (r *ladder.Result, err error) {
-		return cfg.Scale(ctx, plan, slices.Contains(parts, scaleHolders), slices.Contains(parts, scaleFailing))
+		return cfg.Scale(ctx, f.ScalePlan, slices.Contains(f.Parts, scaleHolders), slices.Contains(f.Parts, scaleFailing))
 	})
-	if err == nil && slices.Contains(parts, scaleCompose) {
-		more, failed := f.cfg.Compose(c.Context(), plan.Legs)
+	if err == nil && slices.Contains(f.Parts, scaleCompose) {
+		more, failed := f.config(c).Compose(c.Context(), f.Legs)
 		result.Rows, err = append(result.Rows, more...), failed
 	}
 	return f.give(c, result, err)

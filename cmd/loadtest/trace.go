@@ -25,7 +25,10 @@ import (
 const addressFile = "console.url"
 
 func traceCommand() *cobra.Command {
-	var from, out string
+	var at struct {
+		From string `flag:"from" help:"address of a console as it printed it, or a file (default the console that runs here)"`
+		Out  string `flag:"out" default:"out" help:"the console's folder"`
+	}
 	cmd := &cobra.Command{
 		Use:   "trace ORDER",
 		Short: "Print the steps of an order that was traced, as a tree",
@@ -36,15 +39,15 @@ or the one at --from. They may also come from a file with a line of OTLP as
 JSON for each export, as the file exporter of OpenTelemetry's Collector writes it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if from == "" {
-				address, err := os.ReadFile(filepath.Join(out, addressFile))
+			if at.From == "" {
+				address, err := os.ReadFile(filepath.Join(at.Out, addressFile))
 				if err != nil {
 					return errors.New("no console runs here: start one with \"make console\", " +
 						"or name an address or a file with --from")
 				}
-				from = strings.TrimSpace(string(address))
+				at.From = strings.TrimSpace(string(address))
 			}
-			spans, err := readSpans(cmd.Context(), from, args[0])
+			spans, err := readSpans(cmd.Context(), at.From, args[0])
 			if err != nil {
 				return err
 			}
@@ -55,9 +58,7 @@ JSON for each export, as the file exporter of OpenTelemetry's Collector writes i
 			return trace.Write(cmd.OutOrStdout(), spans)
 		},
 	}
-	cmd.Flags().StringVar(&from, "from", "",
-		"address of a console as it printed it, or a file (default the console that runs here)")
-	cmd.Flags().StringVar(&out, "out", "out", "the console's folder")
+	addFlags(cmd.Flags(), &at)
 	return cmd
 }
 

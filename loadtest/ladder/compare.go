@@ -121,13 +121,13 @@ func (cfg Config) Compare(
 
 // ScalePlan configures Scale.
 type ScalePlan struct {
-	Delays  []time.Duration
-	Groups  []int
-	Holders []int
-	// Products, Clients and Replicas of the stock service, for the rows.
-	Products, Clients, Replicas int
-	// Legs is the number of turns.
-	Legs int
+	Delays   []time.Duration `flag:"delays" help:"how long the database delays a commit"`
+	Groups   []int           `flag:"groups" help:"the most operations of one transaction: with small groups the holders wait for commits side by side, with large ones each commit serves more"`
+	Holders  []int           `flag:"holders" help:"numbers of partitions; the others are compared with the first"`
+	Products int             `flag:"products" default:"100" help:"products in demand, all equally"`
+	Clients  int             `flag:"clients" default:"2000" help:"clients of the many products; if they fill only a few groups, one holder is as fast as several"`
+	Replicas int             `flag:"replicas" default:"2" help:"stock services"`
+	Legs     int             `flag:"legs" default:"4" bounds:"2 10000" help:"how often all take turns, 2 at least"`
 }
 
 // Scale measures deductions of many products by the number of partitions, each with its own lock, and lets a holder of

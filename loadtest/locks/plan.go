@@ -10,16 +10,14 @@ import (
 // Plan lists the measurements and their length.
 type Plan struct {
 	// Locks are some of Names.
-	Locks []string
+	Locks []string `flag:"locks" help:"the locks to measure"`
 	// Shapes of contention, as processes x contenders x paths: "4x64x1"; or "1+64x1ms", a lone contender beside 64
 	// in another process on one path, who all hold for that long: then the latencies are the lone one's, and
 	// only the locks of the two Go packages are measured.
-	Shapes []string
-	// Rounds is the number of windows for each lock and shape.
-	Rounds int
-	// Window is the length of one window, and Warmup the uncounted time before it, both over all turns of the window. The
-	// first turn has twice the warm-up of a window.
-	Window, Warmup time.Duration
+	Shapes []string      `flag:"shapes" help:"processes x contenders x paths; or 1+contenders x time of holding, for how long one waits beside them"`
+	Rounds int           `flag:"rounds" help:"windows for each lock and shape"`
+	Window time.Duration `flag:"window" help:"length of one window, over all its turns"`
+	Warmup time.Duration `flag:"warmup" help:"run before each window, over all its turns; twice as long before the first turn"`
 }
 
 // Full is the whole measurement.
@@ -30,12 +28,21 @@ func Full() Plan {
 	}
 }
 
-// Quick is a short measurement: one short window each, without the many paths.
-func Quick() Plan {
-	return Plan{
-		Locks: Names, Shapes: []string{"1x1x1", "4x64x1"}, Rounds: 1, Window: 2 * time.Second,
-		Warmup: 500 * time.Millisecond,
+// Hurry returns the plan with one short window each and without the many paths, but for what was chosen by its flag.
+func (p Plan) Hurry(chosen func(flag string) bool) Plan {
+	if !chosen("shapes") {
+		p.Shapes = []string{"1x1x1", "4x64x1"}
 	}
+	if !chosen("rounds") {
+		p.Rounds = 1
+	}
+	if !chosen("window") {
+		p.Window = 2 * time.Second
+	}
+	if !chosen("warmup") {
+		p.Warmup = 500 * time.Millisecond
+	}
+	return p
 }
 
 // shape is a form of contention: contenders, spread evenly over processes, and over paths.

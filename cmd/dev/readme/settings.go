@@ -174,15 +174,12 @@ func importedFrom(file *ast.File, name ast.Expr) string {
 
 // meanings describes the variables of the tools whose fields have no comment.
 var meanings = map[string]string{
-	"ORDER_URLS":          "the order services, several by comma",
 	"MYSQL_ADMIN_DSN":     "the database server, as a user who may create databases and users",
 	"ORDER_DB_PASSWORD":   "password of the user order_app",
 	"STOCK_DB_PASSWORD":   "password of the user stock_app",
 	"MIGRATE_DB_PASSWORD": "password of the user migrator",
 	"VERIFY_DB_PASSWORD":  "password of the user verifier, who may only read",
 	"MIGRATE_WAIT":        "bounds the wait for the database server",
-	"VERIFY_ORDER_DSN":    "the order database, as the user verifier",
-	"VERIFY_STOCK_DSN":    "the stock database, as the user verifier",
 }
 
 // linking is the text between a field's name and its meaning.
