@@ -25,7 +25,7 @@ import (
 type runConfig struct {
 	out, bin string
 	resultFlags
-	scene  catalogue.Scenario
+	own    catalogue.Plan
 	breaks []string
 }
 
@@ -57,9 +57,9 @@ Without a NAME, the flags say what is fired and what breaks meanwhile.`,
 		Args: cobra.ArbitraryArgs,
 	}
 	own := pflag.NewFlagSet("run", pflag.ContinueOnError) // a load of your own
-	cfg.scene.Load.Flags(own)
-	own.DurationVar(&cfg.scene.Settle, "settle", 20*time.Second, "how long to wait for unfinished orders to end")
-	own.StringVar(&cfg.scene.Strategy, "strategy", "",
+	cfg.own.Load.Flags(own)
+	own.DurationVar(&cfg.own.Settle, "settle", 20*time.Second, "how long to wait for unfinished orders to end")
+	own.StringVar(&cfg.own.Strategy, "strategy", "",
 		"how the stock services deduct: "+strings.Join(strategy.Names(), ", ")+" (default "+strategy.Default+")")
 	own.StringArrayVar(&cfg.breaks, "break", nil,
 		`what breaks and when, from the first order: "1s pause stock-1", "1s cut stock-1 to mysql", `+
@@ -96,7 +96,7 @@ type experiment func(*cobra.Command) error
 func (cfg *runConfig) experiments(f, own *pflag.FlagSet, names []string) ([]experiment, error) {
 	if len(names) == 0 {
 		err := cfg.readBreaks()
-		return []experiment{cfg.play(cfg.scene.Plan("bin/loadtest", true))}, err
+		return []experiment{cfg.play(cfg.own.Own("bin/loadtest", true))}, err
 	}
 	if cfg.report != "" && len(names) > 1 {
 		return nil, errors.New("--report is one file: name one experiment")
@@ -129,7 +129,7 @@ func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 	_, isCell := faults.Find(cell)
 	var seed uint64 // 0: the default
 	if seeded {
-		seed = cfg.scene.Load.Mix.Seed
+		seed = cfg.own.Load.Mix.Seed
 	}
 	switch {
 	case len(letter) == 1 && sided && !slices.Contains(variants, side):
@@ -159,23 +159,23 @@ func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 		}, nil
 	case slices.Contains(mutants.Names(), name):
 		return func(cmd *cobra.Command) error {
-			return runMutants(cmd, mutants.Config{Only: name, Seed: cfg.scene.Load.Mix.Seed}, cfg.out, cfg.resultFlags)
+			return runMutants(cmd, mutants.Config{Only: name, Seed: cfg.own.Load.Mix.Seed}, cfg.out, cfg.resultFlags)
 		}, nil
 	}
 	return nil, fmt.Errorf(`no fault, cell or mutant %q: there are A to Q, and what "run faults --list" and `+
 		`"run mutants --list" print`, name)
 }
 
-// readBreaks adds the faults of the flags to the scenario, and validates it.
+// readBreaks adds the faults of the flags to the plan, and validates it.
 func (cfg *runConfig) readBreaks() error {
 	for _, text := range cfg.breaks {
 		a, err := act.Parse(text)
 		if err != nil {
 			return fmt.Errorf("--break %w", err)
 		}
-		cfg.scene.Faults = append(cfg.scene.Faults, a)
+		cfg.own.Faults = append(cfg.own.Faults, a)
 	}
-	return cfg.scene.Validate()
+	return cfg.own.Validate()
 }
 
 // play returns an experiment that plays a plan.

@@ -20,7 +20,7 @@ const (
 	Fixed  Side = "fixed"
 )
 
-// Fault is a published fault. Its JSON is what a page shows of it.
+// Fault is a published fault. A page reads its JSON.
 type Fault struct {
 	Letter string `json:"letter"`
 	Title  string `json:"title"`

@@ -2,10 +2,11 @@ package catalogue
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"time"
 
+	"orderstock/loadtest/act"
+	"orderstock/loadtest/fire"
 	"orderstock/loadtest/verify"
 )
 
@@ -13,22 +14,30 @@ import (
 // a matter of chance.
 const tries = 3
 
-// Plan is what a Player plays: a side of a published fault or, without one, free play.
+// Plan is a run to play, with all its tries: a side of a published fault or, without one, free play. Its JSON, in which
+// a field that is absent means the default, is a load of one's own and what breaks during it.
 type Plan struct {
-	Scenario
-	Fault *Fault
-	Side  Side
+	Load     fire.Config `json:",inline"`
+	Strategy string      `json:"strategy,omitzero"` // in free play
+	// Settle is how long after the last answer orders may take to finish before they count as hanging. Default 20 s.
+	Settle time.Duration `json:"settle_s,omitzero,format:sec"`
+	// TraceSample is the share of the orders that are traced. Default 0.01.
+	TraceSample float64      `json:"trace_sample,omitzero"`
+	Faults      []act.Action `json:"faults,omitzero"`
+
+	Fault *Fault `json:"-"`
+	Side  Side   `json:"-"`
 	// Services are the differences of a lab's services from the product.
-	Services Variant
+	Services Variant `json:"-"`
 	// Tries is the number of seeds, one after the other, that may bring about a violation.
-	Tries int
+	Tries int `json:"-"`
 
 	command string // the command line in free play
 }
 
 // Plan returns the plan that plays a side of the fault, with that first seed.
 func (f Fault) Plan(s Side, seed uint64) Plan {
-	p := Plan{Scenario: Scenario{Load: f.Load}, Fault: &f, Side: s, Services: f.Fixed, Tries: 1}
+	p := Plan{Load: f.Load, Fault: &f, Side: s, Services: f.Fixed, Tries: 1}
 	if s == Broken {
 		p.Services = f.Broken
 		if f.Rate == "" { // a rate shows at once
@@ -38,19 +47,6 @@ func (f Fault) Plan(s Side, seed uint64) Plan {
 	p.Load.Mix.Seed = seed
 	p.Services.Env = with(with(map[string]string{}, f.Env), p.Services.Env)
 	return p
-}
-
-// Plan returns the plan that plays the scenario in a lab or, without one, at running services. program is the load
-// tester's name in a shell.
-func (s Scenario) Plan(program string, lab bool) Plan {
-	for s.Load.Mix.Seed == 0 {
-		s.Load.Mix.Seed = rand.Uint64N(1 << 32)
-	}
-	verb := " fire"
-	if lab {
-		verb = " run"
-	}
-	return Plan{Scenario: s, Services: Variant{Strategy: s.Strategy}, Tries: 1, command: program + verb + s.flags(lab)}
 }
 
 // Run describes a try of the plan, counted from 1.

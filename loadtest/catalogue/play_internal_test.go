@@ -91,7 +91,7 @@ func TestCommandRepeatsTheRun(t *testing.T) {
 		" --orders 7 --repeat 0 --trace-sample 0.5":         `{"orders": 7, "trace_sample": 0.5}`,
 		" --repeat 0.5 --timeout 3s --seed 18 --settle 40s": `{"repeat": 0.5, "timeout_s": 3, "settle_s": 40, "seed": "18"}`,
 	} {
-		var s Scenario
+		var s Plan
 		if err := json.Unmarshal([]byte(of), &s, json.RejectUnknownMembers(true)); err != nil {
 			t.Fatal(err)
 		}
@@ -125,9 +125,9 @@ func TestNotCaughtIsNoPass(t *testing.T) {
 
 // TestUnknownActionIsRefusedAtOnce, and not when its time has come.
 func TestUnknownActionIsRefusedAtOnce(t *testing.T) {
-	s := Scenario{Faults: []act.Action{{Action: "melt", Target: "stock-1"}}}
+	s := Plan{Faults: []act.Action{{Action: "melt", Target: "stock-1"}}}
 	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "melt") {
-		t.Errorf("a scenario with an unknown action: %v", err)
+		t.Errorf("a plan with an unknown action: %v", err)
 	}
 }
 

@@ -74,7 +74,7 @@ type Compare struct {
 	FixedSays  string  `json:"fixed_says"`
 }
 
-// Headline is the sentence at the top of a page or a report, and the word beside it: an outcome, or one of those below.
+// Headline is the sentence and the word at the top of a page or a report. The word is an outcome, or one of the constants.
 type Headline struct {
 	Sentence string `json:"sentence"`
 	Word     string `json:"word"`

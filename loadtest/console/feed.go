@@ -23,7 +23,7 @@ type feed struct {
 // backlog is the number of events that a page may be behind: a few seconds of them.
 const backlog = 256
 
-// mostSamples bounds the samples: those of the longest run. An attached console may watch for days.
+// mostSamples is enough for the longest run. An attached console may watch for days.
 const mostSamples = int(10 * time.Minute / catalogue.Interval)
 
 func newFeed() *feed {

@@ -27,20 +27,19 @@ func (c *Console) Play(letter string, v catalogue.Side, seed uint64) (catalogue.
 	return c.begin(f.Plan(v, cmp.Or(seed, c.player.Runs.SeedOf(f, v))))
 }
 
-// Fire starts a scenario and returns the run. In a lab it restarts the services
-// with the scenario's strategy; otherwise they stay as they are. The error is a
-// *problem.Problem.
-func (c *Console) Fire(s catalogue.Scenario) (catalogue.Run, error) {
-	if err := s.Validate(); err != nil {
+// Fire starts a load of one's own and returns the run. In a lab it restarts the services with the plan's strategy;
+// otherwise they stay as they are. The error is a *problem.Problem.
+func (c *Console) Fire(p catalogue.Plan) (catalogue.Run, error) {
+	if err := p.Validate(); err != nil {
 		return catalogue.Run{}, err
 	}
-	if c.lab == nil && s.Strategy != "" {
+	if c.lab == nil && p.Strategy != "" {
 		return catalogue.Run{}, conflict("the running stock services keep their strategy; leave it empty here")
 	}
-	if c.lab == nil && len(s.Faults) > 0 {
+	if c.lab == nil && len(p.Faults) > 0 {
 		return catalogue.Run{}, conflict("%s", notOurs)
 	}
-	return c.begin(s.Plan(c.program, c.lab != nil))
+	return c.begin(p.Own(c.program, c.lab != nil))
 }
 
 // begin starts a run unless another is in progress.
