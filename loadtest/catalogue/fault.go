@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"orderstock/loadtest/fire"
 )
@@ -61,6 +62,9 @@ type Variant struct {
 	Strategy string `json:"-"`
 	// Env is added to the environment of the fault.
 	Env map[string]string `json:"-"`
+	// Patience, if not 0, bounds how long what has no end is awaited after the traffic. A variant whose calls and orders
+	// never end need not be awaited for as long as one that is slow.
+	Patience time.Duration `json:"-"`
 	// Says describes the difference, if it is more or less than the fault.
 	Says string `json:"says"`
 }

@@ -41,47 +41,58 @@ var lockCrowd = fire.Config{
 	Mix: fire.Mix{Goods: 1, Stock: 60, ItemsMax: 1, NumMax: 2},
 }
 
-// sleeper is a slow sale of one product. Others buy while a holder sleeps, and when it wakes up there is another
-// holder, and a queue. Orders that hang with the sleeper hold no others up. It is plain, since the lock keeps no
-// restock from a level that is written absolutely.
+// latecomers come all at once to the lock of one product, and each gets its turn soon.
+var latecomers = fire.Config{
+	Orders: 48, Concurrency: 48, Disturbed: true, Plain: true,
+	Mix: fire.Mix{Goods: 1, Stock: 60, ItemsMax: 1, NumMax: 2},
+}
+
+// sleeper is a slow sale of one product: others buy while a holder sleeps. The calls go to the stock service directly: an
+// order service would soon send the sleeper's deduction to the other replica, and what is deducted there makes the
+// sleeper's own end without effect. It is plain, since the lock keeps no restock from a level that is written
+// absolutely.
 var sleeper = fire.Config{
-	Orders: 150, Concurrency: 150, Rate: 30, Disturbed: true, Plain: true,
+	Path: history.PathDeduct, Orders: 150, Concurrency: 150, Rate: 30, Timeout: 15 * time.Second, Disturbed: true, Plain: true,
 	Mix: fire.Mix{Goods: 1, Stock: 400, ItemsMax: 1, NumMax: 3},
 }
 
-// In unhurried, timeouts are longer than the queue for the lock, so that an order is lost by the fault and not by a
-// timeout.
+// lateSleeper is a sleeper's sale that comes faster than holders work, so that there is another holder, and a queue
+// behind it, when the sleeper wakes up.
+var lateSleeper = fire.Config{
+	Path: history.PathDeduct, Orders: 60, Concurrency: 60, Rate: 30, Timeout: 15 * time.Second, Disturbed: true, Plain: true,
+	Mix: fire.Mix{Goods: 1, Stock: 200, ItemsMax: 1, NumMax: 3},
+}
+
+// In unhurried, timeouts are longer than the queue for the lock and than a pause, so that an order is lost by the fault
+// and not by a timeout.
 var unhurried = map[string]string{
 	"LOCK_TIMEOUT": "8s", "STOCK_TIMEOUT": "9s", "REQUEST_TIMEOUT": "9s",
-	"CONFIRM_BUDGET": "10s", "PENDING_LIMIT": "11s", "CANCEL_AFTER": "30s",
+	"CONFIRM_BUDGET": "14s", "PENDING_LIMIT": "14s", "CANCEL_AFTER": "30s",
 	"ZOOKEEPER_SESSION_TIMEOUT": "4s",
 }
 
+// In outslept, a pause is longer than the session, and shorter than every timeout. Otherwise the deadline of the request
+// rejects the paused holder's write before the fencing token can.
+var outslept = with(unhurried, map[string]string{"ZOOKEEPER_SESSION_TIMEOUT": "1s"})
+
+// In hanging, who waits for ever does so for a few seconds.
+var hanging = with(unhurried, map[string]string{"LOCK_TIMEOUT": "4s", "CONFIRM_BUDGET": "8s", "PENDING_LIMIT": "8s"})
+
 // impatient has a lock timeout that is shorter than the queue: a holder works for 100 ms, so the third waiter gives up.
-var impatient = with(Gap, map[string]string{
+var impatient = with(gap, map[string]string{
 	"LOCK_TIMEOUT": "250ms", "STOCK_TIMEOUT": "3s", "REQUEST_TIMEOUT": "3s",
 	"CONFIRM_BUDGET": "4s", "PENDING_LIMIT": "5s", "CANCEL_AFTER": "10s",
 })
 
-// Gap makes each deduction stand still between the read of a level and its write, for longer than others need to come
+// gap makes each deduction stand still between the read of a level and its write, for longer than others need to come
 // in between.
-var Gap = map[string]string{
+var gap = map[string]string{
 	faultpoint.SlowEnv: faultpoint.Slow(faultpoint.UpdateStock, faultpoint.Before, 100*time.Millisecond),
 }
-
-// awaiting is Patient with waiters that stay in a paused holder's queue until its session ends.
-var awaiting = with(Gap, with(Patient, map[string]string{"LOCK_TIMEOUT": "5s"}))
 
 // with returns the settings of both, where b overrides a.
 func with(a, b map[string]string) map[string]string {
 	both := maps.Clone(a)
 	maps.Copy(both, b)
 	return both
-}
-
-// Patient has timeouts longer than a pause. Otherwise the deadline of the request rejects the paused holder's write
-// before the fencing token can.
-var Patient = map[string]string{
-	"ZOOKEEPER_SESSION_TIMEOUT": "1s", "STOCK_TIMEOUT": "7s", "CONFIRM_BUDGET": "9s",
-	"PENDING_LIMIT": "9s", "CANCEL_AFTER": "14s",
 }

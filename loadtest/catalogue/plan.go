@@ -45,6 +45,7 @@ func (f Fault) Plan(s Side, seed uint64) Plan {
 		}
 	}
 	p.Load.Mix.Seed = seed
+	p.Load.Patience, p.Settle = p.Services.Patience, p.Services.Patience
 	p.Services.Env = with(with(map[string]string{}, f.Env), p.Services.Env)
 	return p
 }

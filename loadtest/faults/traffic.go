@@ -14,9 +14,9 @@ var usualLoad = fire.Config{Orders: 300, Rate: 120, Concurrency: 64, Mix: fire.M
 
 // complete adds the defaults of the matrix to a load: few products, with less stock than demand, and repeats.
 func complete(load fire.Config, seed uint64) fire.Config {
-	load.Timeout, load.Patience = callTimeout, 15*time.Second
+	load.Timeout, load.Patience = cmp.Or(load.Timeout, callTimeout), 15*time.Second
 	m := &load.Mix
-	m.Goods, m.ItemsMax, m.NumMax, m.Seed = 4, 3, 3, seed+1
+	m.Goods, m.ItemsMax, m.NumMax, m.Seed = cmp.Or(m.Goods, 4), cmp.Or(m.ItemsMax, 3), cmp.Or(m.NumMax, 3), seed+1
 	m.Stock, m.Repeat = cmp.Or(m.Stock, int64(load.Orders)*2/3), cmp.Or(m.Repeat, 0.15)
 	return load
 }

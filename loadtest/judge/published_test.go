@@ -29,12 +29,13 @@ func TestPublishedFaults(t *testing.T) {
 	}
 	for _, test := range []struct {
 		letter, phase, violated string
+		first, second           shop.Pieces // of the two products
 		env                     map[string]string
 	}{
-		{"A", judge.Together, "stock-matches-orders", nil},
-		{"B", judge.Alone, "not-oversold", nil},
-		{"E", judge.Alone, "rejected-only-when-short", slow(faultpoint.ReleaseLock, time.Second)}, // above STOCK_TIMEOUT
-		{"F", judge.Killed, "settled", slow(faultpoint.InsertOrder, 300*time.Millisecond)},
+		{"A", judge.Together, "stock-matches-orders", 8, 10, nil},
+		{"B", judge.Alone, "stock-matches-orders", 2, 40, nil},                                           // baskets of both find one of them sold out
+		{"E", judge.Alone, "rejected-only-when-short", 8, 10, slow(faultpoint.ReleaseLock, time.Second)}, // > STOCK_TIMEOUT
+		{"F", judge.Killed, "settled", 8, 10, slow(faultpoint.InsertOrder, 300*time.Millisecond)},
 	} {
 		f, err := catalogue.Find(test.letter)
 		if err != nil {
@@ -50,7 +51,9 @@ func TestPublishedFaults(t *testing.T) {
 					c.Strategy, c.OrderEnv, c.StockEnv = f.Broken.Strategy, env, env
 				})
 				file := example(t, st)
-				file.Stock = map[string]shop.Pieces{"{{serial}}1": 8 * shop.Whole, "{{serial}}2": 10 * shop.Whole}
+				file.Stock = map[string]shop.Pieces{
+					"{{serial}}1": test.first * shop.Whole, "{{serial}}2": test.second * shop.Whole,
+				}
 				if side == catalogue.Broken {
 					file.Settle = shop.Duration(3 * time.Second)
 				}

@@ -30,18 +30,21 @@ func negativeQuantity(ctx context.Context, l *system.System, goods []history.Goo
 	return nil, l.Orders[0].PostOrder(ctx, "", fmt.Sprintf(`{"items":[{"goods_id":"%d","num":-5}]}`, goods[0].ID))
 }
 
-// lateDeduction cancels an order whose deduction is still on its way, and lets it arrive then.
+// lateDeduction cancels an order whose deduction is still on its way, and lets it arrive then. The reconciler stands
+// still: a second cancellation after the deduction would give the pieces back.
 func lateDeduction(ctx context.Context, l *system.System, _ []history.Goods) ([]string, error) {
+	held := faultpoint.Rule{
+		Step: faultpoint.CallStock, When: faultpoint.Before, Action: faultpoint.Error, Times: math.MaxInt,
+	}
+	still := held
+	still.Step = faultpoint.Reconcile
 	for _, r := range l.Orders {
-		held := faultpoint.Rule{
-			Step: faultpoint.CallStock, When: faultpoint.Before, Action: faultpoint.Error, Times: math.MaxInt,
-		}
-		if err := r.Arm(ctx, held); err != nil {
+		if err := r.Arm(ctx, held, still); err != nil {
 			return nil, err
 		}
 	}
 	t := trial.On(l, fire.Config{
-		Orders: 1, Concurrency: 1, Timeout: 5 * time.Second, Disturbed: true,
+		Orders: 1, Concurrency: 1, Timeout: 5 * time.Second, Disturbed: true, Plain: true,
 		Mix: fire.Mix{Goods: 1, Stock: 10, ItemsMax: 1, Cancel: 1},
 	})
 	r, err := t.Fire(ctx)

@@ -157,7 +157,7 @@ func (m Mutant) once(ctx context.Context, l *system.System, seed uint64) ([]stri
 		}
 	}
 	if m.Cell == "" {
-		return m.calm(ctx, l)
+		return m.calm(ctx, l, seed)
 	}
 	cell, ok := faults.Find(m.Cell)
 	if !ok {
@@ -180,12 +180,12 @@ func (m Mutant) once(ctx context.Context, l *system.System, seed uint64) ([]stri
 }
 
 // calm runs the mutant without a fault: it fires the load, runs the mutant's probe or change, and judges all of it.
-func (m Mutant) calm(ctx context.Context, l *system.System) (broken []string, err error) {
+func (m Mutant) calm(ctx context.Context, l *system.System, seed uint64) (broken []string, err error) {
 	load := m.Load
 	if load.Orders == 0 {
 		load = little
 	}
-	load.Timeout, load.Patience = 8*time.Second, 3*time.Second
+	load.Timeout, load.Patience, load.Mix.Seed = 8*time.Second, 3*time.Second, cmp.Or(load.Mix.Seed, seed)
 	t := trial.On(l, load)
 	if m.Front != nil {
 		var closeAll func()

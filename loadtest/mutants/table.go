@@ -110,7 +110,7 @@ var mutants = []Mutant{
 	},
 	{
 		Name: "locks taken in the order of the basket", Switches: "locks-in-basket-order", Strategy: "grouped",
-		Load: baskets, Expected: unlockedDeductions,
+		Load: baskets, Env: betweenLocks, Expected: unlockedDeductions,
 	},
 
 	{
@@ -125,19 +125,13 @@ var mutants = []Mutant{
 		Name: "both unique keys dropped", Schema: noUniqueKeys, Env: gap, Cell: duplicated,
 		Expected: verify.DeductedOnce,
 	},
-	{
-		Name: "released before the commit, read-modify-write", Load: dense, Env: gap,
-		Switches: "release-early,read-modify-write,no-fencing", Cell: quiet, Expected: verify.StockBalances,
-	},
-	{Name: "an item's error swallowed", Switches: "swallow-item-error", Cell: quiet, Expected: verify.StockBalances},
+	published("released before the commit, read-modify-write", "A", catalogue.Broken, verify.StockBalances),
+	published("an item's error swallowed", "B", catalogue.Broken, verify.StockBalances),
 	{
 		Name: "a statement outside the transaction", Switches: "flow-outside", Cell: "commit/before/error",
 		Expected: verify.OperationComplete,
 	},
-	{
-		Name: "flag absent = repeat", Switches: "absent-is-repeat", Cell: flagInHand, Strict: true,
-		Expected: faults.NotGivenUp,
-	},
+	published("flag absent = repeat", "C", catalogue.Broken, faults.NotGivenUp),
 	{
 		Name: "Redis as the only dedupe, flushed", Switches: "absent-is-repeat", Env: flagsUntaken, Cell: redisFlushed,
 		Strict: true, Expected: faults.NotGivenUp,
@@ -146,14 +140,8 @@ var mutants = []Mutant{
 		Name: "commit error = failed", Switches: "unknown-is-failed,error-is-failed", Cell: "commit/after/error",
 		Expected: verify.OrderMatchesOperation,
 	},
-	{
-		Name: "a repeat gets no outcome", Switches: "repeat-unanswered,error-is-failed", Cell: duplicated,
-		Expected: verify.OrderMatchesOperation,
-	},
-	{
-		Name: "timeout = failed", Switches: "error-is-failed", Cell: "commit/after/delay",
-		Expected: verify.OrderMatchesOperation,
-	},
+	published("a repeat gets no outcome", "D", catalogue.Broken, verify.OrderMatchesOperation),
+	published("timeout = failed", "E", catalogue.Broken, verify.OrderMatchesOperation),
 	{
 		Name: "read before the lock, absolute write", Load: dense, Env: gap, Switches: "read-before-lock", Cell: quiet,
 		Expected: verify.StockBalances,
@@ -162,15 +150,12 @@ var mutants = []Mutant{
 		Name: "cancel without a tombstone", Switches: "no-tombstone", Probe: lateDeduction,
 		Expected: verify.OrderMatchesOperation,
 	},
-	{Name: "no reconciler", Switches: "no-reconciler", Cell: "insert-order/after/kill", Expected: verify.Settled},
+	published("no reconciler", "F", catalogue.Broken, verify.Settled),
 	{
 		Name: "the client library's lock, create reply lost", Strategy: "zk-lock", Cell: createLost, Outage: longOutage,
 		Env: longSession, Strict: true, Expected: faults.NotGivenUp,
 	},
-	{
-		Name: "quantities of zero and less accepted", Switches: "any-quantity", Probe: negativeQuantity,
-		Expected: verify.OrderAsRequested,
-	},
+	published("quantities of zero and less accepted", "Q", catalogue.Broken, verify.OrderAsRequested),
 	{
 		Name: "a repeat makes a second order without a key", Switches: "order-again", Load: traffic,
 		Expected: verify.Unexplained,
@@ -190,7 +175,7 @@ var mutants = []Mutant{
 	{Name: "answers name another product", Switches: "other-items", Load: traffic, Expected: verify.AnswersTrue},
 	{
 		Name: "neighbours in a group get each other's items", Switches: "neighbours-items", Strategy: "grouped",
-		Load: deductions, Expected: verify.OrderAsRequested,
+		Load: deductions, Env: lateCommits, Expected: verify.OrderAsRequested,
 	},
 	{
 		Name: "the reconciler gives up what it meets", Switches: "expires-early", Cell: "insert-order/after/kill",
@@ -222,9 +207,13 @@ var mutants = []Mutant{
 	},
 	{
 		Name: "an order answered at the price of its confirmation", Switches: "price-at-end", Strategy: "grouped",
-		Load: repriced, Expected: verify.AnswersTrue,
+		Load: repriced, Env: longPrices, Expected: verify.AnswersTrue,
 	},
 	{Name: "nothing broken, a lock for each product", Load: fewBaskets, AbsorbedBy: Control},
+	{
+		Name: "one lock for all products", Switches: "one-lock", Load: fewBaskets,
+		AbsorbedBy: "the queue for it, which costs time alone",
+	},
 	{
 		Name: "a lock that each process has for itself", Switches: "own-lock", Load: fewBaskets,
 		Expected: unlockedDeductions,
@@ -250,8 +239,6 @@ var (
 	// slow is light enough that no order is given up on a busy machine, and that the orders behind a paused holder are
 	// done before the holder wakes up.
 	slow = fire.Config{Orders: 60, Rate: 30, Concurrency: 48}
-	// sleeper goes on while a holder is paused, so that others write in its place.
-	sleeper = fire.Config{Orders: 150, Rate: 30, Concurrency: 150, Mix: fire.Mix{Stock: 400}}
 
 	little = fire.Config{Orders: 200, Concurrency: 20, Mix: fire.Mix{Goods: 3, Stock: 80, Repeat: 0.1, Seed: 1}}
 	// traffic has repeats and cancellations, and deductions is the same with deductions alone.
@@ -279,6 +266,10 @@ var (
 	gap = slowly(faultpoint.UpdateStock, faultpoint.Before, 50*time.Millisecond)
 	// In flagsUntaken, a flag lies in Redis for a while before it is taken, so that a flush meets some.
 	flagsUntaken = slowly(faultpoint.SetFlag, faultpoint.After, 200*time.Millisecond)
+	// In betweenLocks, a process with one lock stands still before it asks for the next, so that others take that.
+	betweenLocks = slowly(faultpoint.NextLock, faultpoint.Before, 50*time.Millisecond)
+	// In lateCommits, a group stands still before its commit, so that the next one is large.
+	lateCommits = slowly(faultpoint.Commit, faultpoint.Before, 20*time.Millisecond)
 )
 
 func slowly(step faultpoint.Step, when faultpoint.When, delay time.Duration) map[string]string {
@@ -299,6 +290,9 @@ var longLived = map[string]string{"CANCEL_AFTER": "5m"}
 
 // briefPrices lets a price be used for a short time.
 var briefPrices = map[string]string{"PRICE_TTL": "100ms"}
+
+// longPrices lets a price be used for longer than a run.
+var longPrices = map[string]string{"PRICE_TTL": "30s"}
 
 var longSession = map[string]string{"ZOOKEEPER_SESSION_TIMEOUT": "30s"}
 
@@ -344,15 +338,33 @@ var layers = []Mutant{
 		Switches: "release-early,read-modify-write", Cell: quiet,
 		AbsorbedBy: "the fencing token, which turns the earlier holder away",
 	},
-	{
-		Name: "absolute write under lock, fenced", Load: slow, Env: catalogue.Patient,
-		Switches: "read-modify-write,loss-unnoticed",
-		Cell:     paused, AbsorbedBy: "the fencing token, which turns the paused holder away",
-	},
-	{
-		Name: "absolute write under lock, without fencing", Load: sleeper, Env: catalogue.Patient,
-		Switches: "read-modify-write,loss-unnoticed,no-fencing", Cell: paused, Expected: verify.StockBalances,
-	},
+	published("absolute write under lock, fenced", "O", catalogue.Fixed,
+		"the fencing token, which turns the paused holder away"),
+	published("absolute write under lock, without fencing", "O", catalogue.Broken, verify.StockBalances),
+}
+
+// published returns the row of one side of a published fault, which the catalogue describes. by is what catches or
+// absorbs it.
+func published(name, letter string, side catalogue.Side, by string) Mutant {
+	f, err := catalogue.Find(letter)
+	if err != nil {
+		panic(err)
+	}
+	v := f.Broken
+	if side == catalogue.Fixed {
+		v = f.Fixed
+	}
+	m := Mutant{
+		Name: name, Switches: v.Mutants, Strategy: v.Strategy, Env: f.Env, Cell: f.Strike, Load: f.Load,
+		Strict: f.Demand != nil,
+	}
+	if f.MinusFive {
+		m.Probe = negativeQuantity
+	}
+	if m.Expected = by; side == catalogue.Fixed {
+		m.Expected, m.AbsorbedBy = "", by
+	}
+	return m
 }
 
 // fronts stand between the clients and right services, and each harms somebody.

@@ -14,6 +14,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/google/uuid"
+
+	"orderstock/pkg/retry"
 )
 
 // Fault is a published fault of a lock, by its name in the environment variable MUTANT.
@@ -156,11 +158,11 @@ func (l *Lock) awaitGone(ctx context.Context, node string) error {
 		return nil
 	}
 	if l.has(Latch) {
-		// The library's thread hands the event over, and there is no latch yet.
+		// The library's thread hands the event over, and there is no latch yet: this thread is held up until then.
 		select {
 		case <-events:
 			events = nil
-		case <-time.After(unlucky):
+		case <-ctx.Done():
 		}
 	}
 	select {
@@ -185,16 +187,21 @@ func (l *Lock) queue() ([]string, error) {
 	return children, nil
 }
 
-// Release gives the lock back.
+// releasing is how long a release is tried: the connection of a process that slept is dead, and needs a while to notice.
+var releasing = retry.Policy{First: 10 * time.Millisecond, Max: 100 * time.Millisecond, Tries: 40}
+
+// Release gives the lock back. It is tried again after an error of the connection.
 func (h *Held) Release() error {
-	if !h.lock.has(FirstChild) {
-		return h.lock.remove(h.node)
-	}
-	children, err := h.lock.queue()
-	if err != nil || len(children) == 0 {
-		return err
-	}
-	return h.lock.remove(path.Join(h.lock.dir, children[0]))
+	return retry.Run(context.Background(), releasing, func() error {
+		if !h.lock.has(FirstChild) {
+			return h.lock.remove(h.node)
+		}
+		children, err := h.lock.queue()
+		if err != nil || len(children) == 0 {
+			return err
+		}
+		return h.lock.remove(path.Join(h.lock.dir, children[0]))
+	})
 }
 
 // Gone reports whether the holder's node is gone.
