@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -41,6 +43,37 @@ func TestACheckoutForWindowsKeepsLineEnds(t *testing.T) {
 	for name, text := range want {
 		if got, err := os.ReadFile(filepath.Join(checkout, name)); err != nil || !bytes.Equal(got, text) {
 			t.Errorf("%s differs in the checkout: %v", name, err)
+		}
+	}
+}
+
+// TestContainersReadNoFileWithTheRightsOfTheCheckout: under umask 077 they exclude the container's user. So the compose
+// files mount none, and the copies in images belong to that user.
+func TestContainersReadNoFileWithTheRightsOfTheCheckout(t *testing.T) {
+	t.Parallel()
+	mount := regexp.MustCompile(`(?m)^ *- *["']?[.~/$][^ :]*:/.*|^ *(source|file): *[.~/$].*`)
+	for _, file := range []string{"docker-compose.yml", ".compose/cluster.yml"} {
+		text, err := os.ReadFile(filepath.Join("../..", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range mount.FindAllString(string(text), -1) {
+			t.Errorf("%s mounts a file: %s", file, found)
+		}
+	}
+	files, err := filepath.Glob("../../.compose/*.Dockerfile")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d Dockerfiles: %v", len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if (strings.HasPrefix(line, "COPY ") || strings.HasPrefix(line, "ADD ")) && !strings.HasPrefix(line, "COPY --chown=") {
+				t.Errorf("%s: %swant the owner who reads it", file, line)
+			}
 		}
 	}
 }

@@ -1,0 +1,2 @@
+FROM haproxy:3.2
+COPY --chown=haproxy haproxy.cfg /usr/local/etc/haproxy/
