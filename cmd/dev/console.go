@@ -55,7 +55,7 @@ func startConsole(ctx context.Context, root, dir string, st *system.Stack, page 
 	}
 	env := append(assignments(st.LoadtestEnv(), st.ServersEnv()), "CONSOLE_TOKEN="+page.Token)
 	return servers.Start(ctx, servers.Spec{
-		Name: page.Name, Path: filepath.Join(binDir(root), "loadtest"), Args: args, Env: env, Ours: true, Dir: dir,
+		Name: page.Name, Path: filepath.Join(binDir(root), "loadtest"), Args: args, Env: env, Dir: dir,
 		Addr:  page.Addr,
 		Ready: func(ctx context.Context) error { return health.Check(ctx, page.URL+"/healthz") },
 	})

@@ -36,3 +36,13 @@ func TestExampleOfTheEnvironment(t *testing.T) {
 		}
 	}
 }
+
+// TestATestGetsNoSettingOfTheShell, but the addresses of its servers.
+func TestATestGetsNoSettingOfTheShell(t *testing.T) {
+	t.Setenv("STOCK_URLS", "http://127.0.0.1:1")
+	cmd := testCommand()
+	cmd.SetArgs([]string{"--", "sh", "-c", `[ -z "$STOCK_URLS" ] && [ "$ORDERSTOCK_TEST_REDIS" ]`})
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

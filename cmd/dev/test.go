@@ -24,7 +24,9 @@ func testCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "test -- command…",
 		Short: "Run a command, such as go test, with MySQL, Redis and ZooKeeper up, and exit with its exit code",
-		Args:  cobra.MinimumNArgs(1),
+		Long: "Run a command with MySQL, Redis and ZooKeeper up, and with the environment of the shell but for settings of " +
+			"this project, and exit with its exit code.",
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			ctx, say := cmd.Context(), command.Progress(os.Stderr)
 			if err := programs.Install(ctx, say, append(programs.Missing(), programs.MissingForTests(ctx)...)); err != nil {
@@ -45,7 +47,7 @@ func testCommand() *cobra.Command {
 				err = errors.Join(err, s.Stop(ctx))
 			}()
 			say("running the tests")
-			return run(ctx, append(os.Environ(),
+			return run(ctx, servers.Environment(
 				servers.EnvTestMySQL+"="+s.MySQL.AdminDSN(),
 				servers.EnvTestRedis+"="+s.Redis.Addr(),
 				servers.EnvTestZooKeeper+"="+s.ZooKeeper.Addr(),

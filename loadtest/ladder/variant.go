@@ -119,11 +119,11 @@ func (cfg Config) open(ctx context.Context, v variant, path string) (*contestant
 func (v variant) migrate(ctx context.Context, cfg migrations.Config) error {
 	cmd := exec.CommandContext(ctx, filepath.Join(v.bin, "migrate"), "up")
 	a := cfg.Accounts
-	cmd.Env = servers.Environment([]string{
-		"MYSQL_ADMIN_DSN=" + cfg.AdminDSN, "ORDER_DB_PASSWORD=" + a.OrderApp.Password,
-		"STOCK_DB_PASSWORD=" + a.StockApp.Password, "MIGRATE_DB_PASSWORD=" + a.Migrator.Password,
-		"VERIFY_DB_PASSWORD=" + a.Verifier.Password,
-	})
+	cmd.Env = servers.Environment(
+		"MYSQL_ADMIN_DSN="+cfg.AdminDSN, "ORDER_DB_PASSWORD="+a.OrderApp.Password,
+		"STOCK_DB_PASSWORD="+a.StockApp.Password, "MIGRATE_DB_PASSWORD="+a.Migrator.Password,
+		"VERIFY_DB_PASSWORD="+a.Verifier.Password,
+	)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("make the tables of the build in %s: %w: %s", v.bin, err, out)
 	}

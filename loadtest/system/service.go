@@ -86,7 +86,6 @@ func (st *Stack) newService(ctx context.Context, kind Kind, index int) (*Service
 		Path:  filepath.Join(st.cfg.Bin, string(kind)+"-service"),
 		Args:  args,
 		Env:   list(s.env),
-		Ours:  true,
 		Dir:   st.cfg.Dir,
 		Addr:  addr,
 		Ready: func(ctx context.Context) error { return health.Check(ctx, "http://"+addr+"/readyz") },

@@ -6,14 +6,17 @@ import (
 	"slices"
 )
 
-// machine matches the variables that no setting of this project uses: of the system, of Go and of OpenTelemetry.
-var machine = regexp.MustCompile(`^(PATH|HOME|USER|TMPDIR|TZ|LANG|LC_\w+|LD_\w+|SSL_CERT_\w+|GO\w+|OTEL_\w+)=`)
+// ours matches the settings of this project's programs, but for those that all programs share: OTEL_… and GOMAXPROCS.
+var ours = regexp.MustCompile(`^(` +
+	`(CONFIRM|CONSOLE|FAULTPOINT|GROUP|LOCK|MIGRATE|ORDER|RATE_LIMIT|RECONCILE|REDIS|SHUTDOWN|STOCK|TLS|VERIFY)_\w+|` +
+	`MYSQL_(ADMIN_DSN|DSN|MAX_CONNS)|ZOOKEEPER_(ADDRS|AUTH|ROOT|SESSION_TIMEOUT)|SERVICE_TOKEN(_OLD)?|` +
+	`(ADVERTISE|LISTEN|OPS)_ADDR|CANCEL_AFTER|CLERKS|IDEMPOTENCY_KEY|LOG_LEVEL|MAX_IN_FLIGHT|MUTANT|PENDING_LIMIT|` +
+	`PRICE_TTL|REQUEST_TIMEOUT|TRUSTED_PROXIES)(_FILE)?=`)
 
-// Environment returns the environment of a program of this project: its settings, and of this process's environment the
-// variables of the system, of Go and of OpenTelemetry. A setting that a shell still has of another stack is not passed.
-func Environment(settings []string) []string {
-	foreign := func(variable string) bool { return !machine.MatchString(variable) }
-	return append(slices.DeleteFunc(os.Environ(), foreign), settings...)
+// Environment returns the environment of a program: these settings, and this process's environment without settings of
+// this project, which a shell may still have of another stack.
+func Environment(settings ...string) []string {
+	return append(slices.DeleteFunc(os.Environ(), ours.MatchString), settings...)
 }
 
 // The environment variables that name running servers for tests to use, by the administrator's

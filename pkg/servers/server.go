@@ -26,10 +26,8 @@ type Spec struct {
 	// Path is the program, Args its arguments.
 	Path string
 	Args []string
-	// Env is added to this process's environment; later entries win.
+	// Env are the settings in the program's Environment; later entries win.
 	Env []string
-	// Ours is set for a program of this project, which gets Environment(Env).
-	Ours bool
 	// Dir is the working directory. The log is written to Dir/Name.log.
 	Dir string
 	// Addr is the listen address, as host:port. Server.Addr returns it.
@@ -226,10 +224,7 @@ func (s *Server) launch() (_ *process, logged int64, err error) {
 	}
 	cmd := exec.Command(s.spec.Path, s.spec.Args...) //nolint:noctx // outlives the context of its start
 	cmd.Dir = s.spec.Dir
-	cmd.Env = append(os.Environ(), s.spec.Env...)
-	if s.spec.Ours {
-		cmd.Env = Environment(s.spec.Env)
-	}
+	cmd.Env = Environment(s.spec.Env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	p, err := launch(cmd)
 	if err != nil {
