@@ -185,6 +185,32 @@ func TestRetriesHaveABudget(t *testing.T) {
 	}
 }
 
+// Ten reads pay for the retry of one, and a read without a try left takes none.
+func TestReadsPayForTheirRetries(t *testing.T) {
+	var fails atomic.Bool
+	s := newServer(t, func(w http.ResponseWriter, r *http.Request) {
+		if fails.Load() {
+			problem(503, "unavailable", "")(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"goods":[]}`)
+	})
+	c := newCallerResting(t, s, time.Nanosecond, stockclient.Config{})
+	read := func(n int) {
+		for range n {
+			_, _ = c.Prices(t.Context(), []int64{7})
+		}
+	}
+	read(200) // for 20 retries, and as many are free
+	fails.Store(true)
+	s.requests.Store(0)
+	read(40)
+	if n := s.requests.Load(); n != 80 {
+		t.Errorf("40 reads that fail are sent %d times, want 80", n)
+	}
+}
+
 // While reads fail, deductions keep their retries.
 func TestReadsHaveTheirOwnBudget(t *testing.T) {
 	var refused atomic.Bool
