@@ -189,7 +189,7 @@ func (cfg *runConfig) play(plan catalogue.Plan) experiment {
 				title += ", " + string(run.Variant)
 			}
 			command.Progress(cmd.ErrOrStderr())(fmt.Sprintf("playing %s, seed %s", title, run.Seed))
-			record, err = p.Play(cmd.Context(), plan)
+			record, err = p.Play(cmd.Context(), plan, run)
 			return err
 		})
 		if err == nil && cfg.report != "" {

@@ -21,9 +21,9 @@ func (p Plan) Own(program string, lab bool) Plan {
 	}
 	verb := " fire"
 	if lab {
-		verb = " run"
+		verb, p.Services.Strategy = " run", cmp.Or(p.Strategy, strategy.Default)
 	}
-	p.Services, p.Tries, p.command = Variant{Strategy: p.Strategy}, 1, program+verb+p.flags(lab)
+	p.Tries, p.command = 1, program+verb+p.flags(lab)
 	return p
 }
 

@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"orderstock/loadtest/act"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/verify"
+	"orderstock/stock-service/deduct/strategy"
 )
 
 // tries is the number of seeds that a broken variant gets before it counts as not caught: whether two buyers collide is
@@ -46,14 +48,14 @@ func (f Fault) Plan(s Side, seed uint64) Plan {
 	}
 	p.Load.Mix.Seed = seed
 	p.Load.Patience, p.Settle = p.Services.Patience, p.Services.Patience
+	p.Services.Strategy = cmp.Or(p.Services.Strategy, strategy.Default)
 	p.Services.Env = with(with(map[string]string{}, f.Env), p.Services.Env)
 	return p
 }
 
-// Run describes a try of the plan, counted from 1.
+// Run describes a try of the plan, counted from 1, with the plan's seed.
 func (p Plan) Run(try int) Run {
 	now, load := time.Now().UTC(), p.Load
-	load.Mix.Seed += uint64(try - 1)
 	r := Run{
 		ID: now.Format("20060102-150405.000") + "-" + strconv.Itoa(try), At: now, Title: "free play", Variant: p.Side,
 		Says: p.Services.Says, Strategy: p.Services.Strategy, Seed: strconv.FormatUint(load.Mix.Seed, 10),

@@ -1,7 +1,6 @@
 package catalogue
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +17,6 @@ import (
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/tracing/otlp"
-	"orderstock/stock-service/deduct/strategy"
 )
 
 // Player plays plans on a system, one at a time: it starts the services, fires, judges, tries further seeds, and keeps
@@ -81,11 +79,15 @@ func NewPlayer(at trial.System, out string) (*Player, error) {
 	return p, err
 }
 
-// Play plays all tries of a plan, and returns the record of the last. Once ctx ends, no more orders are sent, and the
-// run so far is judged.
-func (p *Player) Play(ctx context.Context, plan Plan) (*Record, error) {
+// Play plays all tries of a plan, and returns the record of the last. run describes the first. Once ctx ends, no more
+// orders are sent, and the run so far is judged.
+func (p *Player) Play(ctx context.Context, plan Plan, run Run) (*Record, error) {
 	for n := 1; ; n++ {
-		r, err := p.try(ctx, plan, n)
+		if n > 1 {
+			plan.Load.Mix.Seed++
+			run = plan.Run(n)
+		}
+		r, err := p.try(ctx, plan, run)
 		switch {
 		case err != nil:
 			p.Show("hero", p.unjudged(ctx, err))
@@ -108,13 +110,9 @@ func (p *Player) unjudged(ctx context.Context, err error) Headline {
 }
 
 // try makes one run, from fresh services to the verdict, and keeps its record.
-func (p *Player) try(ctx context.Context, plan Plan, n int) (*Record, error) {
-	if p.lab != nil {
-		plan.Services.Strategy = cmp.Or(plan.Services.Strategy, strategy.Default)
-	}
-	run, m := plan.Run(n), NewMeter()
+func (p *Player) try(ctx context.Context, plan Plan, run Run) (*Record, error) {
+	m := NewMeter()
 	m.begun = func() { p.Say("run", "the first order is sent") }
-	plan.Load.Mix.Seed += uint64(n - 1)
 	p.Restart(m)
 	p.Begin(run, m)
 	words := ""

@@ -57,17 +57,18 @@ func (c *Console) begin(p catalogue.Plan) (catalogue.Run, error) {
 		phase, p.Services.Strategy = catalogue.Firing, c.view.Strategy
 	}
 	c.feed.set("phase", phase)
+	run := p.Run(1)
 	ctx, stop := context.WithCancel(c.ctx)
 	c.stop = stop
 	c.working.Go(func() {
 		defer stop()
-		_, _ = c.player.Play(ctx, p) // it shows an error
+		_, _ = c.player.Play(ctx, p, run) // it shows an error
 		c.mu.Lock()
 		c.stop = nil
 		c.mu.Unlock()
 		c.idle()
 	})
-	return p.Run(1), nil
+	return run, nil
 }
 
 // idle shows that another run may begin, unless it has.
