@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 GO    ?= go
-# Every compilation has these settings, so that the compiler's cache holds each package once. pkg/compile, the
+# Every compilation has these settings, so that the compiler's cache holds each package once. pkg/servers/programs, the
 # Dockerfile and .ci/run have the same ones. A target with further tags repeats TAGS.
 TAGS := nomsgpack
 export GOFLAGS     := -buildvcs=false -trimpath -tags=$(TAGS) -ldflags=-s

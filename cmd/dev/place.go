@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"orderstock/pkg/compile"
 	"orderstock/pkg/servers/programs"
 )
 
@@ -19,7 +18,7 @@ func prepare(ctx context.Context, root string, say func(string)) error {
 	installed := make(chan error, 1)
 	go func() { installed <- programs.Install(ctx, say, programs.Missing()) }()
 	say("compiling the services into " + binDir(root))
-	err := compile.Programs(ctx, compile.Options{Root: root, Bin: binDir(root), Progress: say},
+	err := programs.Compile(ctx, programs.Source{Root: root, Bin: binDir(root), Progress: say},
 		"order-service", "stock-service", "loadtest")
 	if err := errors.Join(err, <-installed); err != nil {
 		return fmt.Errorf("prepare: %w", err)

@@ -12,7 +12,7 @@ import (
 
 	"orderstock/loadtest/system"
 	"orderstock/pkg/command"
-	"orderstock/pkg/compile"
+	"orderstock/pkg/servers/programs"
 )
 
 // judgeCommand runs the program judge, which is compiled at its first use.
@@ -54,5 +54,5 @@ func judgeProgram(cmd *cobra.Command) (path string, err error) {
 		return "", fmt.Errorf("there is no program %s; compile it with: make build", path)
 	}
 	fmt.Fprintln(cmd.ErrOrStderr(), "compiling "+path)
-	return path, compile.Programs(cmd.Context(), compile.Options{Root: root, Bin: filepath.Dir(self)}, "judge")
+	return path, programs.Compile(cmd.Context(), programs.Source{Root: root, Bin: filepath.Dir(self)}, "judge")
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"orderstock/loadtest/locks/chaos"
+	"orderstock/loadtest/locks"
 	"orderstock/pkg/command"
 	"orderstock/pkg/servers"
 )
@@ -61,7 +61,7 @@ Exits with 1 if one of that does not hold.`,
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var w chaos.Worker
+			var w locks.Worker
 			if err := json.Unmarshal([]byte(args[0]), &w); err != nil {
 				return err
 			}
@@ -91,28 +91,28 @@ func lockChaos(cmd *cobra.Command, length time.Duration, seed uint64, text io.Wr
 	for seed == 0 {
 		seed = rand.Uint64()
 	}
-	cfg := chaos.Config{
-		Watch:   func(r chaos.Round) { printRound(text, r) },
+	cfg := locks.Chaos{
+		Watch:   func(r locks.Round) { printRound(text, r) },
 		Servers: ensemble.Servers, Root: "/chaos", Length: length, Seed: seed, Grants: 100, Handoff: []int{64, 1},
 		Command: func(ctx context.Context, worker string) *exec.Cmd {
 			return exec.CommandContext(ctx, self, "bench", "locks", "chaos", "worker", worker)
 		},
 	}
 	fmt.Fprintf(text, "Chaos on three servers for %s, seed %d\n", length, seed)
-	rounds, err := chaos.Run(ctx, cfg)
+	rounds, err := cfg.Run(ctx)
 	if err != nil {
 		return err
 	}
 	if err := result.print(cmd, map[string]any{"seed": seed, "rounds": rounds}); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(rounds, func(r chaos.Round) bool { return len(r.Violations) > 0 }) {
+	if slices.ContainsFunc(rounds, func(r locks.Round) bool { return len(r.Violations) > 0 }) {
 		return command.Fail(errors.New("the lock did not hold"))
 	}
 	return nil
 }
 
-func printRound(out io.Writer, r chaos.Round) {
+func printRound(out io.Writer, r locks.Round) {
 	var faults []string
 	for name, n := range r.Faults {
 		faults = append(faults, fmt.Sprintf("%s (%d)", name, n))

@@ -98,7 +98,7 @@ func TestPlan(t *testing.T) {
 			t.Errorf("shape %q is %v", bad, s)
 		}
 	}
-	if s, err := parseShapes([]string{"4x64x1"}); err != nil || s[0] != crowd {
+	if s, err := parseShapes([]string{"4x64x1"}); err != nil || s[0] != (shape{processes: 4, contenders: 64, paths: 1}) {
 		t.Errorf("%v, %v", s, err)
 	}
 	if s, err := parseShapes([]string{"1+64x1ms"}); err != nil || !s[0].lone() || s[0].String() != "1+64x1ms" {

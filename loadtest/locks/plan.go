@@ -51,8 +51,6 @@ type shape struct {
 	hold                         time.Duration // with a lone contender; otherwise 0
 }
 
-var crowd = shape{processes: 4, contenders: 64, paths: 1}
-
 func (s shape) lone() bool { return s.hold > 0 }
 
 func (s shape) String() string {

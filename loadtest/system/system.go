@@ -19,9 +19,9 @@ import (
 	"orderstock/loadtest/mutants/patch"
 	"orderstock/loadtest/verify"
 	"orderstock/migrations"
-	"orderstock/pkg/compile"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/servers"
+	"orderstock/pkg/servers/programs"
 )
 
 // System is servers and, once started, the services on them. Its methods are for one goroutine; its parts are safe for
@@ -111,7 +111,7 @@ func (o *Options) Build(ctx context.Context) error {
 	if o.Bin = cmp.Or(o.Bin, "bin"); !filepath.IsAbs(o.Bin) {
 		o.Bin = filepath.Join(root, o.Bin)
 	}
-	to := compile.Options{Root: root, Bin: o.Bin, Progress: o.Progress}
+	to := programs.Source{Root: root, Bin: o.Bin, Progress: o.Progress}
 	if o.Progress != nil {
 		o.Progress("compiling the services into " + o.Bin)
 	}
@@ -121,7 +121,7 @@ func (o *Options) Build(ctx context.Context) error {
 			return err
 		}
 	}
-	err = compile.Programs(ctx, to, "order-service", "stock-service")
+	err = programs.Compile(ctx, to, "order-service", "stock-service")
 	o.built = err == nil
 	return err
 }

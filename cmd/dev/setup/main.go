@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"orderstock/pkg/compile"
 	"orderstock/pkg/servers/programs"
 )
 
@@ -50,8 +49,8 @@ func setup(ctx context.Context, args []string) error {
 		installed <- err
 	}()
 	if flags.NArg() > 0 {
-		to := compile.Options{Root: ".", Bin: "bin", Version: *version, Progress: say}
-		err = compile.Programs(compiling, to, flags.Args()...)
+		to := programs.Source{Root: ".", Bin: "bin", Version: *version, Progress: say}
+		err = programs.Compile(compiling, to, flags.Args()...)
 	}
 	// An installation goes on to its end: apt-get must not be interrupted.
 	if failed := <-installed; failed != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/locks/chaos"
+	"orderstock/loadtest/locks"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
 )
@@ -21,9 +21,9 @@ const lengthEnv = "LOCKTEST_LENGTH"
 // It takes 30 s: sessions expire, for each of two settings.
 func TestHistories(t *testing.T) {
 	t.Parallel()
-	cfg := chaos.Config{
+	cfg := locks.Chaos{
 		Root: serverstest.ZooKeeperRoot(t), Length: 4 * time.Second, Seed: rand.Uint64(), Grants: 30,
-		Handoff: []int{64, 1}, Command: command, Watch: func(r chaos.Round) { t.Logf("%+v", r) },
+		Handoff: []int{64, 1}, Command: command, Watch: func(r locks.Round) { t.Logf("%+v", r) },
 	}
 	if testing.Short() {
 		cfg.Servers = []*servers.ZooKeeper{serverstest.ZooKeeper(t)}
@@ -42,7 +42,7 @@ func TestHistories(t *testing.T) {
 			t.Fatalf("%s: %v", lengthEnv, err)
 		}
 	}
-	rounds, err := chaos.Run(t.Context(), cfg)
+	rounds, err := cfg.Run(t.Context())
 	if err != nil {
 		t.Fatalf("seed %d: %v", cfg.Seed, err)
 	}

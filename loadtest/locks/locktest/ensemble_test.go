@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/locks/chaos"
+	"orderstock/loadtest/locks"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/zklock"
 )
@@ -138,7 +138,7 @@ type contention struct {
 	all    sync.WaitGroup
 
 	mu      sync.Mutex
-	records []chaos.Record
+	records []locks.Record
 }
 
 func contend(t *testing.T, servers []string, contenders int) *contention {
@@ -168,28 +168,28 @@ func contend(t *testing.T, servers []string, contenders int) *contention {
 
 // once acquires and releases, over all faults.
 func (c *contention) once(ctx context.Context, m *zklock.Mutex, contender int) bool {
-	call := chaos.Now()
+	call := locks.Now()
 	lock, err := m.Acquire(ctx)
 	if err != nil {
 		return false
 	}
 	token := lock.Token().String()
-	c.add(chaos.Record{Contender: contender, Phase: chaos.Granted, Token: token, Call: call, Return: chaos.Now()})
+	c.add(locks.Record{Contender: contender, Phase: locks.Granted, Token: token, Call: call, Return: locks.Now()})
 	if lock.Context().Err() != nil {
-		c.add(chaos.Record{Contender: contender, Phase: chaos.Lost, Token: token, Call: chaos.Now()})
+		c.add(locks.Record{Contender: contender, Phase: locks.Lost, Token: token, Call: locks.Now()})
 	}
-	r := chaos.Record{Contender: contender, Phase: chaos.Released, Token: token, Call: chaos.Now()}
+	r := locks.Record{Contender: contender, Phase: locks.Released, Token: token, Call: locks.Now()}
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), soon)
 	defer cancel()
 	if err := lock.Release(limited); err != nil {
 		r.Err = err.Error()
 	}
-	r.Return = chaos.Now()
+	r.Return = locks.Now()
 	c.add(r)
 	return true
 }
 
-func (c *contention) add(r chaos.Record) {
+func (c *contention) add(r locks.Record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.records = append(c.records, r)
@@ -220,10 +220,10 @@ func (c *contention) finish(t *testing.T) {
 	t.Helper()
 	c.stop()
 	c.all.Wait()
-	if err := chaos.Check(c.records); err != nil {
+	if err := locks.Check(locks.Holdings(c.records)); err != nil {
 		t.Error(err)
 	}
-	if n := chaos.Overlaps(chaos.Beliefs(c.records)); n != 0 {
+	if n := locks.Overlaps(locks.Holdings(c.records)); n != 0 {
 		t.Errorf("%d pairs thought at once that they held", n)
 	}
 }

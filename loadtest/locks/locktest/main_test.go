@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"orderstock/loadtest/locks/chaos"
+	"orderstock/loadtest/locks"
 )
 
 // workerEnv holds a worker's orders; a test binary that finds it is a worker and runs no tests.
@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	if !isWorker {
 		os.Exit(m.Run())
 	}
-	var w chaos.Worker
+	var w locks.Worker
 	err := json.Unmarshal([]byte(orders), &w)
 	if err == nil {
 		err = w.Run(context.Background(), os.Stdin, os.Stdout)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/locks/chaos"
+	"orderstock/loadtest/locks"
 	"orderstock/pkg/servers/serverstest"
 )
 
@@ -18,7 +18,7 @@ func TestPausedHolder(t *testing.T) {
 	t.Parallel()
 	const sessionTimeout = 1500 * time.Millisecond
 	register := newRegister(t)
-	orders, err := json.Marshal(chaos.Worker{
+	orders, err := json.Marshal(locks.Worker{
 		Servers: []string{serverstest.ZooKeeper(t).Addr()}, Path: serverstest.ZooKeeperRoot(t) + "/lock",
 		SessionTimeout: sessionTimeout, Goroutines: 2, Handoff: 8, Hold: 30 * time.Millisecond,
 		Register: register.addr(),
@@ -32,12 +32,12 @@ func TestPausedHolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var processes []*chaos.Process
+	var processes []*locks.Process
 	for range 2 {
-		p, err := chaos.Start(command(t.Context(), string(orders)))
+		p, err := locks.Start(command(t.Context(), string(orders)))
 		must(err)
 		t.Cleanup(p.Kill)
-		must(p.Await(0, chaos.Granted, soon))
+		must(p.Await(0, locks.Granted, soon))
 		processes = append(processes, p)
 	}
 	pauses := 6
@@ -45,46 +45,46 @@ func TestPausedHolder(t *testing.T) {
 		pauses = 4
 	}
 	bit := func() bool {
-		var all []chaos.Belief
+		var all []locks.Holding
 		for _, p := range processes {
-			all = append(all, chaos.Beliefs(p.History())...)
+			all = append(all, locks.Holdings(p.History())...)
 		}
 		late := slices.ContainsFunc(register.log(), func(a attempt) bool { return !a.accepted })
-		return late && chaos.Overlaps(all) > 0
+		return late && locks.Overlaps(all) > 0
 	}
 	// A slow machine may stop each of them between two holds.
 	for i := 0; i < pauses || i < 16 && !bit(); i++ {
 		victim, other := processes[i%2], processes[(i+1)%2]
-		must(victim.Await(victim.Len(), chaos.Granted, soon)) // and holds, for a few milliseconds more
+		must(victim.Await(victim.Len(), locks.Granted, soon)) // and holds, for a few milliseconds more
 		must(victim.Pause())
 		seen := other.Len()
 		for range 3 { // beyond what it may have had already
-			must(other.Await(seen, chaos.Granted, soon))
+			must(other.Await(seen, locks.Granted, soon))
 			seen = other.Len()
 		}
 		time.Sleep(sessionTimeout) // so that a victim that was just between two holds loses its session as well
 		must(victim.Resume())
-		must(victim.Await(victim.Len(), chaos.Granted, soon))
+		must(victim.Await(victim.Len(), locks.Granted, soon))
 	}
-	var histories [][]chaos.Record
-	var all []chaos.Belief
+	var histories [][]locks.Record
+	var all []locks.Holding
 	for _, p := range processes {
 		must(p.Finish())
 		histories = append(histories, p.History())
-		all = append(all, chaos.Beliefs(p.History())...)
+		all = append(all, locks.Holdings(p.History())...)
 	}
-	must(chaos.Check(histories...))
+	must(locks.Check(locks.Holdings(histories...)))
 
 	// Whether a token is old is decided by when it was granted, not by comparing tokens as the register does.
-	grants := map[string]chaos.Moment{}
+	grants := map[string]locks.Moment{}
 	for _, records := range histories {
 		for _, r := range records {
-			if r.Phase == chaos.Granted {
+			if r.Phase == locks.Granted {
 				grants[r.Token] = r.Return
 			}
 		}
 	}
-	var newest chaos.Moment
+	var newest locks.Moment
 	stale, refused, accepted := 0, 0, 0
 	for _, a := range register.log() {
 		at := grants[a.token]
@@ -100,7 +100,7 @@ func TestPausedHolder(t *testing.T) {
 			newest = max(newest, at)
 		}
 	}
-	n := chaos.Overlaps(all)
+	n := locks.Overlaps(all)
 	t.Logf("overlaps %d, writes accepted with an old token %d, refused %d, accepted %d", n, stale, refused, accepted)
 	if n == 0 {
 		t.Error("no two holders overlapped: the pauses did not bite")

@@ -13,7 +13,7 @@ import (
 
 	"orderstock/loadtest/system"
 	"orderstock/migrations"
-	"orderstock/pkg/compile"
+	"orderstock/pkg/servers/programs"
 	"orderstock/pkg/servers/serverstest"
 )
 
@@ -29,9 +29,9 @@ var built = sync.OnceValues(func() (bin string, err error) {
 	if err != nil {
 		return "", err
 	}
-	options := compile.Options{Root: root, Bin: filepath.Join(folder, "bin")}
+	options := programs.Source{Root: root, Bin: filepath.Join(folder, "bin")}
 	//nolint:forbidigo // outlives the test that asked first
-	return options.Bin, compile.Programs(context.Background(), options, "order-service", "stock-service")
+	return options.Bin, programs.Compile(context.Background(), options, "order-service", "stock-service")
 })
 
 // Build returns the folder of both services' binaries. If the environment names none, the test process compiles them

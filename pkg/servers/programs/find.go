@@ -1,4 +1,5 @@
-// Package programs finds the programs that servers and tests need, and installs missing ones on Debian.
+// Package programs finds the programs that servers and tests need, installs missing ones on Debian, and compiles those
+// of this module. It imports only the standard library: it is there before anything else is compiled.
 package programs
 
 import (

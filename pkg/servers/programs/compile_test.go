@@ -1,4 +1,4 @@
-package compile_test
+package programs_test
 
 import (
 	"os"
@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"orderstock/pkg/compile"
+	"orderstock/pkg/servers/programs"
 )
 
-const root = "../.."
+const root = "../../.."
 
 // TestOneSetOfFlags: what compiles anything in this project does so with the same settings.
 func TestOneSetOfFlags(t *testing.T) {
@@ -27,8 +27,8 @@ func TestOneSetOfFlags(t *testing.T) {
 				got[m[1]] = strings.ReplaceAll(strings.Trim(m[2], `"`), "$(TAGS)", "nomsgpack")
 			}
 		}
-		if got["GOFLAGS"] != compile.Flags || "CGO_ENABLED="+got["CGO_ENABLED"] != compile.CGO {
-			t.Errorf("%s compiles with %v; want GOFLAGS=%s and %s", file, got, compile.Flags, compile.CGO)
+		if got["GOFLAGS"] != programs.Flags || "CGO_ENABLED="+got["CGO_ENABLED"] != programs.CGO {
+			t.Errorf("%s compiles with %v; want GOFLAGS=%s and %s", file, got, programs.Flags, programs.CGO)
 		}
 	}
 }
@@ -52,7 +52,7 @@ func TestProgramsAreWrittenToBin(t *testing.T) {
 	t.Parallel()
 	dir := module(t, "package main\n\nfunc main() { println(1) }\n")
 	bin := filepath.Join(dir, "bin")
-	if err := compile.Programs(t.Context(), compile.Options{Root: dir, Bin: bin}, "hello"); err != nil {
+	if err := programs.Compile(t.Context(), programs.Source{Root: dir, Bin: bin}, "hello"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(bin, "hello")); err != nil {
@@ -63,12 +63,12 @@ func TestProgramsAreWrittenToBin(t *testing.T) {
 func TestAnErrorHoldsTheCompilersWords(t *testing.T) {
 	t.Parallel()
 	dir := module(t, "package main\n\nfunc main() { undefined() }\n")
-	err := compile.Programs(t.Context(), compile.Options{Root: dir, Bin: filepath.Join(dir, "bin")}, "hello")
+	err := programs.Compile(t.Context(), programs.Source{Root: dir, Bin: filepath.Join(dir, "bin")}, "hello")
 	if err == nil || !strings.HasPrefix(err.Error(), "build hello: ") ||
 		!strings.Contains(err.Error(), "undefined: undefined") {
 		t.Errorf("error %v", err)
 	}
-	err = compile.Programs(t.Context(), compile.Options{Root: dir, Bin: filepath.Join(dir, "bin")}, "no-such-command")
+	err = programs.Compile(t.Context(), programs.Source{Root: dir, Bin: filepath.Join(dir, "bin")}, "no-such-command")
 	if err == nil || !strings.Contains(err.Error(), "no-such-command") {
 		t.Errorf("a command that is not there: %v", err)
 	}

@@ -1,4 +1,4 @@
-package chaos
+package locks
 
 import "testing"
 
@@ -39,13 +39,13 @@ func TestCheckRejectsBadHistories(t *testing.T) {
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := Check(c.records); (err == nil) != c.want {
+			if err := Check(Holdings(c.records)); (err == nil) != c.want {
 				t.Errorf("the check says %v", err)
 			}
 		})
 	}
 	records := []Record{grant("1", 0, 1), grant("2", 2, 3), release("1", 4, 5), release("2", 6, 7)}
-	if n := Overlaps(Beliefs(records)); n != 1 {
+	if n := Overlaps(Holdings(records)); n != 1 {
 		t.Errorf("overlaps of two holders at once: %d", n)
 	}
 }

@@ -1,6 +1,4 @@
-// Package compile compiles programs of this module, always with the same flags, so that the compiler's cache holds each
-// package once. It imports only the standard library: it is there before anything else is compiled.
-package compile
+package programs
 
 import (
 	"bytes"
@@ -36,8 +34,8 @@ var standard = []string{
 	"net/http/httputil", "net/http/pprof", "database/sql", "html/template", "encoding/xml", "log/slog",
 }
 
-// Options configure a compilation. Root and Bin are required.
-type Options struct {
+// Source says what to compile, and where to. Root and Bin are required.
+type Source struct {
 	// Root is the folder of the module, and Bin the folder for the programs.
 	Root, Bin string
 	// Version is the version that the programs print. If it is empty, they print the one recorded by the Go toolchain.
@@ -50,9 +48,10 @@ type Options struct {
 	Progress func(doing string)
 }
 
-// Programs compiles commands into the folder o.Bin. They are named after their folders in cmd: "order-service". With a
+// Compile compiles commands of this module into the folder o.Bin, always with the same flags, so that the compiler's cache
+// holds each package once. They are named after their folders in cmd: "order-service". With a
 // warm cache this takes a second or two. The error holds the compiler's output.
-func Programs(ctx context.Context, o Options, commands ...string) error {
+func Compile(ctx context.Context, o Source, commands ...string) error {
 	bin, err := filepath.Abs(o.Bin)
 	if err != nil {
 		return fmt.Errorf("build: %w", err)

@@ -1,4 +1,4 @@
-package chaos
+package locks
 
 import (
 	"context"
@@ -21,16 +21,17 @@ import (
 )
 
 const (
-	processes      = 4
-	goroutines     = 5 // of a process
-	sessionTimeout = 1500 * time.Millisecond
-	away           = sessionTimeout * 3 / 2 // past the session
-	patience       = 30 * time.Second       // for everybody to hold again
-	longest        = time.Minute            // of a round
+	processes    = 4
+	goroutines   = 5 // of a process
+	shortSession = 1500 * time.Millisecond
+	away         = shortSession * 3 / 2 // past the session
+	patience     = 30 * time.Second     // for everybody to hold again
+	longest      = time.Minute          // of a round
 )
 
-// Config says what to disturb, and for how long.
-type Config struct {
+// Chaos disturbs processes that contend for one lock of package zklock, and checks the history of their grants: mutual
+// exclusion as ZooKeeper sees it, rising tokens, and a counter that is raised under the lock.
+type Chaos struct {
 	// Servers are the ZooKeeper servers. Three of them or more form an ensemble, whose members are killed as well.
 	Servers []*servers.ZooKeeper
 	Root    string        // path below which nothing else happens
@@ -63,7 +64,7 @@ type Round struct {
 
 // Run disturbs for the configured time, in rounds, and returns them. A round with violations is the last. The error is
 // for what kept it from judging.
-func Run(ctx context.Context, cfg Config) ([]Round, error) {
+func (cfg Chaos) Run(ctx context.Context) ([]Round, error) {
 	if cfg.Length <= 0 || len(cfg.Servers) == 0 || cfg.Grants <= 0 || len(cfg.Handoff) == 0 {
 		return nil, errors.New("chaos needs a length, a server, a number of grants and one of hand-overs")
 	}
@@ -91,7 +92,7 @@ func Run(ctx context.Context, cfg Config) ([]Round, error) {
 type round struct {
 	Round
 
-	cfg     Config
+	cfg     Chaos
 	rand    *rand.Rand
 	path    string
 	conn    *zk.Conn // to look with, past the wires
@@ -99,7 +100,7 @@ type round struct {
 	heals   []chan error
 
 	histories [][]Record
-	beliefs   []Belief // of processes that were never paused
+	awake     []Holding // of processes that were never paused
 }
 
 // member is a process of contenders, with one wire to each server.
@@ -186,8 +187,8 @@ func (r *round) prepare(ctx context.Context) (err error) {
 		m := &member{}
 		r.members = append(r.members, m)
 		w := Worker{
-			Path: r.lock(), SessionTimeout: sessionTimeout, Counter: r.counter(), Goroutines: goroutines, Handoff: r.Handoff,
-			Hold: 4 * time.Millisecond, LongHold: sessionTimeout * 7 / 4,
+			Path: r.lock(), SessionTimeout: shortSession, Counter: r.counter(), Goroutines: goroutines, Handoff: r.Handoff,
+			Hold: 4 * time.Millisecond, LongHold: shortSession * 7 / 4,
 		}
 		for _, addr := range addrs {
 			wire, err := system.NewWire(system.ToZooKeeper, addr)
@@ -241,7 +242,7 @@ func (r *round) retire(m *member) {
 	records := m.History()
 	r.histories = append(r.histories, records)
 	if !m.paused {
-		r.beliefs = append(r.beliefs, Beliefs(records)...)
+		r.awake = append(r.awake, Holdings(records)...)
 	}
 }
 
@@ -373,10 +374,10 @@ func (r *round) judge(ctx context.Context) error {
 		}
 	}
 	r.Unknown += goroutines * len(r.histories) // each may have been killed before it said so
-	if err := Check(r.histories...); err != nil {
+	if err := Check(Holdings(r.histories...)); err != nil {
 		violated("%s", err)
 	}
-	if n := Overlaps(r.beliefs); n > 0 {
+	if n := Overlaps(r.awake); n > 0 {
 		violated("%d holders that were never paused believed that they held beside another", n)
 	}
 	if r.Grants < r.cfg.Grants {
@@ -400,7 +401,7 @@ func (r *round) judge(ctx context.Context) error {
 
 // leftovers looks for nodes that outlive their sessions.
 func (r *round) leftovers(ctx context.Context, violated func(string, ...any)) error {
-	for deadline := time.Now().Add(3 * sessionTimeout); ; {
+	for deadline := time.Now().Add(3 * shortSession); ; {
 		left, _, err := r.conn.Children(r.lock())
 		if err != nil {
 			return fmt.Errorf("list the queue: %w", err)
