@@ -300,12 +300,11 @@ func TestVerdictAsJSON(t *testing.T) {
 // A part of the matrix is not written over the whole.
 func TestResultsOfFaultsAreNamedByTheirPart(t *testing.T) {
 	for want, cfg := range map[string]faultsConfig{
-		"faults": {}, "faults-reduced": {reduced: true},
-		"faults-cluster":         {Config: faults.Config{Cluster: true}},
-		"faults-cluster-reduced": {Config: faults.Config{Cluster: true}, reduced: true},
+		"faults": {}, "faults-reduced": {reduced: true}, "faults-cell": {cell: "commit/after/kill@3"},
+		"faults-cluster": {cluster: true}, "faults-cluster-reduced": {cluster: true, reduced: true},
 	} {
-		if got := cfg.name(); got != want {
-			t.Errorf("%+v is named %s, want %s", cfg, got, want)
+		if err := cfg.choose(); err != nil || cfg.Table != want {
+			t.Errorf("the table is named %s, want %s (%v)", cfg.Table, want, err)
 		}
 	}
 }

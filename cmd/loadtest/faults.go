@@ -10,14 +10,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/faults"
+	"orderstock/loadtest/trial"
 )
 
 // faultsConfig has the flags of faults.
 type faultsConfig struct {
-	faults.Config
+	trial.Suite
 	// cell is the one cell of the fault matrix to run, with its first seed, or the first seed of all.
-	cell    string
-	reduced bool
+	cell             string
+	reduced, cluster bool
 	resultFlags
 }
 
@@ -36,9 +37,9 @@ func faultsCommand() *cobra.Command {
 				return err
 			}
 			if list {
-				return listCells(cmd, cfg.Cells)
+				return listNames(cmd, cfg.Experiments)
 			}
-			return runFaults(cmd, cfg)
+			return runSuite(cmd, cfg.Suite, cfg.resultFlags)
 		},
 	}
 	f := cmd.Flags()
@@ -49,40 +50,25 @@ func faultsCommand() *cobra.Command {
 	f.StringVar(&cfg.Out, "out", "out", "folder for faults.json, and for the evidence of failing runs (OUT)")
 	f.BoolVar(&cfg.reduced, "reduced", false,
 		"only a part of the matrix: each step and each fault at least once (REDUCED)")
-	f.BoolVar(&cfg.Cluster, "cluster", false,
+	f.BoolVar(&cfg.cluster, "cluster", false,
 		"the faults of a cluster; needs root, and MySQL itself (MYSQLD, or Docker with mysql:9.7)")
 	f.BoolVar(&list, "list", false, "print the names of the cells and end")
 	cfg.flags(f)
 	return cmd
 }
 
-// name returns the name of the results' files, without the extension. A part of the matrix has another name, so that
-// it is not mistaken for the whole.
-func (c faultsConfig) name() string {
-	name := "faults"
-	if c.Cluster {
-		name += "-cluster"
-	}
-	if c.reduced {
-		name += "-reduced"
-	}
-	if c.cell != "" && !strings.HasPrefix(c.cell, "@") {
-		name += "-cell"
-	}
-	return name
-}
-
-// choose sets the cells and the first seed.
+// choose sets the cells, the first seed and the name of the table. A part of the matrix has another name, so that it is
+// not mistaken for the whole.
 func (c *faultsConfig) choose() error {
-	switch {
-	case c.Cluster && c.reduced:
-		c.Cells = faults.ClusterCells()[:1]
-	case c.Cluster:
-		c.Cells = faults.ClusterCells()
+	switch c.Table = "faults"; {
+	case c.cluster && c.reduced:
+		c.Table, c.Experiments = "faults-cluster-reduced", faults.OfCluster()[:1]
+	case c.cluster:
+		c.Table, c.Experiments = "faults-cluster", faults.OfCluster()
 	case c.reduced:
-		c.Cells = faults.Reduced()
+		c.Table, c.Experiments = "faults-reduced", faults.Reduced()
 	default:
-		c.Cells = faults.Cells()
+		c.Experiments = faults.Cells()
 	}
 	name, seed, seeded := strings.Cut(c.cell, "@")
 	if name != "" {
@@ -93,7 +79,8 @@ func (c *faultsConfig) choose() error {
 		if cell.NA != "" {
 			return fmt.Errorf("cell %s does not apply: %s", name, cell.NA)
 		}
-		c.Cells, c.Cluster = []faults.Cell{cell}, cell.Cluster
+		c.Experiments = []trial.Experiment{cell}
+		c.Table += "-cell"
 	}
 	if seeded {
 		n, err := strconv.ParseUint(seed, 10, 64)
@@ -105,24 +92,25 @@ func (c *faultsConfig) choose() error {
 	return nil
 }
 
-func listCells(cmd *cobra.Command, cells []faults.Cell) error {
-	for _, c := range cells {
-		if _, err := fmt.Fprintln(cmd.OutOrStdout(), strings.TrimSpace(c.Name()+"  "+c.NA)); err != nil {
-			return fmt.Errorf("list cells: %w", err)
+// listNames prints the names of experiments, and why they are not run.
+func listNames(cmd *cobra.Command, all []trial.Experiment) error {
+	for _, e := range all {
+		if _, err := fmt.Fprintln(cmd.OutOrStdout(), strings.TrimSpace(e.Name+"  "+e.NA)); err != nil {
+			return fmt.Errorf("list experiments: %w", err)
 		}
 	}
 	return nil
 }
 
-// runFaults runs the chosen cells.
-func runFaults(cmd *cobra.Command, cfg faultsConfig) error {
-	cfg.Print = cfg.text(cmd)
-	report, err := faults.Execute(cmd.Context(), cfg.Config)
+// runSuite runs experiments, and writes and prints their report. Its error has the verdict's exit code.
+func runSuite(cmd *cobra.Command, s trial.Suite, to resultFlags) error {
+	s.Print = to.text(cmd)
+	report, err := s.Run(cmd.Context())
 	if report != nil {
-		err = errors.Join(err, cfg.save(cmd, filepath.Join(cfg.Out, cfg.name()+".json"), report))
+		err = errors.Join(err, report.Write(s.Print), to.save(cmd, filepath.Join(s.Out, s.Table+".json"), report))
 	}
 	if err != nil {
 		return err
 	}
-	return exit(report.Verdict, fmt.Errorf("verdict: %s", report.Verdict))
+	return exit(report.Verdict, fmt.Errorf("%s: %s", s.Table, report.Verdict))
 }

@@ -1,23 +1,21 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"path/filepath"
-	"strings"
+	"cmp"
 
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/mutants"
-	"orderstock/pkg/command"
+	"orderstock/loadtest/trial"
 )
 
 func mutantsCommand() *cobra.Command {
 	var (
-		cfg  mutants.Config
-		list bool
-		out  string
-		to   resultFlags
+		suite   trial.Suite
+		only    string
+		changes int
+		list    bool
+		to      resultFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "mutants",
@@ -28,35 +26,20 @@ func mutantsCommand() *cobra.Command {
 				return err
 			}
 			if list {
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), strings.Join(mutants.Names(), "\n"))
-				return err
+				return listNames(cmd, mutants.All())
 			}
-			return runMutants(cmd, cfg, out, to)
+			suite.Table, suite.Experiments = "mutants", mutants.Select(only, cmp.Or(changes, 24_000))
+			return runSuite(cmd, suite, to)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&cfg.Only, "only", "", "run the rows whose name holds this (ONLY)")
-	f.IntVar(&cfg.Tries, "tries", 0, "seeds for an absorbed variant, 3 by default (TRIES)")
-	f.IntVar(&cfg.Changes, "changes", 0,
+	f.StringVar(&only, "only", "", "run the rows whose name holds this (ONLY)")
+	f.IntVar(&suite.Tries, "tries", 0, "seeds for an absorbed variant, 3 by default (TRIES)")
+	f.IntVar(&changes, "changes", 0,
 		"random changes to the books and answers of good runs, 24000 by default (CHANGES)")
-	f.StringVar(&out, "out", "out", "folder for mutants.json")
-	f.Uint64Var(&cfg.Seed, "seed", 1, "the first seed")
+	f.StringVar(&suite.Out, "out", "out", "folder for mutants.json")
+	f.Uint64Var(&suite.FirstSeed, "seed", 1, "the first seed")
 	f.BoolVar(&list, "list", false, "print the names of the mutants and end")
 	to.flags(f)
 	return cmd
-}
-
-func runMutants(cmd *cobra.Command, cfg mutants.Config, out string, to resultFlags) error {
-	cfg.Print = to.text(cmd)
-	report, err := mutants.Execute(cmd.Context(), cfg)
-	if err != nil {
-		return err
-	}
-	if err := to.save(cmd, filepath.Join(out, "mutants.json"), report); err != nil {
-		return err
-	}
-	if !report.OK() {
-		return command.Fail(errors.New("a mutant was not caught as it should be"))
-	}
-	return nil
 }

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"orderstock/loadtest/faults"
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/locks"
 	"orderstock/loadtest/report"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/system/systemtest"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 )
 
@@ -43,11 +43,11 @@ func TestSheetsShowTheMeasurements(t *testing.T) {
 		return r.Sheet()
 	}
 	onFaults := func(verdict verify.Outcome) report.Sheet {
-		r := &faults.Report{Seeds: 3, Verdict: verdict, Cells: []*faults.Row{{
-			Cell:   faults.Cell{Step: "commit", When: "after", Fault: "kill"},
-			Counts: faults.Counts{Fired: 7, Orders: 900, OK: 641, Rejected: 259, Violations: 2, Unsettled: 1},
-			Runs:   3, SettleP99MS: 1234, Verdict: verdict,
-		}}, NotApplicable: []faults.Cell{{Step: "reply", When: "before", Fault: "cut", NA: "nobody waits <here>"}}}
+		r := &trial.Report{Seeds: 3, Verdict: verdict, Rows: []*trial.Row{{
+			Experiment: trial.Experiment{Name: "commit/after/kill", Group: "kill"},
+			Counts:     trial.Counts{Fired: 7, Orders: 900, OK: 641, Rejected: 259, Violations: 2, Unsettled: 1},
+			Runs:       3, SettleP99MS: 1234, Verdict: verdict,
+		}}, NotApplicable: []trial.Experiment{{Name: "reply/before/cut", NA: "nobody waits <here>"}}}
 		r.Total.Runs, r.Total.Orders, r.Total.Fired, r.Total.Violations, r.Total.Seconds = 3, 900, 7, 2, 61
 		return r.Sheet()
 	}

@@ -17,6 +17,7 @@ import (
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/mutants"
+	"orderstock/loadtest/trial"
 	"orderstock/pkg/command"
 	"orderstock/stock-service/deduct/strategy"
 )
@@ -127,6 +128,7 @@ func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 	variants := []string{string(catalogue.Broken), string(catalogue.Fixed)}
 	cell, _, cellSeeded := strings.Cut(name, "@")
 	_, isCell := faults.Find(cell)
+	mutant, isMutant := trial.Find(mutants.All(), name)
 	var seed uint64 // 0: the default
 	if seeded {
 		seed = cfg.own.Load.Mix.Seed
@@ -151,15 +153,17 @@ func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 			name += "@" + strconv.FormatUint(seed, 10)
 		}
 		return func(cmd *cobra.Command) error {
-			c := faultsConfig{Config: faults.Config{Seeds: 1, Lanes: 1, Out: cfg.out}, cell: name, resultFlags: cfg.resultFlags}
+			c := faultsConfig{Suite: trial.Suite{Out: cfg.out}, cell: name}
 			if err := c.choose(); err != nil {
 				return err
 			}
-			return runFaults(cmd, c)
+			return runSuite(cmd, c.Suite, cfg.resultFlags)
 		}, nil
-	case slices.Contains(mutants.Names(), name):
+	case isMutant:
 		return func(cmd *cobra.Command) error {
-			return runMutants(cmd, mutants.Config{Only: name, Seed: cfg.own.Load.Mix.Seed}, cfg.out, cfg.resultFlags)
+			return runSuite(cmd, trial.Suite{
+				Table: "mutants", Experiments: []trial.Experiment{mutant}, FirstSeed: cfg.own.Load.Mix.Seed, Out: cfg.out,
+			}, cfg.resultFlags)
 		}, nil
 	}
 	return nil, fmt.Errorf(`no fault, cell or mutant %q: there are A to Q, and what "run faults --list" and `+

@@ -20,8 +20,9 @@ func (p *Player) acts(plan Plan, m *Meter) (acts []trial.Timed) {
 	}
 	if plan.Fault != nil && plan.Fault.Strike != "" {
 		if cell, ok := faults.Find(plan.Fault.Strike); ok {
-			a := act.Action{Action: cell.Fault, Step: string(cell.Step), When: string(cell.When)}
-			add(500*time.Millisecond, p.Acts.Add(a, faults.New(p.lab, cell, plan.Load.Mix.Seed)))
+			for _, timed := range cell.Timed(p.lab, plan.Load.Mix.Seed) {
+				add(500*time.Millisecond, p.Acts.Add(timed.Action, timed.Act))
+			}
 		}
 	}
 	if plan.Fault != nil && plan.Fault.MinusFive {

@@ -1,30 +1,28 @@
 package faults_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/trial"
 )
 
 // covered notes which steps and faults the cells that apply strike with, on which side.
-func covered(cells []faults.Cell) map[string]bool {
+func covered(cells []trial.Experiment) map[string]bool {
 	seen := map[string]bool{}
 	for _, c := range cells {
-		if c.NA != "" {
-			continue
-		}
-		seen[string(c.Step)], seen[string(c.When)] = true, true
-		for fault := range strings.SplitSeq(c.Fault, "+") {
-			seen[fault] = true
+		for part := range strings.FieldsFuncSeq(c.Name, func(r rune) bool { return r == '/' || r == '+' }) {
+			seen[part] = seen[part] || c.NA == ""
 		}
 	}
 	return seen
 }
 
 func TestEachSetCoversEachStepAndEachFault(t *testing.T) {
-	for name, cells := range map[string][]faults.Cell{"whole": faults.Cells(), "reduced": faults.Reduced()} {
+	for name, cells := range map[string][]trial.Experiment{"whole": faults.Cells(), "reduced": faults.Reduced()} {
 		seen := covered(cells)
 		var want []string
 		for _, step := range faultpoint.Steps {
@@ -32,7 +30,9 @@ func TestEachSetCoversEachStepAndEachFault(t *testing.T) {
 		}
 		want = append(want, faults.Strikes...)
 		want = append(want, faults.Surroundings...)
-		want = append(want, faults.Alone...)
+		for _, c := range faults.Alone() {
+			want = append(want, strings.TrimPrefix(c.Name, "around/during/"))
+		}
 		for _, w := range append(want, "before", "after", "during") {
 			if !seen[w] {
 				t.Errorf("the %s matrix leaves out %s", name, w)
@@ -45,7 +45,7 @@ func TestWholeMatrix(t *testing.T) {
 	cells := faults.Cells()
 	baskets := 0
 	for _, c := range cells {
-		if c.Baskets {
+		if strings.HasSuffix(c.Name, "/baskets") {
 			baskets++
 		}
 	}
@@ -53,22 +53,22 @@ func TestWholeMatrix(t *testing.T) {
 		t.Errorf("%d cells of baskets", baskets)
 	}
 	steps, around := len(faultpoint.Steps), len(faults.Surroundings)
-	if want := steps*2*len(faults.Strikes) + around + around*(around-1)/2 + len(faults.Alone); len(cells)-baskets != want {
+	if want := steps*2*len(faults.Strikes) + around + around*(around-1)/2 + len(faults.Alone()); len(cells)-baskets != want {
 		t.Errorf("%d cells and %d of baskets, want %d", len(cells)-baskets, baskets, want)
 	}
 	names := map[string]bool{}
 	for _, c := range cells {
-		if names[c.Name()] {
-			t.Errorf("%s twice", c.Name())
+		if names[c.Name] {
+			t.Errorf("%s twice", c.Name)
 		}
-		names[c.Name()] = true
-		if found, ok := faults.Find(c.Name()); !ok || found != c {
-			t.Errorf("Find(%s) = %v %v", c.Name(), found, ok)
+		names[c.Name] = true
+		if found, ok := faults.Find(c.Name); !ok || !reflect.DeepEqual(found.Acts, c.Acts) {
+			t.Errorf("Find(%s) = %v %v", c.Name, found, ok)
 		}
 	}
 	for _, c := range faults.Reduced() {
-		if whole, ok := faults.Find(c.Name()); !ok || whole.NA != "" {
-			t.Errorf("the reduced matrix has %s, which the whole has not, or not to run", c.Name())
+		if whole, ok := faults.Find(c.Name); !ok || whole.NA != "" {
+			t.Errorf("the reduced matrix has %s, which the whole has not, or not to run", c.Name)
 		}
 	}
 }

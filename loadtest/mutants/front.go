@@ -18,30 +18,32 @@ import (
 // front breaks what passes between the clients and right services: it answers a request, or passes it on.
 type front func(w http.ResponseWriter, r *http.Request, next http.Handler)
 
-// before puts fronts in front of all services of a target. They share what newFront remembers.
-func before(t fire.Target, newFront func(fire.Target) front) (_ fire.Target, closeAll func(), err error) {
-	var servers []*httptest.Server
-	closeAll = func() {
-		for _, s := range servers {
-			s.Close()
-		}
-	}
-	breaks := newFront(t)
-	put := func(urls []string) (fronts []string) {
-		for _, raw := range urls {
-			to, failed := url.Parse(raw)
-			if failed != nil {
-				err = fmt.Errorf("front: %w", failed)
-				continue
+// behind puts fronts in front of all services of a target. They share what newFront remembers.
+func behind(newFront func(fire.Target) front) func(fire.Target) (fire.Target, func(), error) {
+	return func(t fire.Target) (_ fire.Target, closeAll func(), err error) {
+		var servers []*httptest.Server
+		closeAll = func() {
+			for _, s := range servers {
+				s.Close()
 			}
-			next := httputil.NewSingleHostReverseProxy(to)
-			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { breaks(w, r, next) }))
-			servers, fronts = append(servers, s), append(fronts, s.URL)
 		}
-		return fronts
+		breaks := newFront(t)
+		put := func(urls []string) (fronts []string) {
+			for _, raw := range urls {
+				to, failed := url.Parse(raw)
+				if failed != nil {
+					err = fmt.Errorf("front: %w", failed)
+					continue
+				}
+				next := httputil.NewSingleHostReverseProxy(to)
+				s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { breaks(w, r, next) }))
+				servers, fronts = append(servers, s), append(fronts, s.URL)
+			}
+			return fronts
+		}
+		t.OrderURLs, t.StockURLs = put(t.OrderURLs), put(t.StockURLs)
+		return t, closeAll, err
 	}
-	t.OrderURLs, t.StockURLs = put(t.OrderURLs), put(t.StockURLs)
-	return t, closeAll, err
 }
 
 // overloaded answers as a service with too much to do.

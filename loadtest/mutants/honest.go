@@ -1,21 +1,14 @@
 package mutants
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
-	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
-	"orderstock/loadtest/verify"
 )
 
 // shape is a run of right services. None may be accused.
@@ -34,12 +27,20 @@ type shape struct {
 type trouble string
 
 const (
-	calm         trouble = ""
+	calmly       trouble = ""
 	stocksKilled trouble = "both stock services killed"
 	orderKilled  trouble = "an order service killed"
 	stockPaused  trouble = "a stock service paused"
 	orderPaused  trouble = "an order service paused"
 )
+
+// troubles are the acts. A pause is longer than a session.
+var troubles = map[trouble][]trial.Action{
+	stocksKilled: {{Action: "kill", Target: "stock-" + trial.Every, AfterMS: 500, For: time.Second}},
+	orderKilled:  {{Action: "kill", Target: "order-1", AfterMS: 500, For: time.Second}},
+	stockPaused:  {{Action: "pause", Target: "stock-1", AfterMS: 500, For: 2500 * time.Millisecond}},
+	orderPaused:  {{Action: "pause", Target: "order-1", AfterMS: 500, For: 2500 * time.Millisecond}},
+}
 
 // The loads of the shapes.
 var (
@@ -115,7 +116,7 @@ func (s shape) name() string {
 	for setting, value := range s.limited {
 		parts = append(parts, setting+"="+value)
 	}
-	if s.trouble != calm {
+	if s.trouble != calmly {
 		parts = append(parts, string(s.trouble))
 	}
 	if s.loads > 1 {
@@ -124,92 +125,11 @@ func (s shape) name() string {
 	return strings.Join(parts, ", ")
 }
 
-// row runs the shape. It is as expected if each of its loads passes.
-func (s shape) row(ctx context.Context, l *system.System, seed uint64) (Row, error) {
-	row := Row{Kind: "honest", Mutant: s.name(), Expected: "absorbed by " + Control}
-	env := maps.Clone(faults.Env)
-	maps.Copy(env, unhurried)
-	maps.Copy(env, s.limited)
-	if err := l.StartServices(ctx, s.strategy, env); err != nil {
-		return row, err
+// experiment returns the shape as an experiment, which must pass. The loads that do not have the trouble know of it.
+func (s shape) experiment() trial.Experiment {
+	s.load.Disturbed = s.limited != nil || s.trouble != calmly || s.load.Timeout > 0 || s.loads > 1
+	return trial.Experiment{
+		Name: s.name(), Group: "honest", Load: s.load, Loads: s.loads, Acts: troubles[s.trouble],
+		Services: trial.Services{Strategy: s.strategy, Env: faults.With(unhurried, s.limited), Fresh: true},
 	}
-	verdicts := make([]*verify.Verdict, max(s.loads, 1))
-	var firing errgroup.Group
-	for i := range verdicts {
-		firing.Go(func() (err error) {
-			if err := trial.Sleep(ctx, time.Duration(i)*50*time.Millisecond); err != nil { // products are named by the time
-				return err
-			}
-			verdicts[i], err = s.fire(ctx, l, i, seed+uint64(i))
-			return err
-		})
-	}
-	if err := firing.Wait(); err != nil {
-		return row, err
-	}
-	for _, v := range verdicts {
-		row.Broken = append(row.Broken, v.Violated()...)
-		row.Broken = append(row.Broken, v.Reasons...)
-	}
-	if row.OK = len(row.Broken) == 0; row.OK {
-		row.CaughtBy = row.Expected
-	} else {
-		row.CaughtBy = strings.Join(row.Broken, ", ")
-	}
-	return row, nil
-}
-
-// fire fires load i of the shape and judges it. The first load has the trouble, and the others know of it.
-func (s shape) fire(ctx context.Context, l *system.System, i int, seed uint64) (*verify.Verdict, error) {
-	load := s.load
-	load.Mix.Seed, load.Strategy = seed, s.strategy
-	load.Disturbed = s.limited != nil || s.trouble != calm || load.Timeout > 0 || s.loads > 1
-	t := trial.On(l, load)
-	if i == 0 && s.trouble != calm {
-		t.Acts = []trial.Timed{{At: 500 * time.Millisecond, Act: s.act(l)}}
-	}
-	r, err := t.Run(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return r.Verdict, nil
-}
-
-// act breaks services for a second.
-func (s shape) act(l *system.System) trial.Act {
-	each := func(services []*system.Service, do func(*system.Service) error) error {
-		var err error
-		for _, service := range services {
-			err = errors.Join(err, do(service))
-		}
-		return err
-	}
-	kill := func(services []*system.Service) trial.Act {
-		return &trial.Simple{
-			Do: func(context.Context) error {
-				return each(services, func(s *system.Service) error { return s.Kill() })
-			},
-			Undo: func(ctx context.Context) error {
-				return each(services, func(s *system.Service) error { return s.Restart(ctx) })
-			},
-			For: time.Second,
-		}
-	}
-	pause := func(service *system.Service) trial.Act {
-		return &trial.Simple{
-			Do:   func(context.Context) error { return service.Pause() },
-			Undo: func(context.Context) error { return service.Resume() },
-			For:  2500 * time.Millisecond, // longer than its session
-		}
-	}
-	switch s.trouble {
-	case stocksKilled:
-		return kill(l.Stocks)
-	case orderKilled:
-		return kill(l.Orders[:1])
-	case stockPaused:
-		return pause(l.Stocks[0])
-	case orderPaused, calm:
-	}
-	return pause(l.Orders[0])
 }

@@ -23,6 +23,17 @@ const flagConflict = "flag-conflict-refused"
 // of the invariants that it found broken.
 type probe func(ctx context.Context, l *system.System, goods []history.Goods) (broken []string, err error)
 
+// probing returns the check that makes the probe.
+func probing(p probe) []trial.Check {
+	return []trial.Check{trial.When(trial.Sent, "probe", func(ctx context.Context, r *trial.Run) error {
+		broken, err := p(ctx, r.System, r.History.Goods)
+		for _, name := range broken {
+			r.Violate(name, 1, "%s, by a call that no client sends", name)
+		}
+		return err
+	})}
+}
+
 // negativeQuantity orders minus five pieces.
 func negativeQuantity(ctx context.Context, l *system.System, goods []history.Goods) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)

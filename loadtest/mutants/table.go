@@ -1,7 +1,10 @@
 package mutants
 
 import (
+	"cmp"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,59 +13,74 @@ import (
 	"orderstock/loadtest/faults/faultpoint"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 )
 
-// Mutant is one broken variant of the services.
-type Mutant struct {
-	// Name describes the defect.
-	Name string
-	// Switches are the patches that break it; none if the other fields do.
-	Switches string
-	// Strategy of deduction. Default: sequential.
-	Strategy string
-	// Env is added to the services' environment.
-	Env map[string]string
-	// Schema is run on the stock database before the traffic.
-	Schema []string
-	// Cell is the fault that exposes it, as faults.Cell.Name.
-	Cell string
-	// Outage, if not 0, replaces the cell's.
-	Outage time.Duration
-	// Probe, if not nil, sends requests that the traffic does not.
-	Probe probe
-	// Front, if not nil, makes what stands between the clients and the services, and breaks what passes.
-	Front func(fire.Target) front
-	// Change, if not nil, is made to the databases or the history after the traffic.
-	Change *change
-	// Load is the traffic. Default: usual with a cell, and little without.
-	Load fire.Config
-	// Strict also demands that no order is given up, and raises the time after which orders are.
-	Strict bool
-	// Expected is the invariant that must catch it; empty if it is absorbed.
-	Expected string
-	// AbsorbedBy is the layer that compensates for the missing one; empty if the mutant is caught.
-	AbsorbedBy string
-}
+// tries is the number of seeds for a mutant: some need two orders to meet at the wrong moment.
+const tries = 3
 
-// kinds are the tables of mutants, in the order of their runs.
-var kinds = []struct {
-	name    string
-	mutants []Mutant
-}{{"mutant", mutants}, {"front", fronts}, {"layer", layers}, {"input", inputs}}
+// caught and absorbed are what is expected of a mutant: that it violates a requirement, or that a layer makes up for it.
+func caught(by string) trial.Expect   { return trial.Expect{Broken: by} }
+func absorbed(by string) trial.Expect { return trial.Expect{Absorbed: by} }
 
-// Names returns the names of all rows, in their order.
-func Names() (all []string) {
-	for _, kind := range kinds {
-		for _, m := range kind.mutants {
-			all = append(all, m.Name)
-		}
+// under returns a mutant that runs under the fault of a cell of the matrix, by default with the load usual and the
+// strategy sequential.
+func under(cell string, e trial.Experiment) trial.Experiment {
+	c, _ := faults.Find(cell) // TestTable looks for it
+	e.Acts, e.Tries = c.Acts, tries
+	if e.Load.Orders == 0 {
+		e.Load = usual
 	}
-	return all
+	e.Services = ready(e.Services, nil)
+	return faults.Cell(e)
 }
 
-// Control is the layer that "absorbs" a mutant with nothing broken.
-const Control = "nothing to absorb"
+// strictly is under, and also demands that no order is given up, with more time until orders are.
+func strictly(cell string, e trial.Experiment) trial.Experiment {
+	e.Services.Env = with(map[string]string{"CANCEL_AFTER": "15s"}, e.Services.Env)
+	e = under(cell, e)
+	e.Checks = append(e.Checks, trial.NotGivenUp)
+	return e
+}
+
+// lasting replaces the outage after a lost reply.
+func lasting(outage time.Duration, e trial.Experiment) trial.Experiment {
+	e.Acts = slices.Clone(e.Acts)
+	e.Acts[0].Outage = outage
+	return e
+}
+
+// calm returns a mutant that runs without a fault, by default with the load little.
+func calm(e trial.Experiment) trial.Experiment {
+	e.Services, e.Tries, e.Settle = ready(e.Services, unhurried), tries, 2*time.Second
+	if e.Load.Orders == 0 {
+		e.Load = little
+	}
+	e.Load.Timeout, e.Load.Patience = 8*time.Second, 3*time.Second
+	if e.Load.Mix.Several > 0 {
+		e.Checks = append(e.Checks, trial.Locked)
+	}
+	return e
+}
+
+// ready completes services: fresh ones, that deduct one after the other.
+func ready(s trial.Services, env map[string]string) trial.Services {
+	s.Strategy, s.Fresh = cmp.Or(s.Strategy, "sequential"), true
+	s.Env = faults.With(env, s.Env)
+	return s
+}
+
+func with(a, b map[string]string) map[string]string {
+	both := maps.Clone(a)
+	maps.Copy(both, b)
+	return both
+}
+
+// unhurried are the settings of a run in calm, where every call must get its end at once, on a busy machine, too.
+var unhurried = map[string]string{
+	"LOCK_TIMEOUT": "3s", "STOCK_TIMEOUT": "4s", "CONFIRM_BUDGET": "5s", "PENDING_LIMIT": "5s", "CANCEL_AFTER": "15s",
+}
 
 // The unique keys, as plain ones.
 var (
@@ -84,147 +102,167 @@ const (
 )
 
 // mutants is the one table of the broken variants.
-var mutants = []Mutant{
-	{
-		Name: "nothing broken, requests duplicated", Cell: duplicated, Load: slow, Strict: true,
-		AbsorbedBy: Control,
-	},
-	{
-		Name: "nothing broken, killed with the flag in hand", Cell: flagInHand, Load: slow, Strict: true,
-		AbsorbedBy: Control,
-	},
-	{Name: "nothing broken, Redis flushed", Cell: redisFlushed, Load: slow, Strict: true, AbsorbedBy: Control},
-	{
-		Name: "nothing broken, create reply lost", Cell: createLost, Outage: longOutage, Env: longSession, Load: slow,
-		Strict: true, AbsorbedBy: Control,
-	},
-	{Name: "nothing broken, holder paused", Cell: paused, AbsorbedBy: Control},
-	{Name: "nothing broken, a deduction after its cancellation", Probe: lateDeduction, AbsorbedBy: Control},
+var mutants = []trial.Experiment{
+	strictly(duplicated, trial.Experiment{
+		Name: "nothing broken, requests duplicated", Load: slow, Expect: absorbed(trial.Control),
+	}),
+	strictly(flagInHand, trial.Experiment{
+		Name: "nothing broken, killed with the flag in hand", Load: slow, Expect: absorbed(trial.Control),
+	}),
+	strictly(redisFlushed, trial.Experiment{
+		Name: "nothing broken, Redis flushed", Load: slow, Expect: absorbed(trial.Control),
+	}),
+	lasting(longOutage, strictly(createLost, trial.Experiment{
+		Name: "nothing broken, create reply lost", Services: trial.Services{Env: longSession}, Load: slow,
+		Expect: absorbed(trial.Control),
+	})),
+	under(paused, trial.Experiment{
+		Name: "nothing broken, holder paused", Expect: absorbed(trial.Control),
+	}),
+	calm(trial.Experiment{
+		Name: "nothing broken, a deduction after its cancellation", Checks: probing(lateDeduction),
+		Expect: absorbed(trial.Control),
+	}),
 
-	{
-		Name: "nothing broken, baskets", Strategy: "grouped", Load: baskets, AbsorbedBy: Control,
-	},
-	{
-		Name: "the locks of the first partition only", Switches: "first-lock-only", Strategy: "grouped", Load: baskets,
-		Expected: unlockedDeductions,
-	},
-	{
-		Name: "locks taken in the order of the basket", Switches: "locks-in-basket-order", Strategy: "grouped",
-		Load: baskets, Env: betweenLocks, Expected: unlockedDeductions,
-	},
+	calm(trial.Experiment{
+		Name: "nothing broken, baskets", Services: trial.Services{Strategy: "grouped"}, Load: baskets,
+		Expect: absorbed(trial.Control),
+	}),
+	calm(trial.Experiment{
+		Name:     "the locks of the first partition only",
+		Services: trial.Services{Mutants: "first-lock-only", Strategy: "grouped"}, Load: baskets,
+		Expect: caught(trial.Locked.Name),
+	}),
+	calm(trial.Experiment{
+		Name:     "locks taken in the order of the basket",
+		Services: trial.Services{Mutants: "locks-in-basket-order", Strategy: "grouped", Env: betweenLocks},
+		Load:     baskets, Expect: caught(trial.Locked.Name),
+	}),
 
-	{
-		Name: "no lock, read-modify-write", Load: dense, Env: gap, Strategy: "unsafe", Cell: quiet,
-		Expected: verify.StockBalances,
-	},
-	{
-		Name: "the condition dropped from the update", Switches: "no-condition", Cell: quiet,
-		Expected: verify.StockBalances,
-	},
-	{
-		Name: "both unique keys dropped", Schema: noUniqueKeys, Env: gap, Cell: duplicated,
-		Expected: verify.DeductedOnce,
-	},
+	under(quiet, trial.Experiment{
+		Name: "no lock, read-modify-write", Services: trial.Services{Strategy: "unsafe", Env: gap}, Load: dense,
+		Expect: caught(verify.StockBalances),
+	}),
+	under(quiet, trial.Experiment{
+		Name: "the condition dropped from the update", Services: trial.Services{Mutants: "no-condition"},
+		Expect: caught(verify.StockBalances),
+	}),
+	under(duplicated, trial.Experiment{
+		Name: "both unique keys dropped", Services: trial.Services{Env: gap, Schema: noUniqueKeys},
+		Expect: caught(verify.DeductedOnce),
+	}),
 	published("released before the commit, read-modify-write", "A", catalogue.Broken, verify.StockBalances),
 	published("an item's error swallowed", "B", catalogue.Broken, verify.StockBalances),
-	{
-		Name: "a statement outside the transaction", Switches: "flow-outside", Cell: "commit/before/error",
-		Expected: verify.OperationComplete,
-	},
-	published("flag absent = repeat", "C", catalogue.Broken, faults.NotGivenUp),
-	{
-		Name: "Redis as the only dedupe, flushed", Switches: "absent-is-repeat", Env: flagsUntaken, Cell: redisFlushed,
-		Strict: true, Expected: faults.NotGivenUp,
-	},
-	{
-		Name: "commit error = failed", Switches: "unknown-is-failed,error-is-failed", Cell: "commit/after/error",
-		Expected: verify.OrderMatchesOperation,
-	},
+	under("commit/before/error", trial.Experiment{
+		Name: "a statement outside the transaction", Services: trial.Services{Mutants: "flow-outside"},
+		Expect: caught(verify.OperationComplete),
+	}),
+	published("flag absent = repeat", "C", catalogue.Broken, trial.NotGivenUp.Name),
+	strictly(redisFlushed, trial.Experiment{
+		Name:     "Redis as the only dedupe, flushed",
+		Services: trial.Services{Mutants: "absent-is-repeat", Env: flagsUntaken},
+		Expect:   caught(trial.NotGivenUp.Name),
+	}),
+	under("commit/after/error", trial.Experiment{
+		Name: "commit error = failed", Services: trial.Services{Mutants: "unknown-is-failed,error-is-failed"},
+		Expect: caught(verify.OrderMatchesOperation),
+	}),
 	published("a repeat gets no outcome", "D", catalogue.Broken, verify.OrderMatchesOperation),
 	published("timeout = failed", "E", catalogue.Broken, verify.OrderMatchesOperation),
-	{
-		Name: "read before the lock, absolute write", Load: dense, Env: gap, Switches: "read-before-lock", Cell: quiet,
-		Expected: verify.StockBalances,
-	},
-	{
-		Name: "cancel without a tombstone", Switches: "no-tombstone", Probe: lateDeduction,
-		Expected: verify.OrderMatchesOperation,
-	},
+	under(quiet, trial.Experiment{
+		Name: "read before the lock, absolute write", Services: trial.Services{Mutants: "read-before-lock", Env: gap},
+		Load: dense, Expect: caught(verify.StockBalances),
+	}),
+	calm(trial.Experiment{
+		Name: "cancel without a tombstone", Services: trial.Services{Mutants: "no-tombstone"},
+		Checks: probing(lateDeduction), Expect: caught(verify.OrderMatchesOperation),
+	}),
 	published("no reconciler", "F", catalogue.Broken, verify.Settled),
-	{
-		Name: "the client library's lock, create reply lost", Strategy: "zk-lock", Cell: createLost, Outage: longOutage,
-		Env: longSession, Strict: true, Expected: faults.NotGivenUp,
-	},
+	lasting(longOutage, strictly(createLost, trial.Experiment{
+		Name:     "the client library's lock, create reply lost",
+		Services: trial.Services{Strategy: "zk-lock", Env: longSession}, Expect: caught(trial.NotGivenUp.Name),
+	})),
 	published("quantities of zero and less accepted", "Q", catalogue.Broken, verify.OrderAsRequested),
-	{
-		Name: "a repeat makes a second order without a key", Switches: "order-again", Load: traffic,
-		Expected: verify.Unexplained,
-	},
-	{
-		Name: "a cancellation books a restock as well", Switches: "restock-on-cancel", Load: traffic,
-		Expected: verify.Unexplained,
-	},
-	{
-		Name: "a cancellation answered 200 CONFIRMED, and nothing cancelled", Switches: "cancel-nothing", Load: traffic,
-		Expected: verify.AnswerWellFormed,
-	},
-	{
-		Name: "sold orders answered 503 unavailable", Switches: "sold-unavailable", Load: traffic,
-		Expected: verify.AnswersTrue,
-	},
-	{Name: "answers name another product", Switches: "other-items", Load: traffic, Expected: verify.AnswersTrue},
-	{
-		Name: "neighbours in a group get each other's items", Switches: "neighbours-items", Strategy: "grouped",
-		Load: deductions, Env: lateCommits, Expected: verify.OrderAsRequested,
-	},
-	{
-		Name: "the reconciler gives up what it meets", Switches: "expires-early", Cell: "insert-order/after/kill",
-		Env: longLived, Expected: verify.ExpiredOnlyWhenDue,
-	},
-	{
-		Name: "orders given up before they are tried", Switches: "expires-at-once", Load: traffic, Env: longLived,
-		Expected: verify.ExpiredOnlyWhenDue,
-	},
-	{
-		Name: "a shortage told as a cancellation by the client", Switches: "reason-of-client", Load: traffic,
-		Expected: verify.AnswersTrue,
-	},
-	{
-		Name: "answers send the client to another order", Switches: "other-location", Load: traffic,
-		Expected: verify.AnswersTrue,
-	},
-	{
-		Name: "a rejection names a product that was there", Switches: "names-the-last", Load: popular,
-		Expected: verify.RejectedOnlyWhenShort,
-	},
-	{
-		Name: "nothing broken, prices kept for 100 ms", Strategy: "grouped", Load: repriced, Env: briefPrices,
-		AbsorbedBy: Control,
-	},
-	{
-		Name: "the first price kept for ever", Switches: "first-price", Strategy: "grouped", Load: repriced,
-		Env: briefPrices, Expected: verify.PriceInForce,
-	},
-	{
-		Name: "an order answered at the price of its confirmation", Switches: "price-at-end", Strategy: "grouped",
-		Load: repriced, Env: longPrices, Expected: verify.AnswersTrue,
-	},
-	{Name: "nothing broken, a lock for each product", Load: fewBaskets, AbsorbedBy: Control},
-	{
-		Name: "one lock for all products", Switches: "one-lock", Load: fewBaskets,
-		AbsorbedBy: "the queue for it, which costs time alone",
-	},
-	{
-		Name: "a lock that each process has for itself", Switches: "own-lock", Load: fewBaskets,
-		Expected: unlockedDeductions,
-	},
-	{
-		Name: "a token that somebody made up", Switches: "made-up-token", Load: fewBaskets, Expected: unlockedDeductions,
-	},
-	{
-		Name: "a changed body accepted under a used flag", Switches: "changed-body", Probe: changedBody,
-		Expected: flagConflict,
-	},
+	calm(trial.Experiment{
+		Name: "a repeat makes a second order without a key", Services: trial.Services{Mutants: "order-again"},
+		Load: traffic, Expect: caught(verify.Unexplained),
+	}),
+	calm(trial.Experiment{
+		Name: "a cancellation books a restock as well", Services: trial.Services{Mutants: "restock-on-cancel"},
+		Load: traffic, Expect: caught(verify.Unexplained),
+	}),
+	calm(trial.Experiment{
+		Name:     "a cancellation answered 200 CONFIRMED, and nothing cancelled",
+		Services: trial.Services{Mutants: "cancel-nothing"}, Load: traffic, Expect: caught(verify.AnswerWellFormed),
+	}),
+	calm(trial.Experiment{
+		Name: "sold orders answered 503 unavailable", Services: trial.Services{Mutants: "sold-unavailable"},
+		Load: traffic, Expect: caught(verify.AnswersTrue),
+	}),
+	calm(trial.Experiment{
+		Name: "answers name another product", Services: trial.Services{Mutants: "other-items"}, Load: traffic,
+		Expect: caught(verify.AnswersTrue),
+	}),
+	calm(trial.Experiment{
+		Name:     "neighbours in a group get each other's items",
+		Services: trial.Services{Mutants: "neighbours-items", Strategy: "grouped", Env: lateCommits},
+		Load:     deductions, Expect: caught(verify.OrderAsRequested),
+	}),
+	under("insert-order/after/kill", trial.Experiment{
+		Name:     "the reconciler gives up what it meets",
+		Services: trial.Services{Mutants: "expires-early", Env: longLived}, Expect: caught(verify.ExpiredOnlyWhenDue),
+	}),
+	calm(trial.Experiment{
+		Name:     "orders given up before they are tried",
+		Services: trial.Services{Mutants: "expires-at-once", Env: longLived}, Load: traffic,
+		Expect: caught(verify.ExpiredOnlyWhenDue),
+	}),
+	calm(trial.Experiment{
+		Name:     "a shortage told as a cancellation by the client",
+		Services: trial.Services{Mutants: "reason-of-client"}, Load: traffic, Expect: caught(verify.AnswersTrue),
+	}),
+	calm(trial.Experiment{
+		Name: "answers send the client to another order", Services: trial.Services{Mutants: "other-location"},
+		Load: traffic, Expect: caught(verify.AnswersTrue),
+	}),
+	calm(trial.Experiment{
+		Name: "a rejection names a product that was there", Services: trial.Services{Mutants: "names-the-last"},
+		Load: popular, Expect: caught(verify.RejectedOnlyWhenShort),
+	}),
+	calm(trial.Experiment{
+		Name:     "nothing broken, prices kept for 100 ms",
+		Services: trial.Services{Strategy: "grouped", Env: briefPrices}, Load: repriced,
+		Expect: absorbed(trial.Control),
+	}),
+	calm(trial.Experiment{
+		Name:     "the first price kept for ever",
+		Services: trial.Services{Mutants: "first-price", Strategy: "grouped", Env: briefPrices}, Load: repriced,
+		Expect: caught(verify.PriceInForce),
+	}),
+	calm(trial.Experiment{
+		Name:     "an order answered at the price of its confirmation",
+		Services: trial.Services{Mutants: "price-at-end", Strategy: "grouped", Env: longPrices}, Load: repriced,
+		Expect: caught(verify.AnswersTrue),
+	}),
+	calm(trial.Experiment{
+		Name: "nothing broken, a lock for each product", Load: fewBaskets, Expect: absorbed(trial.Control),
+	}),
+	calm(trial.Experiment{
+		Name: "one lock for all products", Services: trial.Services{Mutants: "one-lock"}, Load: fewBaskets,
+		Expect: absorbed("the queue for it, which costs time alone"),
+	}),
+	calm(trial.Experiment{
+		Name: "a lock that each process has for itself", Services: trial.Services{Mutants: "own-lock"},
+		Load: fewBaskets, Expect: caught(trial.Locked.Name),
+	}),
+	calm(trial.Experiment{
+		Name: "a token that somebody made up", Services: trial.Services{Mutants: "made-up-token"}, Load: fewBaskets,
+		Expect: caught(trial.Locked.Name),
+	}),
+	calm(trial.Experiment{
+		Name: "a changed body accepted under a used flag", Services: trial.Services{Mutants: "changed-body"},
+		Checks: probing(changedBody), Expect: caught(flagConflict),
+	}),
 }
 
 // The loads are lighter than the fault matrix's: most mutants break the strategies that take a ZooKeeper lock for each
@@ -276,10 +314,6 @@ func slowly(step faultpoint.Step, when faultpoint.When, delay time.Duration) map
 	return map[string]string{faultpoint.SlowEnv: faultpoint.Slow(step, when, delay)}
 }
 
-// unlockedDeductions is found broken if a deduction of baskets went without the locks of its products, as none does in
-// calm.
-const unlockedDeductions = "unlocked"
-
 // longOutage is longer than the client library's reconnect delay of one second. If the reconnect fails, the library
 // fails the calls that wait for a connection, among them the search for a node whose create was not answered. The
 // session, and its node, survive longOutage.
@@ -297,47 +331,56 @@ var longPrices = map[string]string{"PRICE_TTL": "30s"}
 var longSession = map[string]string{"ZOOKEEPER_SESSION_TIMEOUT": "30s"}
 
 // layers removes each layer of safety alone, and then the pairs that must be caught.
-var layers = []Mutant{
-	{Name: "without the lock", Strategy: "conditional-update", Cell: quiet, AbsorbedBy: "the condition of the update"},
-	{Name: "without the condition", Switches: "no-condition", Cell: quiet, Expected: verify.StockBalances},
-	{
-		Name: "without the lock and the condition", Strategy: "conditional-update", Switches: "no-condition", Cell: quiet,
-		Expected: verify.StockBalances,
-	},
-	{
-		Name: "without the unique key of operations", Schema: noOperationKey, Env: gap, Cell: duplicated,
-		Expected: verify.DeductedOnce,
-	},
-	{
-		Name: "without the unique key of the flow", Schema: noFlowKey, Cell: duplicated,
-		AbsorbedBy: "the unique key of operations",
-	},
-	{
-		Name: "without both unique keys", Schema: noUniqueKeys, Env: gap, Cell: duplicated,
-		Expected: verify.DeductedOnce,
-	},
-	{Name: "without Redis", Cell: redisDown, AbsorbedBy: "the look-up in MySQL and the unique key"},
-	{
-		Name: "without Redis and the unique keys", Schema: noUniqueKeys, Env: gap, Cell: redisDown + "+requests-duplicated",
-		Expected: verify.DeductedOnce,
-	},
-	{
-		Name: "without the second look after a commit error", Switches: "unknown-is-failed", Cell: "commit/after/error",
-		AbsorbedBy: "the confirmation, which believes the ledger alone",
-	},
-	{
-		Name: "without fencing", Switches: "no-fencing,loss-unnoticed", Cell: paused,
-		AbsorbedBy: "the condition and the row lock of a relative update",
-	},
-	{
-		Name: "absolute write instead of the relative one", Load: uncancelled, Switches: "read-modify-write", Cell: quiet,
-		AbsorbedBy: "the lock",
-	},
-	{
-		Name: "released before the commit, absolute write, fenced", Load: uncancelled,
-		Switches: "release-early,read-modify-write", Cell: quiet,
-		AbsorbedBy: "the fencing token, which turns the earlier holder away",
-	},
+var layers = []trial.Experiment{
+	under(quiet, trial.Experiment{
+		Name: "without the lock", Services: trial.Services{Strategy: "conditional-update"},
+		Expect: absorbed("the condition of the update"),
+	}),
+	under(quiet, trial.Experiment{
+		Name: "without the condition", Services: trial.Services{Mutants: "no-condition"},
+		Expect: caught(verify.StockBalances),
+	}),
+	under(quiet, trial.Experiment{
+		Name:     "without the lock and the condition",
+		Services: trial.Services{Mutants: "no-condition", Strategy: "conditional-update"},
+		Expect:   caught(verify.StockBalances),
+	}),
+	under(duplicated, trial.Experiment{
+		Name: "without the unique key of operations", Services: trial.Services{Env: gap, Schema: noOperationKey},
+		Expect: caught(verify.DeductedOnce),
+	}),
+	under(duplicated, trial.Experiment{
+		Name: "without the unique key of the flow", Services: trial.Services{Schema: noFlowKey},
+		Expect: absorbed("the unique key of operations"),
+	}),
+	under(duplicated, trial.Experiment{
+		Name: "without both unique keys", Services: trial.Services{Env: gap, Schema: noUniqueKeys},
+		Expect: caught(verify.DeductedOnce),
+	}),
+	under(redisDown, trial.Experiment{
+		Name: "without Redis", Expect: absorbed("the look-up in MySQL and the unique key"),
+	}),
+	under(redisDown+"+requests-duplicated", trial.Experiment{
+		Name: "without Redis and the unique keys", Services: trial.Services{Env: gap, Schema: noUniqueKeys},
+		Expect: caught(verify.DeductedOnce),
+	}),
+	under("commit/after/error", trial.Experiment{
+		Name: "without the second look after a commit error", Services: trial.Services{Mutants: "unknown-is-failed"},
+		Expect: absorbed("the confirmation, which believes the ledger alone"),
+	}),
+	under(paused, trial.Experiment{
+		Name: "without fencing", Services: trial.Services{Mutants: "no-fencing,loss-unnoticed"},
+		Expect: absorbed("the condition and the row lock of a relative update"),
+	}),
+	under(quiet, trial.Experiment{
+		Name: "absolute write instead of the relative one", Services: trial.Services{Mutants: "read-modify-write"},
+		Load: uncancelled, Expect: absorbed("the lock"),
+	}),
+	under(quiet, trial.Experiment{
+		Name:     "released before the commit, absolute write, fenced",
+		Services: trial.Services{Mutants: "release-early,read-modify-write"}, Load: uncancelled,
+		Expect: absorbed("the fencing token, which turns the earlier holder away"),
+	}),
 	published("absolute write under lock, fenced", "O", catalogue.Fixed,
 		"the fencing token, which turns the paused holder away"),
 	published("absolute write under lock, without fencing", "O", catalogue.Broken, verify.StockBalances),
@@ -345,30 +388,33 @@ var layers = []Mutant{
 
 // published returns the row of one side of a published fault, which the catalogue describes. by is what catches or
 // absorbs it.
-func published(name, letter string, side catalogue.Side, by string) Mutant {
+func published(name, letter string, side catalogue.Side, by string) trial.Experiment {
 	f, err := catalogue.Find(letter)
 	if err != nil {
 		panic(err)
 	}
-	v := f.Broken
+	v, expect := f.Broken, caught(by)
 	if side == catalogue.Fixed {
-		v = f.Fixed
+		v, expect = f.Fixed, absorbed(by)
 	}
-	m := Mutant{
-		Name: name, Switches: v.Mutants, Strategy: v.Strategy, Env: f.Env, Cell: f.Strike, Load: f.Load,
-		Strict: f.Demand != nil,
+	e := trial.Experiment{
+		Name: name, Services: trial.Services{Mutants: v.Mutants, Strategy: v.Strategy, Env: f.Env}, Load: f.Load,
+		Expect: expect,
 	}
-	if f.MinusFive {
-		m.Probe = negativeQuantity
+	switch {
+	case f.MinusFive:
+		e.Checks = probing(negativeQuantity)
+		return calm(e)
+	case f.Strike == "":
+		return calm(e)
+	case f.Demand != nil:
+		return strictly(f.Strike, e)
 	}
-	if m.Expected = by; side == catalogue.Fixed {
-		m.Expected, m.AbsorbedBy = "", by
-	}
-	return m
+	return under(f.Strike, e)
 }
 
 // fronts stand between the clients and right services, and each harms somebody.
-var fronts = []Mutant{
+var fronts = []trial.Experiment{
 	fronted("nothing broken, behind a front", stateless(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		next.ServeHTTP(w, r)
 	}), ""),
@@ -393,10 +439,12 @@ var fronts = []Mutant{
 	fronted("calls without a token let in", letIn, verify.AnswerWellFormed),
 }
 
-func fronted(name string, f func(fire.Target) front, expected string) Mutant {
-	m := Mutant{Name: name, Strategy: "grouped", Front: f, Load: traffic, Expected: expected}
+func fronted(name string, f func(fire.Target) front, expected string) trial.Experiment {
+	expect := caught(expected)
 	if expected == "" {
-		m.AbsorbedBy = Control
+		expect = absorbed(trial.Control)
 	}
-	return m
+	return calm(trial.Experiment{
+		Name: name, Services: trial.Services{Strategy: "grouped", Front: behind(f)}, Load: traffic, Expect: expect,
+	})
 }

@@ -1,9 +1,6 @@
 package mutants
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,52 +8,60 @@ import (
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/mutants/patch"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/stock-service/deduct/strategy"
 )
 
 // Every row can be run, and names one possible outcome.
 func TestTable(t *testing.T) {
-	known := append(verify.Invariants(), faults.Settled, faults.FreshOrder, faults.NotGivenUp,
-		flagConflict, unlockedDeductions)
+	known := append(verify.Invariants(), trial.Settled.Name, trial.FreshOrder.Name, trial.NotGivenUp.Name,
+		flagConflict, trial.Locked.Name)
 	names := map[string]bool{}
-	all := slices.Concat(mutants, fronts, layers, inputs)
-	for _, m := range all {
-		if names[m.Name] {
-			t.Errorf("%s: twice", m.Name)
+	all := All()
+	for _, e := range slices.Concat(all, Honest(), randomChanges(30)) {
+		if names[e.Name] {
+			t.Errorf("%s: twice", e.Name)
 		}
-		names[m.Name] = true
-		if (m.Expected == "") == (m.AbsorbedBy == "") {
-			t.Errorf("%s: want either what catches it or what absorbs it", m.Name)
+		names[e.Name] = true
+		if e.Load.Orders == 0 {
+			t.Errorf("%s: no load", e.Name)
 		}
-		if m.Expected != "" && !slices.Contains(known, m.Expected) {
-			t.Errorf("%s: no invariant is called %s", m.Name, m.Expected)
-		}
-		if m.Expected == faults.NotGivenUp && !m.Strict {
-			t.Errorf("%s: nobody looks for %s", m.Name, m.Expected)
-		}
-		if m.Cell == "" && m.Probe == nil && m.Change == nil && m.Load.Orders == 0 ||
-			m.Cell != "" && (m.Probe != nil || m.Change != nil) {
-			t.Errorf("%s: want either a cell, or a probe, a change or a load", m.Name)
-		}
-		if c := m.Change; c != nil && c.order == "" && c.stock == "" && c.flip == nil {
-			t.Errorf("%s: changes nothing", m.Name)
-		}
-		if cell, ok := faults.Find(m.Cell); m.Cell != "" && (!ok || cell.NA != "") {
-			t.Errorf("%s: cell %s cannot be run", m.Name, m.Cell)
-		}
-	}
-	for _, s := range honest {
-		if names[s.name()] {
-			t.Errorf("%s: twice", s.name())
-		}
-		names[s.name()] = true
-		if _, err := strategy.Find(s.strategy); err != nil {
+		if _, err := strategy.Find(e.Services.Strategy); e.Services.Strategy != "" && err != nil {
 			t.Error(err)
 		}
+		for _, a := range e.Acts {
+			if err := a.Known(); err != nil {
+				t.Errorf("%s: %v", e.Name, err)
+			}
+		}
 	}
-	if len(honest) < 40 {
-		t.Errorf("%d honest shapes, want 40", len(honest))
+	for _, e := range all {
+		if (e.Expect.Broken == "") == (e.Expect.Absorbed == "") {
+			t.Errorf("%s: want either what catches it or what absorbs it", e.Name)
+		}
+		if by := e.Expect.Broken; by != "" && !slices.Contains(known, by) {
+			t.Errorf("%s: no invariant is called %s", e.Name, by)
+		}
+		checked := func(name string) bool {
+			return slices.ContainsFunc(e.Checks, func(c trial.Check) bool { return c.Name == name })
+		}
+		for _, by := range []string{trial.NotGivenUp.Name, trial.Locked.Name, trial.FreshOrder.Name} {
+			if e.Expect.Broken == by && !checked(by) {
+				t.Errorf("%s: nobody looks for %s", e.Name, by)
+			}
+		}
+		if len(e.Acts) > 0 != checked(trial.FreshOrder.Name) {
+			t.Errorf("%s: want a cell, or calm", e.Name)
+		}
+	}
+	if n := len(Honest()); n < 40 {
+		t.Errorf("%d honest shapes, want 40", n)
+	}
+	for _, cell := range []string{quiet, duplicated, redisDown, paused, flagInHand, redisFlushed, createLost} {
+		if c, ok := faults.Find(cell); !ok || c.NA != "" {
+			t.Errorf("cell %s cannot be run", cell)
+		}
 	}
 	patches, err := patch.All()
 	if err != nil {
@@ -64,7 +69,7 @@ func TestTable(t *testing.T) {
 	}
 	used := map[string]bool{}
 	for _, m := range all {
-		for name := range strings.SplitSeq(m.Switches, ",") {
+		for name := range strings.SplitSeq(m.Services.Mutants, ",") {
 			used[name] = true
 			if name != "" && !slices.ContainsFunc(patches, func(p patch.Patch) bool { return p.Name == name }) {
 				t.Errorf("%s: there is no patch %s", m.Name, name)
@@ -81,41 +86,6 @@ func TestTable(t *testing.T) {
 		if by, _, _ := strings.Cut(p.CaughtBy, ","); !slices.Contains(known, by) {
 			t.Errorf("patch %s: no invariant is called %s", p.Name, by)
 		}
-	}
-}
-
-func TestReport(t *testing.T) {
-	good := Row{Kind: "mutant", Mutant: "a", Expected: verify.DeductedOnce, CaughtBy: verify.DeductedOnce, OK: true}
-	report := &Report{Rows: []Row{good}}
-	if !report.OK() {
-		t.Error("a report as expected fails")
-	}
-	path := filepath.Join(t.TempDir(), "mutants.json")
-	if err := history.SaveJSON(path, report); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got struct {
-		Rows []map[string]any `json:"rows"`
-	}
-	if err := json.Unmarshal(data, &got); err != nil {
-		t.Fatal(err)
-	}
-	row := got.Rows[0]
-	if row["mutant"] != "a" || row["expected"] != verify.DeductedOnce || row["caught_by"] != verify.DeductedOnce ||
-		row["ok"] != true {
-		t.Errorf("row is written as %v", row)
-	}
-	if (&Report{}).OK() {
-		t.Error("a report without a row passes")
-	}
-	bad := good
-	bad.OK = false
-	if (&Report{Rows: []Row{good, bad}}).OK() {
-		t.Error("a report with a mutant that was missed passes")
 	}
 }
 

@@ -1,6 +1,10 @@
 // Package trial is the engine of every experiment: it fires a load, breaks something in the middle, heals it, waits
 // until the orders have ended, and judges the databases.
 //
+// An Experiment is one row of a table; a Suite runs a table, and its Report has a Row for each. Kinds is the table of
+// what can be broken. A run whose fault never struck, or that had no traffic while the fault was on, proves nothing: its
+// outcome is unknown. Where there is only a load, a Trial is enough:
+//
 //	result, err := trial.On(stack, load).Run(ctx)
 package trial
 
@@ -37,26 +41,36 @@ type Trial struct {
 type Timed struct {
 	At time.Duration
 	Act
+	// Action describes it, if it is of an Experiment.
+	Action Action
 	// EndsLoad ends the load once the act is healed. The load's own end is only a bound.
 	EndsLoad bool
+	// Alone arms it alone, before the next acts of the trial of the same time.
+	Alone bool
+	// Watch, if not nil, is called at each of its moments but the last two.
+	Watch func(context.Context, Moment) error
 	// Optional says that the trial goes on if the act fails, or if the load is over before its time; see Strike.Err.
 	Optional bool
 }
 
-// Result is the outcome of a trial.
-type Result struct {
-	History *history.History
-	// Strikes has what became of each of the acts.
-	Strikes []Strike
-	// Verdict is nil until the trial is judged.
-	Verdict *verify.Verdict
-}
+// Moment is a moment of a run.
+type Moment int
+
+// The moments, in their order. The first four are an act's.
+const (
+	Intact  Moment = iota // nothing is broken yet
+	Broken                // the act has struck, or is no longer waited for
+	Mending               // the act is about to be healed
+	Mended                // it is healed, but the system may not be ready yet
+	Sent                  // the last call is answered or given up
+	Judged                // there is a verdict
+)
 
 // Strike is what became of an act.
 type Strike struct {
-	// Armed, Struck and Healed are when Arm was called, when the first strike was seen or no longer waited for, and when
-	// the system served again.
-	Armed, Struck, Healed time.Time
+	// Armed, Struck, Mended and Healed are when Arm was called, when the first strike was seen or no longer waited for,
+	// when Heal returned, and when the system served again.
+	Armed, Struck, Mended, Healed time.Time
 	// Fired is how often it struck.
 	Fired int
 	// Unseen is the error that kept its strikes from being counted, if none was.
@@ -96,9 +110,17 @@ func (t Trial) Fire(ctx context.Context) (*Result, error) {
 	begun, ended := make(chan struct{}), make(chan struct{})
 	t.Load.Observer = start{t.Load.Observer, begun}
 	var acting sync.WaitGroup
+	var before <-chan struct{} // closed when the last act that is armed alone is
 	for i, a := range t.Acts {
+		after, armed := before, make(chan struct{})
+		if i > 0 && t.Acts[i-1].At != a.At {
+			after = nil
+		}
+		if before = after; a.Alone {
+			before = armed
+		}
 		acting.Go(func() {
-			t.strike(ctx, a, &r.Strikes[i], begun, ended)
+			t.strike(ctx, a, &r.Strikes[i], begun, ended, after, sync.OnceFunc(func() { close(armed) }))
 			if a.EndsLoad {
 				stop()
 			}
@@ -173,8 +195,10 @@ const strikeWithin = 6 * time.Second
 // ErrOver means that the load was over before an act began.
 var ErrOver = errors.New("the load was over before anything broke")
 
-// strike lets an act strike at its time, holds it, and heals it. ended is closed when the load is over.
-func (t Trial) strike(ctx context.Context, a Timed, s *Strike, begun, ended <-chan struct{}) {
+// strike lets an act strike at its time, but not before after is closed, holds it, and heals it. It calls armed once.
+// ended is closed when the load is over.
+func (t Trial) strike(ctx context.Context, a Timed, s *Strike, begun, ended, after <-chan struct{}, armed func()) {
+	defer armed()
 	select {
 	case <-begun:
 	case <-ended:
@@ -190,11 +214,26 @@ func (t Trial) strike(ctx context.Context, a Timed, s *Strike, begun, ended <-ch
 		s.Err = context.Cause(ctx)
 		return
 	}
+	if after != nil {
+		<-after
+	}
+	watch := func(m Moment) {
+		if a.Watch != nil && s.Err == nil {
+			s.Err = a.Watch(ctx, m)
+		}
+	}
+	watch(Intact)
 	s.Armed = time.Now()
-	if s.Err = a.Arm(ctx); s.Err == nil {
+	if s.Err == nil {
+		s.Err = a.Arm(ctx)
+	}
+	armed()
+	if s.Err == nil {
 		s.await(ctx, a.Act)
 		s.Struck = time.Now()
-		s.Err = hold(ctx, a.Act, ended)
+		watch(Broken)
+		s.Err = errors.Join(s.Err, hold(ctx, a.Act, ended))
+		watch(Mending)
 		if n, err := a.Fired(ctx); err == nil { // the strikes while it was held count, too
 			s.Fired = max(s.Fired, n)
 		}
@@ -205,6 +244,8 @@ func (t Trial) strike(ctx context.Context, a Timed, s *Strike, begun, ended <-ch
 		defer cancel()
 	}
 	s.Err = errors.Join(s.Err, a.Heal(ctx))
+	s.Mended = time.Now()
+	watch(Mended)
 	if t.Ready != nil {
 		s.Err = errors.Join(s.Err, t.Ready(ctx))
 	}

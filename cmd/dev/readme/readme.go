@@ -10,10 +10,9 @@ import (
 	"path/filepath"
 
 	"orderstock/loadtest/catalogue"
-	"orderstock/loadtest/faults"
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/locks"
-	"orderstock/loadtest/mutants"
+	"orderstock/loadtest/trial"
 )
 
 // table is a part of a document between two marks: see Set.
@@ -39,9 +38,9 @@ var tables = []table{
 	{"case-study-faults", resultsDoc, caseStudyFaults},
 	{"settings", "cmd/README.md", settings},
 	{"tour", resultsDoc, sheet[catalogue.Pairs]("tour.json")},
-	{"faults", resultsDoc, sheet[*faults.Report]("faults.json")},
-	{"cluster-faults", resultsDoc, sheet[*faults.Report]("faults-cluster.json")},
-	{"mutants", resultsDoc, sheet[*mutants.Report]("mutants.json")},
+	{"faults", resultsDoc, sheet[*trial.Report]("faults.json")},
+	{"cluster-faults", resultsDoc, sheet[*trial.Report]("faults-cluster.json")},
+	{"mutants", resultsDoc, sheet[*trial.Report]("mutants.json")},
 	{"lock-bench", "pkg/zklock/README.md", sheet[*locks.Result]("lock-bench.json")},
 	{"ladder", resultsDoc, sheet[*ladder.Result]("ladder.json")},
 	{"scale", resultsDoc, sheet[*ladder.Result]("scale.json")},

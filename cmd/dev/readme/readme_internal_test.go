@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"orderstock/loadtest/catalogue"
-	"orderstock/loadtest/faults"
 )
 
 // The tables generated from the code are up to date. "make readme" updates them.
@@ -83,27 +82,25 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		}
 	}
 	around := func(fault string, settleMS int) string {
-		return fmt.Sprintf(`{"step":"around","when":"during","fault":%q,"runs":1,"settle_p99_ms":%d},`, fault, settleMS)
+		return fmt.Sprintf(`{"name":"around/during/%s","group":"around","runs":1,"settle_p99_ms":%d},`, fault, settleMS)
 	}
-	write("faults.json", `{"seeds":1,"cells":[
-		{"step":"commit","when":"before","fault":"kill","runs":1,"fired":2,"orders":30,"violations":0,"settle_p99_ms":1500},
-		{"step":"commit","when":"after","fault":"kill","runs":1,"fired":1,"orders":10,"violations":3,"settle_p99_ms":500},
-		{"step":"around","when":"during","fault":"redis-down","runs":1,"fired":1,"orders":10,"settle_p99_ms":220},
+	write("faults.json", `{"seeds":1,"rows":[
+		{"name":"commit/before/kill","group":"kill","fired":2,"orders":30,"settle_p99_ms":1500},
+		{"name":"commit/after/kill","group":"kill","fired":1,"orders":10,"violations":3,"settle_p99_ms":500},
+		{"name":"around/during/redis-down","group":"around","fired":1,"orders":10,"settle_p99_ms":220},
 		`+around("a", 140)+around("b", 130)+around("c", 120)+around("d", 110)+around("leader-cut+kill", 100)+
 		around("redis-down+kill", 90)+strings.TrimSuffix(around("kill+redis-down", 80), ",")+`],
-		"total":{"runs":4,"orders":60,"fired":5,"violations":3},
-		"not_applicable":[{}`+strings.Repeat(",{}", len(faults.Cells())-11)+`]}`)
-	write("mutants.json", `{"rows":[
-		{"kind":"mutant","mutant":"no lock","expected":"not-oversold","caught_by":"not-oversold","ok":true},
-		{"kind":"mutant","mutant":"no key","expected":"unexplained","caught_by":"nothing","ok":false},
-		{"mutant":"nothing broken, baskets","caught_by":"absorbed by nothing to absorb","ok":true},
-		{"kind":"layer","mutant":"without Redis","caught_by":"absorbed by the unique key","ok":true},
-		{"kind":"layer","mutant":"without the lock","caught_by":"absorbed by the condition","ok":true},
-		{"kind":"input","mutant":"a level off by one","caught_by":"not-oversold","ok":true},
-		{"kind":"input","mutant":"b","caught_by":"not-oversold","ok":true},
-		{"kind":"input","mutant":"c","caught_by":"not-oversold","ok":true},
-		{"kind":"input","mutant":"d","caught_by":"not-oversold","ok":true}],
-		"changes":{"tried":9,"found":7,"exempt":1,"missed":["x"],"misses":1}}`)
+		"total":{"runs":4,"orders":60,"fired":5,"violations":3}}`)
+	write("mutants.json", `{"table":"mutants","rows":[
+		{"name":"no lock","caught_by":"not-oversold","verdict":"pass"},
+		{"name":"no key","expect":{"broken":"unexplained"},"caught_by":"nothing","verdict":"violation"},
+		{"name":"nothing broken, baskets","caught_by":"absorbed by nothing to absorb","verdict":"pass"},
+		{"name":"without Redis","caught_by":"absorbed by the unique key","verdict":"pass"},
+		{"name":"without the lock","caught_by":"absorbed by the condition","verdict":"pass"},
+		{"name":"a level off by one","caught_by":"not-oversold","verdict":"pass"},
+		{"name":"b","caught_by":"not-oversold","verdict":"pass"},
+		{"name":"c","caught_by":"not-oversold","verdict":"pass"},
+		{"name":"d","caught_by":"not-oversold","verdict":"pass"}]}`)
 	played := func(letter, kind string) string {
 		return `{"letter":"` + letter + `","kind":"` + kind + `","broken":{"verdict":"violation","seed":"7",
 			"orders_per_s":50,"sentence":"sold 9 of 3"},"fixed":{"verdict":"pass","orders_per_s":110}}`
@@ -123,10 +120,10 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		}
 	}
 	write("tour.json", "["+strings.Join(all, ",")+"]")
-	write("faults-cluster.json", `{"cells":[
-		{"fault":"primary-killed","orders":1000,"ok":600,"rejected":300,"unknown_to_client":100,
-			"writes_again_s":8.26,"retried_503":7,"retried_lost":2,"verdict":"pass"},
-		{"fault":"quorum","verdict":"unknown"}]}`)
+	write("faults-cluster.json", `{"rows":[
+		{"name":"around/during/primary-killed","group":"cluster","orders":1000,"ok":600,"rejected":300,
+			"unknown_to_client":100,"writes_again_s":8.26,"retried_503":7,"retried_lost":2,"verdict":"pass"},
+		{"name":"around/during/quorum","group":"cluster","verdict":"unknown"}]}`)
 	write("lock-bench.json", `{"rows":[{"lock":"zklock","processes":2,"contenders":64,"paths":1,"per_s":812.4,
 		"p50_ms":71.5,"p99_ms":140,"wakeups_per_release":1},
 		{"lock":"zk.Lock","contenders":65,"hold_ms":1,"p50_ms":90.51,"p99_ms":140,"max_ms":150}]}`)
@@ -205,10 +202,6 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		if err != nil || !bytes.Contains(svg, []byte("<svg")) {
 			t.Errorf("%s is no picture: %v", picture, err)
 		}
-	}
-	write("faults.json", `{"cells":[{"fault":"kill"}]}`)
-	if text, err := made("faults"); err != nil || text != "" {
-		t.Errorf("a part of the matrix is taken for the whole: %q, %v", text, err)
 	}
 	write("tour.json", "["+played("A", "books")+"]")
 	if text, err := made("tour"); err != nil || text != "" {

@@ -1,4 +1,4 @@
-package act_test
+package trial_test
 
 import (
 	"context"
@@ -7,31 +7,30 @@ import (
 	"strings"
 	"testing"
 
-	"orderstock/loadtest/act"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/system/systemtest"
 	"orderstock/loadtest/trial"
 )
 
 // idle is a set of a lab whose servers only sleep, and that has no services. said gets the log.
-func idle(t *testing.T) (s *act.Set, said *[]string) {
+func idle(t *testing.T) (s *trial.Set, said *[]string) {
 	t.Helper()
 	said = &[]string{}
-	return &act.Set{
-		Lab: systemtest.Idle(t), SinceMS: func() int64 { return 1 }, Show: func([]act.Strike) {},
+	return &trial.Set{
+		Lab: systemtest.Idle(t), SinceMS: func() int64 { return 1 }, Show: func([]trial.Shown) {},
 		Say: func(kind, format string, args ...any) {
 			*said = append(*said, kind+": "+fmt.Sprintf(format, args...))
 		},
 	}, said
 }
 
-func arm(t *testing.T, s *act.Set, a act.Action) error {
+func arm(t *testing.T, s *trial.Set, a trial.Action) error {
 	t.Helper()
-	return s.Add(a, act.New(s.Lab, a)).Arm(t.Context())
+	return s.Add(a, trial.New(s.Lab, a)).Arm(t.Context())
 }
 
 // statuses returns the strikes with their statuses.
-func statuses(s *act.Set) (all []string) {
+func statuses(s *trial.Set) (all []string) {
 	for _, k := range s.Strikes() {
 		all = append(all, k.String()+" "+k.Status)
 	}
@@ -41,7 +40,7 @@ func statuses(s *act.Set) (all []string) {
 // A restart ends the faults of its process, and Heal the rest.
 func TestRestartEndsFaultsOfItsProcess(t *testing.T) {
 	s, said := idle(t)
-	for _, a := range []act.Action{
+	for _, a := range []trial.Action{
 		{Action: "kill-server", Target: "redis"},
 		{Action: "pause-server", Target: "mysql"},
 		{Action: "restart-server", Target: "redis"},
@@ -78,7 +77,7 @@ func TestRefusedActions(t *testing.T) {
 	if err := s.Lab.Redis.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	for want, a := range map[string]act.Action{
+	for want, a := range map[string]trial.Action{
 		"there is no action":                   {Action: "melt"},
 		`there is no replica "stock-1"`:        {Action: "kill", Target: "stock-1"},
 		"there are mysql, redis, zookeeper":    {Action: "pause-server", Target: "postgres"},
@@ -98,7 +97,7 @@ func TestRefusedActions(t *testing.T) {
 // A replica keeps one rule: a second step is refused until the first is healed.
 func TestOneStepOfEachReplica(t *testing.T) {
 	s, _ := idle(t)
-	first := act.Action{Action: "arm-kill", Target: "stock-1", Step: "commit", When: "before"}
+	first := trial.Action{Action: "arm-kill", Target: "stock-1", Step: "commit", When: "before"}
 	one := s.Add(first, &trial.Simple{Do: noError, Undo: noError})
 	if err := one.Arm(t.Context()); err != nil {
 		t.Fatal(err)

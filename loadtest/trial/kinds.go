@@ -1,4 +1,4 @@
-package act
+package trial
 
 import (
 	"slices"
@@ -6,7 +6,6 @@ import (
 
 	"orderstock/loadtest/faults/faultpoint"
 	"orderstock/loadtest/system"
-	"orderstock/loadtest/trial"
 )
 
 // Target is the object of a kind of action.
@@ -31,7 +30,7 @@ type Kind struct {
 }
 
 // maker makes the act of an action in a lab.
-type maker func(*system.System, Action) (*trial.Simple, error)
+type maker func(*system.System, Action) (*Simple, error)
 
 // Kinds is the table.
 var Kinds = []Kind{
@@ -57,6 +56,25 @@ var Kinds = []Kind{
 	{"arm-pause", "pause the process at this step", AtStep, armed},
 	{"arm-error", "fail this step three times", AtStep, armed},
 	{"arm-delay", "delay this step by 1 s three times", AtStep, armed},
+	{"arm-reply-lost", "let this step take effect, and lose its reply with the connection", AtStep, armed},
+	{"arm-connection-reset", "reset every connection to the server of this step", AtStep, armed},
+}
+
+// others are the kinds that the table does not show: they belong to a cluster, or to one experiment.
+var others = []Kind{
+	{Name: "keep-flushing-redis", in: keepFlushing},
+	{Name: "mislead-leader", in: misleadLeader},
+	{Name: PrimaryKilled, in: primaryKilled},
+	{Name: PrimaryFrozen, in: primaryFrozen},
+	{Name: PrimarySwitched, in: primarySwitched},
+	{Name: PrimaryCutOff, in: primaryCutOff},
+	{Name: SecondaryKilled, in: secondaryKilled},
+	{Name: MajorityKilled, in: majorityKilled},
+	{Name: LeaderKilled, in: leaderKilled},
+	{Name: QuorumLost, in: quorumLost},
+	{Name: RedisFailedOver, in: redisFailedOver},
+	{Name: PrimaryAndLeader, in: primaryAndLeaderKilled},
+	{Name: RollingRestart, in: rollingRestart},
 }
 
 // rules are the rules of the actions at a step.
@@ -65,19 +83,17 @@ var rules = map[string]faultpoint.Rule{
 	"arm-pause": {Action: faultpoint.Stop, Times: 1},
 	"arm-error": {Action: faultpoint.Error, Times: 3},
 	"arm-delay": {Action: faultpoint.Delay, Times: 3, DelayMS: 1000},
-}
-
-// Rule returns the rule of an action at a step, such as arm-kill.
-func Rule(action string, when faultpoint.When, step faultpoint.Step) faultpoint.Rule {
-	rule := rules[action]
-	rule.When, rule.Step = when, step
-	return rule
+	// The wire goes deaf just before the step, so the step loses its own reply.
+	"arm-reply-lost":       {When: faultpoint.Before, Action: faultpoint.Call, Times: 1},
+	"arm-connection-reset": {Action: faultpoint.Call, Times: 1},
 }
 
 // kindOf returns the kind of that name, or nil.
 func kindOf(name string) *Kind {
-	if i := slices.IndexFunc(Kinds, func(k Kind) bool { return k.Name == name }); i >= 0 {
-		return &Kinds[i]
+	for _, kinds := range [][]Kind{Kinds, others} {
+		if i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name }); i >= 0 {
+			return &kinds[i]
+		}
 	}
 	return nil
 }

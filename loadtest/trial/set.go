@@ -1,4 +1,4 @@
-package act
+package trial
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"orderstock/loadtest/system"
-	"orderstock/loadtest/trial"
 )
 
 // Set has the acts of a lab since its services were started. It is safe for concurrent use: one act is armed or healed
@@ -17,7 +16,7 @@ type Set struct {
 	// SinceMS returns the milliseconds since the run began.
 	SinceMS func() int64
 	// Show is called with all strikes when one changes, and Say with a line for a log of events.
-	Show func([]Strike)
+	Show func([]Shown)
 	Say  func(kind, format string, args ...any)
 
 	acting sync.Mutex // held while an act is armed or healed
@@ -26,14 +25,14 @@ type Set struct {
 }
 
 // Add returns an act as one of the set, to be armed. name describes it.
-func (s *Set) Add(name Action, a trial.Act) *Armed {
+func (s *Set) Add(name Action, a Act) *Armed {
 	shown := name
 	if !name.atStep() {
 		shown.Step = ""
 	}
 	return &Armed{
 		set: s, name: name, act: a, over: make(chan struct{}),
-		strike: Strike{What: shown.What(), Where: name.Target, Wire: name.Wire, Status: "armed"},
+		strike: Shown{What: shown.What(), Where: name.Target, Wire: name.Wire, Status: "armed"},
 	}
 }
 
@@ -88,15 +87,15 @@ func (s *Set) Forget() {
 }
 
 // Strikes returns all strikes.
-func (s *Set) Strikes() []Strike {
+func (s *Set) Strikes() []Shown {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.strikes()
 }
 
 // strikes is Strikes for a caller that holds mu.
-func (s *Set) strikes() []Strike {
-	all := make([]Strike, len(s.all))
+func (s *Set) strikes() []Shown {
+	all := make([]Shown, len(s.all))
 	for i, a := range s.all {
 		all[i] = a.strike
 	}

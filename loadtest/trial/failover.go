@@ -1,4 +1,4 @@
-package faults
+package trial
 
 import (
 	"cmp"
@@ -21,7 +21,7 @@ import (
 // awaitWhole returns once all MySQL servers are in the group. A member that was cut off or frozen, and gave up, rejoins
 // by "migrate group up".
 func awaitWhole(ctx context.Context, l *system.System) error {
-	ctx, cancel := context.WithTimeout(ctx, clusterSettleLimit)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	whole := func(ctx context.Context) error {
 		members, err := mysqlgroup.Read(ctx, l.Cluster.Group)
@@ -50,22 +50,24 @@ func primaryOf(ctx context.Context, g mysqlgroup.Config) (string, error) {
 	return "", fmt.Errorf("find the primary: %w", mysqldb.ErrNoPrimary)
 }
 
-func (f *clustered) place() int { return slices.Index(f.lab.Cluster.MySQL.Members, f.primary) }
+func place(l *system.System, member *servers.MySQL) int {
+	return slices.Index(l.Cluster.MySQL.Members, member)
+}
 
 // secondary returns a member that is not the primary.
-func (f *clustered) secondary() *servers.MySQL {
-	return f.lab.Cluster.MySQL.Members[(f.place()+1)%len(f.lab.Cluster.MySQL.Members)]
+func secondary(l *system.System, primary *servers.MySQL) *servers.MySQL {
+	return l.Cluster.MySQL.Members[(place(l, primary)+1)%len(l.Cluster.MySQL.Members)]
 }
 
 // awaitOther waits until another member is the primary.
-func (f *clustered) awaitOther(ctx context.Context) error {
-	others := f.lab.Cluster.Group
+func awaitOther(ctx context.Context, l *system.System, than *servers.MySQL) error {
+	others := l.Cluster.Group
 	cfg, err := mysql.ParseDSN(others.AdminDSN)
 	if err != nil {
 		return fmt.Errorf("wait for another primary: %w", err)
 	}
 	cfg.Addr = strings.Join(slices.DeleteFunc(strings.Split(cfg.Addr, ","),
-		func(addr string) bool { return addr == f.primary.Addr() }), ",") // the old primary may not answer
+		func(addr string) bool { return addr == than.Addr() }), ",") // the old primary may not answer
 	others.AdminDSN = cfg.FormatDSN()
 	return await(ctx, 60*time.Second, "for another primary", func(ctx context.Context) error {
 		_, err := primaryOf(ctx, others)
@@ -75,9 +77,9 @@ func (f *clustered) awaitOther(ctx context.Context) error {
 
 // awaitNone waits until no member is the primary. The remaining one misses the others only after five seconds, and
 // until then "migrate group reboot" considers the group up.
-func (f *clustered) awaitNone(ctx context.Context) error {
+func awaitNone(ctx context.Context, l *system.System) error {
 	return await(ctx, 30*time.Second, "until the majority is missed", func(ctx context.Context) error {
-		addr, err := primaryOf(ctx, f.lab.Cluster.Group)
+		addr, err := primaryOf(ctx, l.Cluster.Group)
 		if errors.Is(err, mysqldb.ErrNoPrimary) {
 			return nil
 		}
@@ -110,10 +112,8 @@ func awaitOtherRedis(ctx context.Context, l *system.System, than *servers.Redis)
 	})
 }
 
-func (f *clustered) restartPrimary(ctx context.Context) error { return f.primary.Restart(ctx) }
-
-func (f *clustered) killLeader(ctx context.Context) error {
-	leader, err := f.lab.Cluster.ZooKeeper.Leader(ctx)
+func killLeader(ctx context.Context, l *system.System) error {
+	leader, err := l.Cluster.ZooKeeper.Leader(ctx)
 	if err != nil {
 		return err
 	}
@@ -121,9 +121,9 @@ func (f *clustered) killLeader(ctx context.Context) error {
 }
 
 // restartMembers starts the MySQL servers that are down.
-func (f *clustered) restartMembers(ctx context.Context) error {
+func restartMembers(ctx context.Context, l *system.System) error {
 	var errs []error
-	for _, m := range f.lab.Cluster.MySQL.Members {
+	for _, m := range l.Cluster.MySQL.Members {
 		if !m.Running() {
 			errs = append(errs, m.Restart(ctx))
 		}
@@ -132,42 +132,15 @@ func (f *clustered) restartMembers(ctx context.Context) error {
 }
 
 // restartZooKeepers starts the ZooKeeper servers that are down, and waits until they serve.
-func (f *clustered) restartZooKeepers(ctx context.Context) error {
+func restartZooKeepers(ctx context.Context, l *system.System) error {
 	var errs []error
-	for _, z := range f.lab.Cluster.ZooKeeper.Servers {
+	for _, z := range l.Cluster.ZooKeeper.Servers {
 		if !z.Running() {
 			errs = append(errs, z.Launch())
 		}
 	}
-	for _, z := range f.lab.Cluster.ZooKeeper.Servers {
+	for _, z := range l.Cluster.ZooKeeper.Servers {
 		errs = append(errs, z.AwaitReady(ctx))
 	}
 	return errors.Join(errs...)
-}
-
-// rollingRestart stops and starts every process, one after the other, and waits each time until all are back.
-func (f *clustered) rollingRestart(ctx context.Context) error {
-	for _, m := range f.lab.Cluster.MySQL.Members {
-		if err := errors.Join(m.Restart(ctx), awaitWhole(ctx, f.lab)); err != nil {
-			return err
-		}
-	}
-	for _, z := range f.lab.Cluster.ZooKeeper.Servers {
-		if err := z.Restart(ctx); err != nil {
-			return err
-		}
-	}
-	for _, s := range slices.Concat(f.lab.Cluster.Redis.Sentinels, []*servers.Server{
-		f.lab.Cluster.Redis.Servers[1].Server, f.lab.Cluster.Redis.Servers[0].Server,
-	}) {
-		if err := s.Restart(ctx); err != nil {
-			return err
-		}
-	}
-	for _, r := range f.lab.Replicas() {
-		if err := errors.Join(r.Restart(ctx), awaitReady(ctx, f.lab)); err != nil {
-			return err
-		}
-	}
-	return nil
 }

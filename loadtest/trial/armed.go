@@ -1,4 +1,4 @@
-package act
+package trial
 
 import (
 	"context"
@@ -9,11 +9,10 @@ import (
 	"time"
 
 	"orderstock/loadtest/system"
-	"orderstock/loadtest/trial"
 )
 
-// Strike describes an act of a Set. Times are in milliseconds since the run began; 0 means not yet.
-type Strike struct {
+// Shown describes an act of a Set to a page. Times are in milliseconds since the run began; 0 means not yet.
+type Shown struct {
 	ID       string `json:"id"`
 	What     string `json:"what"`
 	Where    string `json:"where"`          // a replica or a server; "" if it is not known or there is none
@@ -26,19 +25,19 @@ type Strike struct {
 	HealedMS int64  `json:"healed_ms,omitempty"`
 }
 
-func (s Strike) String() string { return strings.TrimSpace(s.What + " " + s.Where) }
+func (s Shown) String() string { return strings.TrimSpace(s.What + " " + s.Where) }
 
-// Armed is an act of a Set. It implements trial.Act: Arm adds it to the set, Fired notes its strikes, and Heal does
+// Armed is an act of a Set. It implements Act: Arm adds it to the set, Fired notes its strikes, and Heal does
 // nothing if the set has healed it.
 type Armed struct {
 	set    *Set
 	name   Action
-	act    trial.Act
+	act    Act
 	over   chan struct{} // closed when it is healed
-	strike Strike        // guarded by set.mu
+	strike Shown         // guarded by set.mu
 }
 
-// Arm implements trial.Act. It refuses a second act at a step of one replica, which keeps only one rule.
+// Arm implements Act. It refuses a second act at a step of one replica, which keeps only one rule.
 func (a *Armed) Arm(ctx context.Context) error {
 	s := a.set
 	s.acting.Lock()
@@ -55,7 +54,7 @@ func (a *Armed) Arm(ctx context.Context) error {
 		return err
 	}
 	text, counted, lasts := "", true, true // a cell
-	if one, ok := a.act.(*trial.Simple); ok {
+	if one, ok := a.act.(*Simple); ok {
 		counted, lasts = one.Count != nil, one.Undo != nil
 	}
 	s.change(func(now int64) {
@@ -92,7 +91,7 @@ func (a *Armed) ends(other *Armed) bool {
 	return false
 }
 
-// Fired implements trial.Act.
+// Fired implements Act.
 func (a *Armed) Fired(ctx context.Context) (int, error) {
 	n, err := a.act.Fired(ctx)
 	if err != nil || n == 0 {
@@ -154,10 +153,10 @@ func (a *Armed) Words() string { return a.name.Words() }
 // Over is closed when it is healed.
 func (a *Armed) Over() <-chan struct{} { return a.over }
 
-// Hold implements trial.Act.
+// Hold implements Act.
 func (a *Armed) Hold() time.Duration { return a.act.Hold() }
 
-// Heal implements trial.Act.
+// Heal implements Act.
 func (a *Armed) Heal(ctx context.Context) error {
 	return a.set.Alone(func() error { return a.heal(ctx) })
 }

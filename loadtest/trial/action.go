@@ -1,12 +1,10 @@
-// Package act is the table of what can be broken in a lab: processes, servers, connections, and steps of the protocol.
-//
-// An Action names one row with its target, as text, as JSON or as a value. New makes it an act of a trial. A Set keeps
-// the acts of a lab from when they are armed until they are healed.
-package act
+package trial
 
 import (
+	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,6 +25,50 @@ type Action struct {
 	Wire string `json:"wire"`
 	// AfterMS is when a scenario acts, in milliseconds after the first order.
 	AfterMS int `json:"after_ms"`
+
+	// For is how long it lasts. Default: as its kind, for most until the load is over.
+	For time.Duration `json:"-"`
+	// Fault names the fault that it is a part of. A fault has struck if one of its actions has. Default: the action alone.
+	Fault string `json:"-"`
+	// Skip lets up to two arrivals at a step pass, drawn by the seed.
+	Skip bool `json:"-"`
+	// Reach are rules of the order services that make orders pass a step that they would seldom pass otherwise.
+	Reach []faultpoint.Rule `json:"-"`
+	// Outage is how long connections are refused after a lost reply.
+	Outage time.Duration `json:"-"`
+	// EndsLoad ends the load with the action.
+	EndsLoad bool `json:"-"`
+
+	skip int // arrivals
+}
+
+// At returns the action at another time after the first order.
+func (a Action) At(after time.Duration) Action {
+	a.AfterMS = int(after.Milliseconds())
+	return a
+}
+
+// Any and Every, at the end of a target, are any replica of a service, drawn by the seed, and every one.
+const (
+	Any   = "?"
+	Every = "*"
+)
+
+// drawn returns the action with what the seed decides: which of two replicas it strikes, and at which arrival.
+func (a Action) drawn(rng *rand.Rand) Action {
+	if service, any := strings.CutSuffix(a.Target, Any); any {
+		a.Target = service + strconv.Itoa(1+rng.IntN(2))
+	}
+	if n := rng.IntN(3); a.Skip {
+		a.skip = n
+	}
+	return a
+}
+
+// alone reports whether it is armed before others of the same time. Adding a fault to a connection while another act
+// closes it can block for ever, and a flush has to meet the flags of orders that other acts hold up.
+func (a Action) alone() bool {
+	return a.Wire != "" && a.Step == "" || a.Action == "keep-flushing-redis"
 }
 
 // Known returns an error if there is no such action.

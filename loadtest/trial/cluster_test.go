@@ -1,6 +1,6 @@
 //go:build cluster
 
-package faults_test
+package trial_test
 
 import (
 	"errors"

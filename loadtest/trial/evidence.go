@@ -1,4 +1,4 @@
-package faults
+package trial
 
 import (
 	"bytes"
@@ -16,8 +16,8 @@ import (
 
 // keepEvidence writes the evidence of a failing run to a folder of out: the run with its seed and verdict, the clients'
 // history, the services' logs, ZooKeeper's sessions with their nodes, and the contents of both databases.
-func keepEvidence(ctx context.Context, l *system.System, r *Run, out string) error {
-	dir := filepath.Join(out, fmt.Sprintf("%s@%d", strings.ReplaceAll(r.Cell.Name(), "/", "-"), r.Seed))
+func keepEvidence(ctx context.Context, l *system.System, r *Result, out string) error {
+	dir := filepath.Join(out, fmt.Sprintf("%s@%d", strings.ReplaceAll(r.Experiment, "/", "-"), r.Seed))
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("keep evidence: %w", err)
 	}

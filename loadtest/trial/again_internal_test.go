@@ -1,4 +1,4 @@
-package faults
+package trial
 
 import (
 	"encoding/json"
@@ -78,7 +78,7 @@ func TestServedCountsRetries(t *testing.T) {
 		"a connection, and no end":  {[]history.Call{lost(6, history.Broken), lost(6, history.Refused)}, 2},
 		"one unreadable, one empty": {[]history.Call{lost(6, history.Unreadable), code(7, history.Place, 400)}, 2},
 	} {
-		r := &Run{history: &history.History{Calls: slices.Concat(good, c.more)}, Outcome: verify.Pass}
+		r := &Result{History: &history.History{Calls: slices.Concat(good, c.more)}, Outcome: verify.Pass}
 		r.countServed(time.Time{})
 		if r.Violations != c.failed || (r.Outcome == verify.Pass) != (c.failed == 0) || r.Retried503 != 1 ||
 			r.RetriedLost != 2 {
@@ -86,7 +86,7 @@ func TestServedCountsRetries(t *testing.T) {
 				r.Retried503, r.RetriedLost, c.failed)
 		}
 	}
-	early := &Run{history: &history.History{Started: time.Unix(1000, 0), Elapsed: time.Second}, Outcome: verify.Pass}
+	early := &Result{History: &history.History{Started: time.Unix(1000, 0), Elapsed: time.Second}, Outcome: verify.Pass}
 	if early.countServed(time.Unix(1002, 0)); early.Outcome != verify.Unknown {
 		t.Errorf("traffic that was over before the restart is %s, want unknown", early.Outcome)
 	}
@@ -96,7 +96,7 @@ func TestServedCountsRetries(t *testing.T) {
 func TestWritesAgainIsInTheRowsOfAClusterAlone(t *testing.T) {
 	t.Parallel()
 	zero, three := 0.0, 3.0
-	for want, runs := range map[string][]*Run{
+	for want, runs := range map[string][]*Result{
 		`"writes_again_s":0,`: {{WritesAgainS: &zero}},
 		`"writes_again_s":3,`: {{WritesAgainS: &zero}, {WritesAgainS: &three}, {WritesAgainS: &zero}},
 		"":                    {{}},
@@ -116,18 +116,22 @@ func TestWritesAgainIsInTheRowsOfAClusterAlone(t *testing.T) {
 func TestVerdictIsReadFromTheNewPrimary(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		fault, from string
-		want        verify.Outcome
+		moves bool
+		from  string
+		want  verify.Outcome
 	}{
-		{PrimaryKilled, "b:1", verify.Pass},
-		{PrimaryKilled, "a:1", verify.Unknown},
-		{PrimaryKilled, "", verify.Unknown},
-		{SecondaryKilled, "a:1", verify.Pass},
-		{SecondaryKilled, "", verify.Unknown},
+		{true, "b:1", verify.Pass},
+		{true, "a:1", verify.Unknown},
+		{true, "", verify.Unknown},
+		{false, "a:1", verify.Pass},
+		{false, "", verify.Unknown},
 	} {
-		r := &Run{Cell: Cell{Fault: c.fault}, Outcome: verify.Pass, Verdict: &verify.Verdict{ReadFrom: c.from}}
-		if r.checkReadFrom("a:1"); r.Outcome != c.want {
-			t.Errorf("%s at a:1, read from %q: %s %q, want %s", c.fault, c.from, r.Outcome, r.Why, c.want)
+		r := &Run{
+			Result:  &Result{Outcome: verify.Pass, Verdict: &verify.Verdict{ReadFrom: c.from}},
+			primary: "a:1",
+		}
+		if r.checkReadFrom(c.moves); r.Outcome != c.want {
+			t.Errorf("moves %t from a:1, read from %q: %s %q, want %s", c.moves, c.from, r.Outcome, r.Why, c.want)
 		}
 	}
 }

@@ -1,11 +1,11 @@
-package act_test
+package trial_test
 
 import (
 	"errors"
 	"strings"
 	"testing"
 
-	"orderstock/loadtest/act"
+	"orderstock/loadtest/trial"
 	"orderstock/pkg/problem"
 )
 
@@ -14,7 +14,7 @@ func TestActionsAreReadAsTheyAreWritten(t *testing.T) {
 		"1s pause stock-1", "500ms cut stock-2 to mysql", "2s arm-kill stock-1 before commit", "3s flush-redis",
 		"0s kill-server mysql",
 	} {
-		a, err := act.Parse(text)
+		a, err := trial.Parse(text)
 		if err != nil || a.String() != text {
 			t.Errorf("%q is read as %q, %v", text, a, err)
 		}
@@ -22,7 +22,7 @@ func TestActionsAreReadAsTheyAreWritten(t *testing.T) {
 	for _, text := range []string{
 		"", "pause stock-1", "1s", "1s dance stock-1", "-1s pause stock-1", "1s cut stock-1 mysql", "1s cut stock-1 to",
 	} {
-		_, err := act.Parse(text)
+		_, err := trial.Parse(text)
 		if refused, ok := errors.AsType[*problem.Problem](err); !ok || !strings.Contains(refused.Detail, "such as") {
 			t.Errorf("%q: %v; want an error with an example", text, err)
 		}

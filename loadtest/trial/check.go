@@ -1,0 +1,273 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/system"
+	"orderstock/pkg/mysqldb"
+)
+
+// Check is a demand on a run besides the verdict's. At is called at each moment of the run, those of an act are its
+// first act's; what does not hold is noted with Violate. An error means that the run proves nothing.
+type Check struct {
+	Name string
+	At   func(ctx context.Context, r *Run, at Moment) error
+}
+
+// When returns a check that is made at one moment.
+func When(at Moment, name string, do func(ctx context.Context, r *Run) error) Check {
+	return Check{name, func(ctx context.Context, r *Run, m Moment) error {
+		if m != at {
+			return nil
+		}
+		return do(ctx, r)
+	}}
+}
+
+// The names of the checks.
+const (
+	isSettled    = "settled"
+	isFresh      = "fresh-order-confirmed"
+	isNotGivenUp = "not-given-up"
+	isLocked     = "unlocked"
+	isWriting    = "writes-again"
+	isServed     = "served"
+	// Unmet is the name of the checks of a fault that lasts long, of the system while it lasts or just after.
+	Unmet = "unmet"
+)
+
+// settleWithin is how long after the heal orders may be unfinished, and recoverWithin how long the system may take to
+// confirm a fresh one.
+const (
+	settleWithin  = 20 * time.Second
+	recoverWithin = 10 * time.Second
+)
+
+// Settled: no order is unfinished 20 s after the last act is healed.
+var Settled = When(Sent, isSettled, func(ctx context.Context, r *Run) error { return r.settle(ctx) })
+
+// settle waits until no order is unfinished, and records how long each one took after everything was healed.
+func (r *Run) settle(ctx context.Context) error {
+	healed := r.healed()
+	limit := healed.Add(settleWithin)
+	if t := time.Now().Add(settleWithin / 2); t.After(limit) {
+		limit = t // the last calls ended long after the fault did
+	}
+	waiting := map[int64]bool{}
+	for {
+		ids, err := unfinished(ctx, r.System)
+		if err != nil {
+			return err
+		}
+		now := time.Now()
+		for id := range waiting {
+			if !ids[id] {
+				r.SettleMS = append(r.SettleMS, float64(now.Sub(healed).Milliseconds()))
+			}
+		}
+		waiting = ids
+		if len(ids) == 0 {
+			return nil
+		}
+		if now.After(limit) {
+			r.Unsettled = len(ids)
+			r.Violate(isSettled, 0, "%d orders are still on their way %s after the last fault healed", len(ids),
+				now.Sub(healed).Round(time.Second))
+			return nil
+		}
+		if err := Sleep(ctx, 25*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// unfinished returns the orders without a final state.
+func unfinished(ctx context.Context, l *system.System) (map[int64]bool, error) {
+	ids := map[int64]bool{}
+	for id, err := range mysqldb.Rows(ctx, l.OrderDB, mysqldb.One[int64],
+		"SELECT id FROM orders WHERE status IN ('PENDING','CANCELLING')") {
+		if err != nil {
+			return nil, fmt.Errorf("read unfinished orders: %w", err)
+		}
+		ids[id] = true
+	}
+	return ids, nil
+}
+
+// FreshOrder: a fresh order is confirmed at once after the heal.
+var FreshOrder = When(Judged, isFresh, func(ctx context.Context, r *Run) error {
+	limit := time.Now().Add(recoverWithin)
+	for {
+		h, err := fireOne(ctx, r.System.Target())
+		if err != nil {
+			return fmt.Errorf("place fresh order: %w", err)
+		}
+		if h.Measure().Confirmed == 1 {
+			return nil
+		}
+		if time.Now().After(limit) {
+			r.Violate(isFresh, 1, "a fresh order is not confirmed: %+v", h.Calls)
+			return nil
+		}
+	}
+})
+
+// fireOne places one order.
+func fireOne(ctx context.Context, target fire.Target) (*history.History, error) {
+	return fire.Run(ctx, fire.Config{
+		Target: target, Orders: 1, Concurrency: 1, Timeout: 4 * time.Second, Mix: fire.Mix{Goods: 1, Stock: 10},
+		Plain: true, Patience: time.Second,
+	})
+}
+
+// NotGivenUp: an order is cancelled only if a client cancelled it. It holds only if the fault is shorter than the time
+// after which orders are given up.
+var NotGivenUp = When(Judged, isNotGivenUp, func(_ context.Context, r *Run) error {
+	if r.GivenUp > 0 {
+		r.Violate(isNotGivenUp, r.GivenUp, "%d orders were cancelled, though no client asked for it", r.GivenUp)
+	}
+	return nil
+})
+
+// Locked: no deduction goes without the locks of its products. It holds in calm alone.
+var Locked = When(Judged, isLocked, func(_ context.Context, r *Run) error {
+	if n := r.Verdict.Unlocked; n > 0 {
+		r.Violate(isLocked, int(n), "%d deductions without the locks of their products", n)
+	}
+	return nil
+})
+
+// Pace: while the fault lasts, orders finish at least at that share of the rate of the two seconds before it.
+func Pace(share float64) Check {
+	return Check{Unmet, func(ctx context.Context, r *Run, at Moment) (err error) {
+		p := &r.pace
+		switch at {
+		case Intact:
+			if err := p.begin(ctx, r.System.OrderDB); err != nil {
+				return err
+			}
+			if err := Sleep(ctx, 2*time.Second); err != nil {
+				return err
+			}
+			if p.before, err = p.rate(ctx, r.System.OrderDB); err != nil {
+				return err
+			}
+			return p.begin(ctx, r.System.OrderDB) // for an act that takes a while to strike
+		case Broken:
+			return p.begin(ctx, r.System.OrderDB)
+		case Mending:
+			p.during, err = p.rate(ctx, r.System.OrderDB)
+		case Sent:
+			if p.before == 0 {
+				return errors.New("no order ended before the fault")
+			}
+			if p.during < share*p.before {
+				r.Violate(Unmet, 1, "%.1f orders a second ended under the fault, %.1f before: less than %.1f of it", p.during,
+					p.before, share)
+			}
+		}
+		return err
+	}}
+}
+
+// Repeated is no check: it repeats the orders held by the frozen first order service at the second, while the fault
+// lasts.
+var Repeated = Check{"repeated", func(ctx context.Context, r *Run, at Moment) (err error) {
+	switch at {
+	case Broken:
+		r.stopRepeats, err = repeatHeld(ctx, r.System)
+	case Mending:
+		r.stopRepeats()
+	}
+	return err
+}}
+
+// Confirming: after the heal, every order service confirms an order within ten seconds.
+var Confirming = When(Mended, Unmet, func(ctx context.Context, r *Run) error {
+	var confirming errgroup.Group
+	for _, s := range r.System.Orders {
+		confirming.Go(func() error { return confirms(ctx, r.System, s) })
+	}
+	if err := confirming.Wait(); err != nil {
+		r.Violate(Unmet, 1, "%v", err)
+	}
+	return ctx.Err()
+})
+
+// confirms places orders at one order service until one is confirmed, for at most recoverWithin.
+func confirms(ctx context.Context, l *system.System, r *system.Service) error {
+	target := l.Target()
+	target.OrderURLs = []string{r.URL()}
+	return await(ctx, recoverWithin, "for an order of "+r.Name(), func(ctx context.Context) error {
+		h, err := fireOne(ctx, target)
+		if err == nil && h.Measure().Confirmed == 0 {
+			err = fmt.Errorf("not confirmed: %+v", h.Calls)
+		}
+		return err
+	})
+}
+
+// settledAfter is the maximum age of an unsettled order while the leader is cut off.
+const settledAfter = 10 * time.Second
+
+// Relieved: while the order service that reconciles is cut off, another takes the lead and settles the orders.
+var Relieved = When(Mending, Unmet, func(ctx context.Context, r *Run) error {
+	n, err := older(ctx, r.System, settledAfter)
+	if n > 0 {
+		r.Violate(Unmet, n, "%d orders are not settled after %s, though another order service reaches the stock", n,
+			settledAfter)
+	}
+	return err
+})
+
+// older counts the orders that have been PENDING or CANCELLING for longer than age. A client may cancel an order long
+// after it was placed.
+func older(ctx context.Context, l *system.System, age time.Duration) (n int, err error) {
+	since := time.Now().UTC().Add(-age)
+	err = l.OrderDB.QueryRowContext(ctx,
+		"SELECT COUNT(*) FROM orders WHERE status = 'PENDING' AND created_at < ? OR status = 'CANCELLING' AND updated_at < ?",
+		since, since).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count orders that have not ended: %w", err)
+	}
+	return n, nil
+}
+
+// await calls done until it returns nil, for at most limit. Its error has the last error of done.
+func await(ctx context.Context, limit time.Duration, what string, done func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		err := done(ctx)
+		if err == nil {
+			return nil
+		}
+		if e := Sleep(ctx, 50*time.Millisecond); e != nil {
+			return fmt.Errorf("wait %s: %w: %w", what, e, err)
+		}
+	}
+}
+
+// awaitReady waits until every replica is ready, and a cluster whole.
+func awaitReady(ctx context.Context, l *system.System) error {
+	if l.Cluster != nil {
+		if err := awaitWhole(ctx, l); err != nil {
+			return err
+		}
+	}
+	return await(ctx, 30*time.Second, "until all replicas are ready again", func(ctx context.Context) error {
+		for _, r := range l.Replicas() {
+			if err := r.Ready(ctx); err != nil {
+				return fmt.Errorf("%s: %w", r.Name(), err)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,154 @@
+package trial
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/verify"
+)
+
+// Experiment is one row of any table: a cell of the fault matrix, a mutant, a load of your own. It is a value that may
+// run many times, also at once.
+type Experiment struct {
+	// Name is unique in all tables, and Group the part of its table.
+	Name  string `json:"name"`
+	Group string `json:"group"`
+	// NA says why it makes no sense, and is never run; "" if it does.
+	NA string `json:"na,omitempty"`
+
+	// Services are the differences of the services from the product.
+	Services Services `json:"-"`
+	// Load is fired, with the seed of the run. Loads of them are fired at once, each at its own products. Default 1.
+	Load  fire.Config `json:"-"`
+	Loads int         `json:"-"`
+	// Several, if not empty, are the shares of orders of several products, which the seeds take in turn.
+	Several []float64 `json:"-"`
+	// Acts are what breaks. Those of one time are armed together, the ones on connections first.
+	Acts []Action `json:"-"`
+	// Checks are made besides the verdict's, in their order.
+	Checks []Check `json:"-"`
+	// Settle is how long orders may take to end, as in verify.Config. Default one minute.
+	Settle time.Duration `json:"-"`
+
+	// Expect is the expected outcome. The zero value is a pass.
+	Expect Expect `json:"expect,omitzero"`
+	// Tries is the number of seeds that prove it, unless one is enough. Default 1.
+	Tries int `json:"-"`
+}
+
+// Services are the differences of the services of an experiment from the product. The zero value is the product with
+// its default strategy.
+type Services struct {
+	Strategy string
+	// Mutants are the patches and switches that are on, separated by commas.
+	Mutants string
+	Env     map[string]string
+	// Schema are statements for the stock database, before the traffic.
+	Schema []string
+	// Front, if not nil, puts something between the clients and the services that a run of the experiment is fired at.
+	Front func(fire.Target) (_ fire.Target, closeAll func(), err error)
+	// Fresh wants services that no run had before, and that none has after.
+	Fresh bool
+	// Cluster wants several servers of each kind.
+	Cluster bool
+}
+
+// Start starts the services on empty databases.
+func (v Services) Start(ctx context.Context, s *system.System) error {
+	env := maps.Clone(v.Env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	env["MUTANT"] = v.Mutants
+	if err := s.StartServices(ctx, v.Strategy, env); err != nil {
+		return err
+	}
+	for _, statement := range v.Schema {
+		if _, err := s.StockDB.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("change schema: %w", err)
+		}
+	}
+	return nil
+}
+
+// Expect is the expected outcome of an experiment. The zero value is a pass.
+type Expect struct {
+	// Broken is the requirement that must be found broken.
+	Broken string `json:"broken,omitempty"`
+	// Absorbed is what makes up for the defect, so that nothing may be found broken.
+	Absorbed string `json:"absorbed,omitempty"`
+}
+
+// Control is the layer that "absorbs" the defect of an experiment with nothing broken.
+const Control = "nothing to absorb"
+
+// String returns it in the words of a table.
+func (e Expect) String() string {
+	if e.Absorbed != "" {
+		return "absorbed by " + e.Absorbed
+	}
+	return cmp.Or(e.Broken, string(verify.Pass))
+}
+
+// Show is called with what a run shows while it goes on: a section of a page, and its value.
+type Show func(section string, value any)
+
+// Run runs the experiment once, on a system whose services run as it wants them. show may be nil. The result is
+// unknown, and says why, if the run proves nothing; it is never nil.
+func (e Experiment) Run(ctx context.Context, s *system.System, seed uint64, show Show) *Result {
+	if show == nil {
+		show = func(string, any) {}
+	}
+	began := time.Now()
+	r := &Run{
+		Result: &Result{Experiment: e.Name, Seed: seed, Outcome: verify.Pass}, Experiment: e, System: s, show: show,
+		stopRepeats: func() {},
+	}
+	if err := r.run(ctx); err != nil {
+		r.fail(verify.Unknown, "%v", err)
+	}
+	r.Took = time.Since(began)
+	return r.Result
+}
+
+// load returns the load of a run.
+func (e Experiment) load(seed uint64) fire.Config {
+	load := e.Load
+	load.Mix.Seed = seed
+	if n := len(e.Several); n > 0 {
+		load.Mix.Several = e.Several[int((seed+uint64(n)-1)%uint64(n))]
+	}
+	load.Disturbed = load.Disturbed || e.Loads > 1
+	return load
+}
+
+// Timed makes the acts of a run. The seed decides which replica they strike, and at which arrival.
+func (e Experiment) Timed(s *system.System, seed uint64) (acts []Timed) {
+	name := fnv.New64a()
+	_, _ = name.Write([]byte(e.Name)) // never fails
+	rng := rand.New(rand.NewPCG(seed, name.Sum64()))
+	for _, a := range e.Acts {
+		a = a.drawn(rng)
+		acts = append(acts, Timed{
+			At: time.Duration(a.AfterMS) * time.Millisecond, Act: New(s, a), Action: a, Alone: a.alone(), EndsLoad: a.EndsLoad,
+		})
+	}
+	return acts
+}
+
+// Find returns the experiment of that name.
+func Find(all []Experiment, name string) (Experiment, bool) {
+	i := slices.IndexFunc(all, func(e Experiment) bool { return e.Name == name })
+	if i < 0 {
+		return Experiment{}, false
+	}
+	return all[i], true
+}

@@ -1,0 +1,194 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/system"
+)
+
+// Point is a step of the protocol with what it needs to be struck.
+type Point struct {
+	Step faultpoint.Step
+	// By is the service whose process passes it, and Wire the connection that its call uses.
+	By   system.Kind
+	Wire string
+}
+
+// Points lists the steps, in the order that an order passes them, and at the end two places within a step.
+var Points = []Point{
+	{faultpoint.InsertOrder, system.Order, system.ToMySQL},
+	{faultpoint.SetFlag, system.Order, system.ToRedis},
+	{faultpoint.CallStock, system.Order, system.ToStock},
+	{faultpoint.TakeFlag, system.Stock, system.ToRedis},
+	{faultpoint.LookupFlow, system.Stock, system.ToMySQL},
+	{faultpoint.AcquireLock, system.Stock, system.ToZooKeeper},
+	{faultpoint.UpdateStock, system.Stock, system.ToMySQL},
+	{faultpoint.InsertFlow, system.Stock, system.ToMySQL},
+	{faultpoint.Commit, system.Stock, system.ToMySQL},
+	{faultpoint.ReleaseLock, system.Stock, system.ToZooKeeper},
+	{faultpoint.Reply, system.Stock, system.ToStock},
+	{faultpoint.Confirm, system.Order, system.ToStock},
+	{faultpoint.SetStatus, system.Order, system.ToMySQL},
+	{faultpoint.CancelFlag, system.Order, system.ToStock},
+	{faultpoint.CancelOrder, system.Order, system.ToMySQL},
+	{faultpoint.Reconcile, system.Order, system.ToStock},
+
+	{faultpoint.NextLock, system.Stock, system.ToZooKeeper}, // the process holds one lock and asks for the next
+	{faultpoint.InsertItems, system.Order, system.ToMySQL},
+}
+
+// PointOf returns the point of a step. ok is false if there is no such step.
+func PointOf(step faultpoint.Step) (p Point, ok bool) {
+	i := slices.IndexFunc(Points, func(p Point) bool { return p.Step == step })
+	if i < 0 {
+		return p, false
+	}
+	return Points[i], true
+}
+
+// strike strikes at a step, in one replica, or in all if only one passes the step and nobody knows which.
+type strike struct {
+	lab      *system.System
+	action   Action
+	point    Point
+	rule     faultpoint.Rule
+	replicas []*system.Service
+
+	hangUp   func() // ends the server that a replica calls from its point, and waits for; nil if there is none
+	mu       sync.Mutex
+	poisoned []*system.Wire
+}
+
+// armed strikes at a step in replicas.
+func armed(l *system.System, a Action) (*Simple, error) {
+	replicas, err := find("replica", l.Replicas(), a.Target)
+	if err != nil {
+		return nil, err
+	}
+	point, known := PointOf(faultpoint.Step(a.Step))
+	if !known {
+		return nil, invalid("there is no step %q", a.Step)
+	}
+	if !a.atStep() {
+		return nil, invalid("when %q: want before or after", a.When)
+	}
+	s := &strike{lab: l, action: a, point: point, rule: rules[a.Action], replicas: replicas}
+	s.rule.Step, s.rule.Skip = point.Step, a.skip
+	if s.rule.When == "" {
+		s.rule.When = faultpoint.When(a.When)
+	}
+	return &Simple{
+		Do: s.arm, Undo: s.heal, Count: func(context.Context) (int, error) { return l.Fired(s.rule) },
+	}, nil
+}
+
+// reach makes the traffic pass the action's step from now on. It is called when traffic begins, since an order becomes
+// the reconciler's only after a while.
+func (a Action) reach(ctx context.Context, l *system.System) error {
+	for _, r := range l.Orders {
+		if len(a.Reach) == 0 {
+			break
+		}
+		if err := r.Arm(ctx, a.Reach...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *strike) arm(ctx context.Context) (err error) {
+	called := ""
+	if s.rule.Action == faultpoint.Call {
+		if called, s.hangUp, err = system.Serve(http.HandlerFunc(s.answer)); err != nil {
+			return err
+		}
+	}
+	before, _ := s.lab.Fired(s.rule)
+	for i, r := range s.replicas {
+		rules := []faultpoint.Rule{s.rule}
+		if called != "" {
+			rules[0].URL = fmt.Sprintf("http://%s/%d", called, i)
+		}
+		if s.point.By == system.Order { // one replica has one list
+			rules = append(rules, s.action.Reach...)
+		}
+		if err := r.Arm(ctx, rules...); err != nil {
+			// If the point is passed at once, the process stops before it answers.
+			if n, _ := s.lab.Fired(s.rule); n <= before {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// answer is called by the replica whose number is the path, while it waits at the point.
+func (s *strike) answer(w http.ResponseWriter, r *http.Request) {
+	i, err := strconv.Atoi(r.URL.Path[1:])
+	if err == nil {
+		err = s.poison(s.replicas[i])
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
+
+// poison breaks the step's wires of a replica.
+func (s *strike) poison(r *system.Service) error {
+	wires := r.Wires[s.point.Wire]
+	if s.point.By == system.Stock && s.point.Wire == system.ToStock { // the wires of its callers
+		wires = nil
+		for _, caller := range s.lab.Orders {
+			wires = append(wires, caller.Wires[system.ToStock][slices.Index(s.lab.Stocks, r)])
+		}
+	}
+	s.mu.Lock()
+	s.poisoned = append(s.poisoned, wires...)
+	s.mu.Unlock()
+	var errs []error
+	for _, w := range wires {
+		if s.losesReply() {
+			errs = append(errs, w.LoseReplies())
+		} else {
+			errs = append(errs, w.Reset())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s *strike) losesReply() bool { return s.action.Action == "arm-reply-lost" }
+
+func (s *strike) heal(ctx context.Context) error {
+	if s.hangUp != nil {
+		s.hangUp()
+		s.hangUp = nil
+	}
+	var errs []error
+	s.mu.Lock()
+	if s.losesReply() { // the connection is lost with the reply, and a new one is refused for a while
+		for _, w := range s.poisoned {
+			errs = append(errs, w.Cut())
+		}
+		time.Sleep(s.action.Outage)
+	}
+	for _, w := range s.poisoned {
+		errs = append(errs, w.Mend(ctx))
+	}
+	s.poisoned = nil
+	s.mu.Unlock()
+	if len(s.action.Reach) > 0 {
+		return errors.Join(append(errs, s.lab.RepairReplicas(ctx))...)
+	}
+	for _, r := range s.replicas {
+		errs = append(errs, system.Repair(ctx, r))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,141 @@
+package trial
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/verify"
+)
+
+var (
+	commitKill = Experiment{Name: "commit/before/kill", Group: "kill"}
+	replyLost  = Experiment{Name: "commit/before/reply-lost", Group: "reply-lost", NA: "it has no reply yet"}
+	noLock     = Experiment{Name: "no lock", Group: "mutant", Expect: Expect{Broken: verify.DeductedOnce}}
+	noRedis    = Experiment{Name: "without Redis", Group: "layer", Expect: Expect{Absorbed: "the ledger"}}
+)
+
+// reportOf is the report of runs, with a row for each experiment.
+func reportOf(experiments []Experiment, runs ...*Result) *Report {
+	return newReport(Suite{Table: "faults", Seeds: 2, Experiments: experiments}, &progress{runs: runs})
+}
+
+func TestReportSumsUp(t *testing.T) {
+	t.Parallel()
+	report := reportOf([]Experiment{commitKill, replyLost},
+		&Result{
+			Experiment: commitKill.Name, Seed: 1, Outcome: verify.Pass, SettleMS: []float64{5, 400},
+			Counts: Counts{Fired: 1, Orders: 300, OK: 200, Rejected: 90, UnknownToClient: 2},
+		},
+		&Result{
+			Experiment: commitKill.Name, Seed: 2, Outcome: verify.Pass, SettleMS: []float64{7},
+			Counts: Counts{Fired: 1, Orders: 300, OK: 210, Rejected: 80},
+		})
+	path := filepath.Join(t.TempDir(), "sub", "faults.json")
+	if err := history.SaveJSON(path, report); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Seeds int              `json:"seeds"`
+		Rows  []map[string]any `json:"rows"`
+		Total map[string]any   `json:"total"`
+	}
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Seeds != 2 || len(got.Rows) != 1 {
+		t.Fatalf("%d seeds, %d rows", got.Seeds, len(got.Rows))
+	}
+	for field, want := range map[string]any{
+		"name": "commit/before/kill", "group": "kill", "runs": 2., "fired": 2., "orders": 600., "ok": 410.,
+		"rejected": 170., "unknown_to_client": 2., "violations": 0., "unsettled": 0., "settle_p99_ms": 400.,
+		"verdict": "pass",
+	} {
+		if got.Rows[0][field] != want {
+			t.Errorf("%s is %v, want %v", field, got.Rows[0][field], want)
+		}
+	}
+	for field, want := range map[string]any{"runs": 2., "orders": 600., "fired": 2., "violations": 0.} {
+		if got.Total[field] != want {
+			t.Errorf("total %s is %v, want %v", field, got.Total[field], want)
+		}
+	}
+}
+
+// One bad run spoils a cell, a cell that was not run is unknown, and the worst cell is the verdict. A mutant passes if
+// it was caught by the invariant named beforehand, and a layer if nothing was broken in a run that proves something.
+func TestReportVerdict(t *testing.T) {
+	t.Parallel()
+	run := func(e Experiment, o verify.Outcome, broken ...string) *Result {
+		return &Result{Experiment: e.Name, Outcome: o, Broken: broken}
+	}
+	other := Experiment{Name: "commit/after/kill"}
+	for name, c := range map[string]struct {
+		of   []Experiment
+		runs []*Result
+		want verify.Outcome
+	}{
+		"nothing":            {nil, nil, verify.Unknown},
+		"all pass":           {[]Experiment{commitKill, other}, []*Result{run(commitKill, "pass"), run(other, "pass")}, verify.Pass},
+		"one not run":        {[]Experiment{commitKill, other}, []*Result{run(commitKill, "pass")}, verify.Unknown},
+		"a fault that slept": {[]Experiment{commitKill}, []*Result{run(commitKill, "unknown")}, verify.Unknown},
+		"the worst stands": {
+			[]Experiment{commitKill, other},
+			[]*Result{run(other, "violation"), run(other, "pass"), run(commitKill, "unknown")}, verify.Violation,
+		},
+		"caught": {
+			[]Experiment{noLock}, []*Result{run(noLock, "pass"), run(noLock, "violation", verify.DeductedOnce)}, verify.Pass,
+		},
+		"caught by another": {[]Experiment{noLock}, []*Result{run(noLock, "violation", verify.StockBalances)}, verify.Violation},
+		"not caught":        {[]Experiment{noLock}, []*Result{run(noLock, "pass")}, verify.Violation},
+		"absorbed":          {[]Experiment{noRedis}, []*Result{run(noRedis, "unknown"), run(noRedis, "pass")}, verify.Pass},
+		"not absorbed":      {[]Experiment{noRedis}, []*Result{run(noRedis, "violation", isSettled)}, verify.Violation},
+		"nothing proved":    {[]Experiment{noRedis}, []*Result{run(noRedis, "unknown")}, verify.Violation},
+	} {
+		if got := reportOf(c.of, c.runs...).Verdict; got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestResultRemembersTheWorst(t *testing.T) {
+	t.Parallel()
+	r := &Result{Outcome: verify.Pass}
+	r.fail(verify.Violation, "one")
+	r.fail(verify.Unknown, "two")
+	if r.Outcome != verify.Violation || len(r.Why) != 2 {
+		t.Errorf("%s %v", r.Outcome, r.Why)
+	}
+}
+
+// Two faults have struck when each has, by any of its acts.
+func TestFiredOnceEachFaultHas(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		one, other []int
+		want       int
+	}{
+		{[]int{1, 1}, []int{0, 3}, 1},
+		{[]int{1, 1}, []int{3, 0}, 1},
+		{[]int{1, 1}, []int{0, 0}, 0},
+		{[]int{0}, []int{2, 5}, 0},
+		{[]int{7}, []int{2, 5}, 5},
+	} {
+		var acts []Action
+		var strikes []Strike
+		for fault, counts := range map[string][]int{"one": c.one, "other": c.other} {
+			for _, n := range counts {
+				acts, strikes = append(acts, Action{Fault: fault}), append(strikes, Strike{Fired: n})
+			}
+		}
+		if n := fired(acts, strikes); n != c.want {
+			t.Errorf("%+v fired %d times", c, n)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package trial
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/verify"
+)
+
+// Result is what a run leaves.
+type Result struct {
+	Experiment string `json:"experiment"`
+	Seed       uint64 `json:"seed"`
+	// Outcome is pass, violation or unknown. Why is the reason if it is not pass.
+	Outcome verify.Outcome `json:"outcome"`
+	Why     []string       `json:"why,omitempty"`
+	// Broken names the failed requirements: the verdict's invariants, and checks.
+	Broken []string `json:"broken,omitempty"`
+	Counts
+	// Traffic is the number of calls in flight while the fault was on, and Cancelled an outcome in the database.
+	Traffic   int `json:"traffic"`
+	Cancelled int `json:"cancelled"`
+	// SettleMS has, for each order that was unfinished at the heal, the time until it finished.
+	SettleMS []float64 `json:"settle_ms"`
+	// WritesAgainS is the longest time without an acknowledged write after the cluster could heal, in seconds; nil unless
+	// the experiment is on a cluster.
+	WritesAgainS *float64      `json:"writes_again_s,omitempty"`
+	Took         time.Duration `json:"took"`
+	// Says are words of the checks about the run.
+	Says []string `json:"says,omitempty"`
+	// Strikes has what became of each of the acts.
+	Strikes []Strike `json:"-"`
+	// Verdict is nil until the run is judged.
+	Verdict *verify.Verdict  `json:"verdict"`
+	History *history.History `json:"-"`
+}
+
+// Counts are the figures of a run, or their sums over several runs.
+type Counts struct {
+	// Fired is how often the fault struck.
+	Fired int `json:"fired"`
+	// Orders is the number of orders sent; OK and Rejected are outcomes in the database.
+	Orders   int `json:"orders"`
+	OK       int `json:"ok"`
+	Rejected int `json:"rejected"`
+	// UnknownToClient counts orders whose outcome no client received.
+	UnknownToClient int `json:"unknown_to_client"`
+	Violations      int `json:"violations"`
+	Unsettled       int `json:"unsettled"`
+	// GivenUp counts orders that were cancelled although no client asked for it.
+	GivenUp int `json:"given_up"`
+	// Retried503 and RetriedLost count, in a rolling restart, the orders whose first call was answered 503, or whose
+	// connection was refused or broke. Clients repeated them under their keys.
+	Retried503  int `json:"retried_503,omitempty"`
+	RetriedLost int `json:"retried_lost,omitempty"`
+}
+
+func (c *Counts) add(other Counts) {
+	c.Fired += other.Fired
+	c.Orders += other.Orders
+	c.OK += other.OK
+	c.Rejected += other.Rejected
+	c.UnknownToClient += other.UnknownToClient
+	c.Violations += other.Violations
+	c.Unsettled += other.Unsettled
+	c.GivenUp += other.GivenUp
+	c.Retried503 += other.Retried503
+	c.RetriedLost += other.RetriedLost
+}
+
+func (r *Result) fail(outcome verify.Outcome, format string, args ...any) {
+	r.Outcome = r.Outcome.Or(outcome)
+	r.Why = append(r.Why, fmt.Sprintf(format, args...))
+}
+
+// Violate fails the run for n violations of a requirement.
+func (r *Result) Violate(requirement string, n int, format string, args ...any) {
+	r.Violations += n
+	if !slices.Contains(r.Broken, requirement) {
+		r.Broken = append(r.Broken, requirement)
+	}
+	r.fail(verify.Violation, format, args...)
+}
+
+// judge adds a verdict.
+func (r *Result) judge(v *verify.Verdict) {
+	r.OK, r.Rejected, r.Cancelled = r.OK+v.Confirmed, r.Rejected+v.Rejected, r.Cancelled+v.Cancelled
+	for _, i := range v.Invariants {
+		if i.Violations > 0 {
+			r.Violate(i.Name, i.Violations, "%s: %d, such as %v", i.Name, i.Violations, i.Sample[0])
+		}
+	}
+	for _, reason := range v.Reasons {
+		r.fail(verify.Unknown, "%s", reason)
+	}
+}
+
+// countCalls computes the figures of the clients' side. The fault, if there is one, was on between the two times.
+func (r *Result) countCalls(on, healed time.Time) {
+	h := r.History
+	ended := make([]bool, h.Orders())
+	for _, c := range h.Calls {
+		if h.Started.Add(c.Done).After(on) && h.Started.Add(c.Sent).Before(healed) {
+			r.Traffic++
+		}
+		switch c.Status {
+		case history.Confirmed, history.Rejected, history.Cancelled:
+			ended[c.Op] = true
+		}
+	}
+	r.Orders += len(ended)
+	for _, e := range ended {
+		if !e {
+			r.UnknownToClient++
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/verify"
+	"orderstock/pkg/mysqldb"
+)
+
+// Run is a run of an experiment in progress.
+type Run struct {
+	*Result
+	Experiment Experiment
+	System     *system.System
+
+	show        Show
+	pace        pace
+	stopRepeats func() // see Repeated
+	primary     string // of the cluster, before the fault
+}
+
+// run takes the run from its traffic to its verdict.
+func (r *Run) run(ctx context.Context) error {
+	e := r.Experiment
+	for _, a := range e.Acts {
+		if err := a.reach(ctx, r.System); err != nil {
+			return err
+		}
+	}
+	t, closeFront, err := r.trial()
+	if err != nil {
+		return err
+	}
+	defer closeFront()
+	defer func() { r.stopRepeats() }()
+	r.show("phase", "firing")
+	var others errgroup.Group
+	verdicts := make([]*verify.Verdict, max(e.Loads, 1)-1)
+	for i := range verdicts {
+		others.Go(func() (err error) {
+			verdicts[i], err = r.another(ctx, uint64(i+1))
+			return err
+		})
+	}
+	result, err := t.Fire(ctx)
+	if err != nil {
+		return errors.Join(err, others.Wait())
+	}
+	r.History, r.Strikes = result.History, result.Strikes
+	r.judgeStrikes()
+	r.show("phase", "settling")
+	if err := r.check(ctx, Sent); err != nil {
+		return err
+	}
+	if r.Verdict, err = t.Judge(ctx, r.History); err != nil {
+		return err
+	}
+	if err := others.Wait(); err != nil {
+		return err
+	}
+	for _, v := range append(verdicts, r.Verdict) {
+		r.judge(v)
+	}
+	if err := r.countGivenUp(ctx); err != nil {
+		return err
+	}
+	return r.check(ctx, Judged)
+}
+
+// trial returns the run's load and acts, with the front before the services.
+func (r *Run) trial() (t Trial, closeFront func(), err error) {
+	e := r.Experiment
+	t = On(r.System, e.load(r.Seed))
+	t.Acts = e.Timed(r.System, r.Seed)
+	if len(t.Acts) > 0 {
+		t.Acts[0].Watch = r.check
+	}
+	t.Ready = func(ctx context.Context) error { return awaitReady(ctx, r.System) }
+	t.Keep = r.System.ServicesDir() // next to the services' logs
+	if e.Settle > 0 {
+		t.Books.Settle = e.Settle
+	}
+	if e.Services.Front == nil {
+		return t, func() {}, nil
+	}
+	t.Load.Target, closeFront, err = e.Services.Front(t.Load.Target)
+	return t, closeFront, err
+}
+
+// another fires and judges load n at the same time.
+func (r *Run) another(ctx context.Context, n uint64) (*verify.Verdict, error) {
+	if err := Sleep(ctx, time.Duration(n)*50*time.Millisecond); err != nil { // products are named by the time
+		return nil, err
+	}
+	t := On(r.System, r.Experiment.load(r.Seed+n))
+	t.Load.Disturbed = true
+	result, err := t.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return result.Verdict, nil
+}
+
+// check makes the checks of a moment.
+func (r *Run) check(ctx context.Context, m Moment) error {
+	for _, c := range r.Experiment.Checks {
+		if err := c.At(ctx, r, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judgeStrikes counts the strikes. The run proves nothing if a fault never struck, or if no call was in flight
+// meanwhile.
+func (r *Run) judgeStrikes() {
+	if len(r.Strikes) == 0 {
+		r.countCalls(time.Time{}, time.Time{})
+		return
+	}
+	var on, healed time.Time
+	for i, s := range r.Strikes {
+		from := s.Struck
+		if r.Experiment.Acts[i].Step == "" { // it strikes while it is armed, which may take as long as a restart
+			from = s.Armed
+		}
+		if on.IsZero() || from.Before(on) {
+			on = from
+		}
+		if s.Healed.After(healed) {
+			healed = s.Healed
+		}
+		if s.Fired == 0 && s.Unseen != nil {
+			r.Why = append(r.Why, s.Unseen.Error())
+		}
+	}
+	if r.Fired = fired(r.Experiment.Acts, r.Strikes); r.Fired == 0 {
+		r.fail(verify.Unknown, "the fault never struck")
+	}
+	if r.countCalls(on, healed); r.Traffic == 0 {
+		r.fail(verify.Unknown, "no traffic while the fault was on")
+	}
+}
+
+// fired returns how often the faults of the acts have struck: 0 until each has, and then the smallest of their counts.
+// A fault has struck as often as its act that struck most: a replica that is killed does not use its wire.
+func fired(acts []Action, strikes []Strike) int {
+	of := map[string]int{}
+	for i, a := range acts {
+		fault := a.Fault
+		if fault == "" {
+			fault = fmt.Sprint(i)
+		}
+		of[fault] = max(of[fault], strikes[i].Fired)
+	}
+	least := math.MaxInt
+	for _, n := range of {
+		least = min(least, n)
+	}
+	return least
+}
+
+// healed returns when the last act was healed.
+func (r *Run) healed() (last time.Time) {
+	for _, s := range r.Strikes {
+		if s.Healed.After(last) {
+			last = s.Healed
+		}
+	}
+	return last
+}
+
+// countGivenUp counts the CANCELLED orders that no client cancelled.
+func (r *Run) countGivenUp(ctx context.Context) error {
+	cancelled, err := mysqldb.All(ctx, r.System.OrderDB, mysqldb.One[string],
+		"SELECT idempotency_key FROM orders WHERE status = 'CANCELLED' AND LOWER(idempotency_key) LIKE ?", r.History.Run+"-%")
+	if err != nil {
+		return fmt.Errorf("read cancelled orders: %w", err)
+	}
+	asked := map[string]bool{}
+	for _, c := range r.History.Calls {
+		if c.Kind == history.Cancel {
+			asked[r.History.Key(int(c.Op))] = true
+		}
+	}
+	r.GivenUp = len(slices.DeleteFunc(cancelled, func(key string) bool { return asked[key] }))
+	return nil
+}

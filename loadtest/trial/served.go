@@ -1,0 +1,121 @@
+package trial
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/verify"
+)
+
+// WritesAgainWithin is how long a cluster may take no writes once it can heal by itself.
+const WritesAgainWithin = 15 * time.Second
+
+// WritesAgain: a cluster takes writes again in time, from when the act was armed, or by an operator from when it was
+// mended, since it cannot heal by itself before.
+func WritesAgain(operator bool) Check {
+	return When(Sent, isWriting, func(_ context.Context, r *Run) error {
+		healable := r.Strikes[0].Armed
+		if operator {
+			healable = r.Strikes[0].Mended
+		}
+		again, some := writesAgain(r.History, healable)
+		if !some {
+			r.fail(verify.Unknown, "no write was acknowledged once the cluster could heal, or the traffic was over")
+		}
+		seconds := again.Seconds()
+		if r.WritesAgainS = &seconds; again > WritesAgainWithin {
+			r.Violate(isWriting, 1, "no write was acknowledged for %s", again.Round(100*time.Millisecond))
+		}
+		return nil
+	})
+}
+
+// writesAgain returns the longest time without an acknowledged write between healable and the last call. Confirmed,
+// rejected and cancelled are acknowledged writes. some reports whether there was any.
+func writesAgain(h *history.History, healable time.Time) (longest time.Duration, some bool) {
+	var at []time.Duration // after the start
+	var last time.Duration
+	for _, c := range h.Calls {
+		last = max(last, c.Sent)
+		switch c.Status {
+		case history.Confirmed, history.Rejected, history.Cancelled:
+			at = append(at, c.Done)
+		}
+	}
+	slices.Sort(at)
+	from := healable.Sub(h.Started)
+	some = len(at) > 0 && at[len(at)-1] > from
+	for _, t := range append(at, max(last, from)) {
+		if t < from {
+			continue
+		}
+		longest, from = max(longest, t-from), t
+	}
+	return longest, some
+}
+
+// ReadFrom: the verdict is read from the group's primary. moves says that it must be another one than before the fault.
+func ReadFrom(moves bool) Check {
+	return Check{"read-from", func(ctx context.Context, r *Run, at Moment) (err error) {
+		switch at {
+		case Intact:
+			r.primary, err = primaryOf(ctx, r.System.Cluster.Group)
+		case Judged:
+			r.checkReadFrom(moves)
+		}
+		return err
+	}}
+}
+
+func (r *Run) checkReadFrom(moves bool) {
+	switch from := r.Verdict.ReadFrom; {
+	case from == "":
+		r.fail(verify.Unknown, "the verdict was not read from a primary")
+	case from == r.primary && moves:
+		r.fail(verify.Unknown, "the verdict was read from %s, which was the primary before the fault", from)
+	}
+}
+
+// Served: every order is answered 201, 202 or 409, at once or when its client repeats it.
+var Served = When(Sent, isServed, func(_ context.Context, r *Run) error {
+	r.countServed(r.healed())
+	return nil
+})
+
+// countServed counts the orders that were not served at once. It fails the run if an order failed or has no outcome, or
+// if the traffic was over before healed, when the last process had been restarted.
+func (r *Result) countServed(healed time.Time) {
+	if r.History.Started.Add(r.History.Elapsed).Before(healed) {
+		r.fail(verify.Unknown, "the traffic was over before all was restarted")
+	}
+	ended := map[int32]bool{}
+	for _, c := range r.History.Calls {
+		ended[c.Op] = ended[c.Op] || c.Kind.Places() && served(c)
+	}
+	var failed []history.Call
+	for _, c := range r.History.Calls {
+		if c.Kind != history.Place || served(c) {
+			continue
+		}
+		switch {
+		case !c.Unserved() || !ended[c.Op]:
+			failed = append(failed, c)
+		case c.Failure == history.Answered:
+			r.Retried503++
+		default:
+			r.RetriedLost++
+		}
+	}
+	if len(failed) > 0 {
+		r.Violate(isServed, len(failed), "%d orders failed, such as %+v", len(failed), failed[0])
+	}
+}
+
+// served reports whether an order has an answer that every order must get in the end: 201, 202 or 409.
+func served(c history.Call) bool {
+	return c.Failure == history.Answered &&
+		(c.Code == http.StatusCreated || c.Code == http.StatusAccepted || c.Code == http.StatusConflict)
+}

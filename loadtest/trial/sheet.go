@@ -1,0 +1,215 @@
+package trial
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"orderstock/loadtest/report"
+	"orderstock/loadtest/verify"
+)
+
+// Around and OnCluster are the groups of the experiments that break the system around an order, and a cluster.
+const (
+	Around    = "around"
+	OnCluster = "cluster"
+)
+
+// Sheet describes the report.
+func (r *Report) Sheet() report.Sheet {
+	s := report.Sheet{
+		Title:    "The fault matrix: each step of an order, broken before and after",
+		Sentence: fmt.Sprintf("%d runs, %d orders, %d faults fired", r.Total.Runs, r.Total.Orders, r.Total.Fired),
+		Word:     strings.ToUpper(string(r.Verdict)),
+		Facts: []report.Fact{
+			{Name: "Seeds of each row", Value: fmt.Sprint(r.Seeds)},
+			{Name: "Took", Value: fmt.Sprintf("%.0f s", r.Total.Seconds)},
+		},
+	}
+	every := report.NewTable("Experiment", "Group", "Runs", "Fired", "Orders", "Confirmed", "Refused", "Violations", "No end",
+		"Settled within, ms", "Caught by", "Verdict")
+	var bars []report.Bar
+	for _, row := range r.Rows {
+		every.Add(row.Verdict != verify.Pass, row.Name, row.Group, row.Runs, row.Fired, row.Orders, row.OK, row.Rejected,
+			row.Violations, row.Unsettled, fmt.Sprintf("%.0f", row.SettleP99MS), row.CaughtBy, row.Verdict)
+		bars = append(bars, report.Bar{Name: row.Name, Value: row.SettleP99MS})
+	}
+	not := report.NewTable("Experiment", "Why it means nothing")
+	for _, e := range r.NotApplicable {
+		not.Add(false, e.Name, e.NA)
+	}
+	switch {
+	case r.Table == "mutants":
+		s.Title = "Broken variants of the services, each of which must be caught"
+		s.Sentence = fmt.Sprintf("%d of %d as expected", r.passed(), len(r.Rows))
+		s.Add(r.byCatcher(s.Sentence)...)
+	case len(r.Rows) > 0 && r.Rows[0].Group == OnCluster:
+		s.Add(r.ofCluster())
+	default:
+		s.Add(r.byFault()...)
+	}
+	if r.Table != "mutants" {
+		slices.SortFunc(bars, func(a, b report.Bar) int { return cmp.Compare(b.Value, a.Value) })
+		s.Add(report.Part{
+			Title:   "Longest until the last orders had ended",
+			Says:    "The time after the repair within which 99 of 100 open orders had ended, in ms.",
+			Picture: report.Bars(bars[:min(len(bars), 12)]), Detail: true,
+		})
+	}
+	s.Add(
+		report.Part{Title: "Every experiment", Table: every, Detail: true},
+		report.Part{Title: "Experiments that do not apply", Table: not, Detail: true},
+	)
+	return s
+}
+
+// passed counts the rows that are as expected.
+func (r *Report) passed() (n int) {
+	for _, row := range r.Rows {
+		if row.Verdict == verify.Pass {
+			n++
+		}
+	}
+	return n
+}
+
+// slowest is how many faults around the system have a row in a document.
+const slowest = 6
+
+// sum is the sum of the rows of a group.
+type sum struct {
+	Counts
+	name   string
+	rows   int
+	settle float64
+}
+
+func (s *sum) bad() bool { return s.Violations+s.Unsettled > 0 }
+
+func (s *sum) settled() string {
+	text := fmt.Sprintf("%.1f s", s.settle/1000)
+	if s.bad() {
+		text += fmt.Sprintf(" **(%d violations, %d unsettled)**", s.Violations, s.Unsettled)
+	}
+	return text
+}
+
+// byFault sums the rows up by fault: those at a step by their group, those around the system by their name.
+func (r *Report) byFault() []report.Part {
+	var atSteps, around []*sum
+	for _, row := range r.Rows {
+		name, of := row.Group, &atSteps
+		if row.Group == Around {
+			name, of = row.fault(), &around
+		}
+		i := slices.IndexFunc(*of, func(s *sum) bool { return s.name == name })
+		if i < 0 {
+			i, *of = len(*of), append(*of, &sum{name: name})
+		}
+		s := (*of)[i]
+		s.rows++
+		s.add(row.Counts)
+		s.settle = max(s.settle, row.SettleP99MS)
+	}
+	steps := report.NewTable("fault at a step", "cells", "fired", "slowest p99 to settle")
+	slices.SortFunc(atSteps, func(a, b *sum) int { return cmp.Compare(a.name, b.name) })
+	for _, s := range atSteps {
+		steps.Add(s.bad(), s.name, s.rows, s.Fired, s.settled())
+	}
+	system := report.NewTable("fault around the system", "slowest p99 to settle")
+	slices.SortStableFunc(around, func(a, b *sum) int { return cmp.Compare(b.settle, a.settle) })
+	var others []*sum
+	for i, s := range around {
+		if i < slowest || s.bad() {
+			system.Add(s.bad(), s.name, s.settled())
+		} else {
+			others = append(others, s)
+		}
+	}
+	if len(others) > 0 {
+		system.Add(false, fmt.Sprintf("%d others, alone and in pairs (`loadtest run faults --list`), at most", len(others)),
+			others[0].settled())
+	}
+	return []report.Part{
+		{
+			Title: "Faults at a step", Table: steps,
+			Says: fmt.Sprintf("%d runs of %d cells, %d orders, faults fired %d times, %d violations,\n"+
+				"%d orders left unsettled, %d runs that proved nothing.", r.Total.Runs, len(r.Rows), r.Total.Orders,
+				r.Total.Fired, r.Total.Violations, r.Total.Unsettled, r.Total.Unknown),
+		},
+		{Title: "Faults around the system", Table: system},
+	}
+}
+
+// fault returns the last part of the name of a cell: "redis-down" of "around/during/redis-down".
+func (e Experiment) fault() string { return e.Name[strings.LastIndex(e.Name, "/")+1:] }
+
+// ofCluster describes the faults of a cluster.
+func (r *Report) ofCluster() report.Part {
+	table := report.NewTable("fault", "orders", "confirmed", "rejected", "unknown outcome", "writes again")
+	var retried string
+	for _, row := range r.Rows {
+		again := "–"
+		if row.WritesAgainS != nil {
+			again = fmt.Sprintf("%.1f s", *row.WritesAgainS)
+		}
+		if row.Retried503+row.RetriedLost > 0 {
+			retried += fmt.Sprintf("\nUnder %s, %d orders were answered 503 and %d lost their connection"+
+				" before they were served.", row.fault(), row.Retried503, row.RetriedLost)
+		}
+		table.Add(row.Verdict != verify.Pass, row.fault(), row.Orders, row.OK, row.Rejected, row.UnknownToClient,
+			again+report.Unless(row.Verdict))
+	}
+	return report.Part{
+		Title: "Faults of a cluster", Table: table,
+		Says: fmt.Sprintf("%d of %d cells pass, %d violations, %d orders left unsettled.%s",
+			r.passed(), len(r.Rows), r.Total.Violations, r.Total.Unsettled, retried),
+	}
+}
+
+// byCatcher has a row for each requirement that caught mutants, and one for each layer that absorbed one.
+func (r *Report) byCatcher(says string) []report.Part {
+	var names, controls []string
+	by := map[string][]string{}
+	absorbed := report.NewTable("layer removed", "absorbed by")
+	says += "."
+	for _, row := range r.Rows {
+		layer, isAbsorbed := strings.CutPrefix(row.CaughtBy, "absorbed by ")
+		for _, line := range row.Says {
+			says += fmt.Sprintf("\n%s: %s.", row.Name, line)
+		}
+		switch {
+		case row.Verdict != verify.Pass:
+			says += fmt.Sprintf("\n**%s**: caught by %s, expected %s.", row.Name,
+				cmp.Or(row.CaughtBy, strings.Join(row.Broken, ", "), "nothing"), row.Expect)
+		case layer == Control:
+			controls = append(controls, strings.TrimPrefix(row.Name, "nothing broken, "))
+		case isAbsorbed:
+			absorbed.Add(false, row.Name, layer)
+		case row.CaughtBy != "":
+			if by[row.CaughtBy] == nil {
+				names = append(names, row.CaughtBy)
+			}
+			by[row.CaughtBy] = append(by[row.CaughtBy], row.Name)
+		}
+	}
+	caught := report.NewTable("caught by", "defects")
+	for _, name := range names {
+		caught.Add(false, "`"+name+"`", some(by[name]))
+	}
+	if len(controls) > 0 {
+		caught.Add(false, "nothing", "controls, with nothing broken: "+some(controls))
+	}
+	return []report.Part{
+		{Title: "What caught them", Says: says, Table: caught}, {Title: "Layers", Table: absorbed},
+	}
+}
+
+// some returns the first three names and how many there are.
+func some(names []string) string {
+	if n := len(names) - 3; n > 1 {
+		names = append(slices.Clone(names[:3]), fmt.Sprintf("%d others", n))
+	}
+	return strings.Join(names, "; ")
+}

@@ -1,0 +1,211 @@
+package trial
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/verify"
+	"orderstock/pkg/mysqlgroup"
+)
+
+// Suite runs a table of experiments. The zero value of a field means its default.
+type Suite struct {
+	// Table names the table: the result's file, and the folder for the evidence, are called so.
+	Table       string
+	Experiments []Experiment
+	// Seeds is the number of runs of each, with the seeds FirstSeed and up. Those with several tries take more, in one
+	// row. Default 1.
+	Seeds int
+	// FirstSeed defaults to 1.
+	FirstSeed uint64
+	// Tries, if above 0, replaces those of the experiments that several seeds prove.
+	Tries int
+	// Lanes is the number of systems that run in parallel. Default 1; a cluster has one.
+	Lanes int
+	// Out is the folder for Table/, with what runs leave behind that did not end as expected. Default "out".
+	Out string
+	// Print gets a line for each run as it ends. Default: discarded.
+	Print io.Writer
+}
+
+// freshAfter is the number of runs after which the services start again with empty databases.
+const freshAfter = 30
+
+// job is an experiment with its first seed.
+type job struct {
+	Experiment
+	seed uint64
+}
+
+// Run runs the experiments and returns the report. An error means that not all runs could be made, or that ctx ended;
+// the report, if not nil, then covers the completed runs.
+func (s Suite) Run(ctx context.Context) (*Report, error) {
+	s.Seeds, s.FirstSeed, s.Lanes = max(s.Seeds, 1), max(s.FirstSeed, 1), max(s.Lanes, 1)
+	s.Out, s.Print = cmp.Or(s.Out, "out"), cmp.Or(s.Print, io.Discard)
+	cluster := slices.ContainsFunc(s.Experiments, func(e Experiment) bool { return e.Services.Cluster })
+	if cluster {
+		s.Lanes = 1
+	}
+	dir, err := os.MkdirTemp("", "orderstock-trial-")
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", s.Table, err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // scratch: the evidence was copied to Out
+	o := system.Options{Bin: filepath.Join(dir, "bin"), Breakable: true, Cluster: cluster}
+	if err := o.Build(ctx); err != nil {
+		return nil, err
+	}
+	todo := make(chan job, s.Seeds*len(s.Experiments))
+	for seed := range uint64(s.Seeds) {
+		for _, e := range s.Experiments {
+			if e.NA == "" {
+				todo <- job{e, s.FirstSeed + seed}
+			}
+		}
+	}
+	close(todo)
+	var (
+		progress = newProgress(s.Print, len(todo))
+		errs     = make([]error, s.Lanes)
+		working  sync.WaitGroup
+	)
+	for i := range s.Lanes {
+		working.Go(func() {
+			lane := &lane{suite: s, open: o, progress: progress}
+			lane.open.Dir = filepath.Join(dir, fmt.Sprint("lane-", i))
+			defer func() { errs[i] = errors.Join(errs[i], lane.close()) }()
+			for j := range todo {
+				if ctx.Err() != nil {
+					return
+				}
+				if errs[i] = lane.try(ctx, j); errs[i] != nil {
+					return
+				}
+			}
+		})
+	}
+	working.Wait()
+	return newReport(s, progress), errors.Join(append(errs, ctx.Err())...)
+}
+
+// lane runs experiments one after the other in its own system.
+type lane struct {
+	suite    Suite
+	open     system.Options
+	progress *progress
+	lab      *system.System
+	since    int      // runs since the services started
+	services Services // that run
+}
+
+// try runs an experiment until its seeds prove that it is as expected, or it is not. An experiment that is expected to
+// break something is proved by the first run that does.
+func (w *lane) try(ctx context.Context, j job) error {
+	tries := max(j.Tries, 1)
+	if w.suite.Tries > 0 && j.Expect.Absorbed != "" {
+		tries = w.suite.Tries
+	}
+	spare := 0 // for runs that prove nothing
+	if j.Expect != (Expect{}) {
+		spare = 2
+	}
+	for seed := j.seed; tries > 0; seed++ {
+		r, err := w.run(ctx, j.Experiment, seed)
+		if err != nil {
+			return err
+		}
+		w.progress.add(j.Experiment, r)
+		switch {
+		case r.Outcome == verify.Unknown && len(r.Broken) == 0:
+			if spare--; spare < 0 {
+				tries = 0
+			}
+		case j.Expect.Broken != "" && slices.Contains(r.Broken, j.Expect.Broken), j.Expect.Absorbed != "" && len(r.Broken) > 0:
+			return nil
+		default:
+			tries--
+		}
+	}
+	return nil
+}
+
+// run runs an experiment on services as it wants them.
+func (w *lane) run(ctx context.Context, e Experiment, seed uint64) (*Result, error) {
+	if w.lab == nil {
+		l, err := system.Open(ctx, w.open)
+		if err != nil {
+			return nil, err
+		}
+		w.lab, w.since = l, freshAfter
+	}
+	if w.since >= freshAfter || !e.Services.shareable() || !e.Services.like(w.services) {
+		if err := e.Services.Start(ctx, w.lab); err != nil {
+			return nil, err
+		}
+		w.since, w.services = 0, e.Services
+	}
+	if w.since++; !e.Services.shareable() {
+		w.since = freshAfter
+	}
+	r := e.Run(ctx, w.lab, seed, nil)
+	if r.Outcome == verify.Pass {
+		return r, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var err error
+	if e.Expect == (Expect{}) {
+		err = keepEvidence(ctx, w.lab, r, filepath.Join(w.suite.Out, w.suite.Table))
+	}
+	w.since = freshAfter // the traces of a broken run must not be found again by the next
+	return r, errors.Join(err, w.repair(ctx))
+}
+
+// shareable reports whether several runs may use the services, one after the other: they are the product's.
+func (v Services) shareable() bool {
+	return v.Mutants == "" && v.Schema == nil && v.Front == nil && !v.Fresh
+}
+
+// like reports whether the services are started in the same way as others that are shareable.
+func (v Services) like(other Services) bool {
+	return other.shareable() && v.Strategy == other.Strategy && maps.Equal(v.Env, other.Env)
+}
+
+// repair starts the servers again that a run left dead.
+func (w *lane) repair(ctx context.Context) error {
+	c := w.lab.Cluster
+	if c == nil {
+		return w.lab.RepairServers(ctx)
+	}
+	for _, s := range c.All() {
+		if s.Running() {
+			if err := s.Resume(); err != nil {
+				return err
+			}
+		} else if err := s.Launch(); err != nil {
+			return err
+		}
+	}
+	if err := mysqlgroup.Up(ctx, c.Group); err == nil {
+		return nil
+	}
+	_, err := mysqlgroup.Reboot(ctx, c.Group, false)
+	return err
+}
+
+func (w *lane) close() error {
+	if w.lab == nil {
+		return nil
+	}
+	return w.lab.Close()
+}
