@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"orderstock/loadtest/act"
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/mutants"
@@ -173,7 +172,7 @@ func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 // readBreaks adds the faults of the flags to the plan, and validates it.
 func (cfg *runConfig) readBreaks() error {
 	for _, text := range cfg.breaks {
-		a, err := act.Parse(text)
+		a, err := trial.Parse(text)
 		if err != nil {
 			return fmt.Errorf("--break %w", err)
 		}

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	"orderstock/loadtest/act"
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/trial"
 )
@@ -29,13 +28,13 @@ func (p *Player) acts(plan Plan, m *Meter) (acts []trial.Timed) {
 		add(0, &trial.Simple{Do: func(ctx context.Context) error { return p.orderMinusFive(ctx, m) }})
 	}
 	for _, a := range plan.Faults {
-		add(time.Duration(a.AfterMS)*time.Millisecond, lasting{p.Acts.Add(a, act.New(p.lab, a))})
+		add(time.Duration(a.AfterMS)*time.Millisecond, lasting{p.Acts.Add(a, trial.New(p.lab, a))})
 	}
 	return acts
 }
 
 // lasting is an act that lasts until the run is over. The set heals it then, together with what was broken by hand.
-type lasting struct{ *act.Armed }
+type lasting struct{ *trial.Armed }
 
 // Hold implements trial.Act.
 func (lasting) Hold() time.Duration { return trial.UntilOver }

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"orderstock/loadtest/act"
 	"orderstock/loadtest/fire"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/stock-service/deduct/strategy"
 )
@@ -24,8 +24,8 @@ type Plan struct {
 	// Settle is how long after the last answer orders may take to finish before they count as hanging. Default 20 s.
 	Settle time.Duration `json:"settle_s,omitzero,format:sec"`
 	// TraceSample is the share of the orders that are traced. Default 0.01.
-	TraceSample float64      `json:"trace_sample,omitzero"`
-	Faults      []act.Action `json:"faults,omitzero"`
+	TraceSample float64        `json:"trace_sample,omitzero"`
+	Faults      []trial.Action `json:"faults,omitzero"`
 
 	Fault *Fault `json:"-"`
 	Side  Side   `json:"-"`

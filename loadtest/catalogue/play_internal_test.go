@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"orderstock/loadtest/act"
 	"orderstock/loadtest/system/systemtest"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
@@ -124,7 +123,7 @@ func TestNotCaughtIsNoPass(t *testing.T) {
 
 // TestUnknownActionIsRefusedAtOnce, and not when its time has come.
 func TestUnknownActionIsRefusedAtOnce(t *testing.T) {
-	s := Plan{Faults: []act.Action{{Action: "melt", Target: "stock-1"}}}
+	s := Plan{Faults: []trial.Action{{Action: "melt", Target: "stock-1"}}}
 	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "melt") {
 		t.Errorf("a plan with an unknown action: %v", err)
 	}
@@ -136,7 +135,7 @@ func TestReport(t *testing.T) {
 		Compare: &Compare{What: "orders per second", Broken: 12.5, BrokenSays: "a session for each lock"},
 		Log:     []Entry{{TMS: 1500, At: time.Unix(0, 0).UTC(), Text: "paused stock-1"}},
 		Samples: []Sample{{TMS: 250, OrdersPerS: 8, Failed: 3}, {TMS: 2000, OrdersPerS: 9}},
-		Faults: []act.Strike{
+		Faults: []trial.Shown{
 			{What: "kill", Where: "stock-1", Fired: 1, FiredMS: 600}, {What: "kill", Where: "too-late", Fired: 1, FiredMS: 9000},
 		},
 	}
@@ -188,7 +187,7 @@ func TestPlannedFaultThatDidNotComeUp(t *testing.T) {
 	for n := range MostLines {
 		p.Say("run", "line %d", n)
 	}
-	kill := p.Acts.Add(act.Action{Action: "kill", Target: "stock-1"}, &trial.Simple{})
+	kill := p.Acts.Add(trial.Action{Action: "kill", Target: "stock-1"}, &trial.Simple{})
 	p.sayStrike(lasting{kill}, trial.Strike{Err: trial.ErrOver})
 	const want = "not brought about, as the run was over before: kill at stock-1"
 	if n := len(p.log); n != MostLines || p.log[0].Text != "line 1" || p.log[n-1].Text != want {

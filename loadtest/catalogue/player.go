@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"orderstock/loadtest/act"
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/system"
@@ -24,7 +23,7 @@ import (
 type Player struct {
 	Runs *Runs
 	// Acts breaks and heals the lab.
-	Acts *act.Set
+	Acts *trial.Set
 	// Env is added to the environment of the lab's services.
 	Env map[string]string
 	// Progress, if not nil, gets a bar while orders are fired.
@@ -75,7 +74,7 @@ func NewPlayer(at trial.System, out string) (*Player, error) {
 		Start:    func(_ context.Context, _ Variant, do func() error) error { return do() },
 	}
 	p.lab, _ = at.(*system.System)
-	p.Acts = &act.Set{Lab: p.lab, SinceMS: p.sinceMS, Say: p.Say, Show: func(all []act.Strike) { p.Show("faults", all) }}
+	p.Acts = &trial.Set{Lab: p.lab, SinceMS: p.sinceMS, Say: p.Say, Show: func(all []trial.Shown) { p.Show("faults", all) }}
 	return p, err
 }
 

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
-	"orderstock/loadtest/act"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/system"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 )
 
@@ -52,7 +52,7 @@ type Record struct {
 	Samples []Sample        `json:"samples"`
 	Log     []Entry         `json:"log"`
 	Verdict *verify.Verdict `json:"verdict"`
-	Faults  []act.Strike    `json:"faults"`
+	Faults  []trial.Shown   `json:"faults"`
 	Compare *Compare        `json:"compare"`
 	Books   Books           `json:"books"`
 }
@@ -109,7 +109,7 @@ func newRecord(
 		return nil, err
 	}
 	defer func() { _ = stock.Close() }() // only read
-	r := &Record{Verdict: v, Log: []Entry{}, Faults: []act.Strike{}}
+	r := &Record{Verdict: v, Log: []Entry{}, Faults: []trial.Shown{}}
 	var m *Meter
 	r.Samples, m = replay(h)
 	if r.Books, err = ReadBooks(ctx, stock, m.goods, m.acknowledged); err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"sync"
 
-	"orderstock/loadtest/act"
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/system"
@@ -102,7 +101,7 @@ func newConsole(at trial.System, dir string) (*Console, error) {
 	c.ctx, c.end = context.WithCancel(context.Background())
 	for section, value := range map[string]any{
 		"phase": catalogue.Idle, "doing": "", "run": nil, "hero": nil, "compare": nil, "verdict": nil,
-		"replicas": []Member{}, "servers": []Member{}, "edges": map[string]int{}, "faults": []act.Strike{},
+		"replicas": []Member{}, "servers": []Member{}, "edges": map[string]int{}, "faults": []trial.Shown{},
 		"books": catalogue.Books{Rows: []catalogue.BookRow{}}, "statuses": map[string]int64{}, "commits": Commits{},
 		"lock": Lock{Holders: []Contender{}, Waiters: []Contender{}}, "sessions_expired": 0,
 		"runs": c.player.Runs.List(), "recent": []trace.Recent{},

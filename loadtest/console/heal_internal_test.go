@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/act"
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/system/systemtest"
 	"orderstock/loadtest/trial"
@@ -42,7 +41,7 @@ func TestHealOrder(t *testing.T) {
 				return nil
 			},
 		}
-		if err := c.player.Acts.Add(act.Action{Action: what, Target: "stock-1"}, one).Arm(t.Context()); err != nil {
+		if err := c.player.Acts.Add(trial.Action{Action: what, Target: "stock-1"}, one).Arm(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -90,7 +89,10 @@ func TestStopWhileServicesStart(t *testing.T) {
 		t.Errorf("a service is ready, or the judge is blamed: %s", state)
 	}
 	for what, do := range map[string]func() error{
-		"act":  func() error { _, err := c.Act(t.Context(), act.Action{Action: "kill", Target: "stock-1"}); return err },
+		"act": func() error {
+			_, err := c.Act(t.Context(), trial.Action{Action: "kill", Target: "stock-1"})
+			return err
+		},
 		"heal": func() error { _, err := c.Heal(t.Context()); return err },
 		"send": func() error {
 			_, err := c.PlaceByHand(t.Context(), HandOrder{Items: []HandItem{{GoodsID: "1", Num: 1}}})

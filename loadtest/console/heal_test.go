@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/act"
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/system"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 )
 
@@ -32,7 +32,7 @@ func (s *stage) until(t *testing.T, within time.Duration, wanted func(shown) boo
 	}
 }
 
-func (s *stage) act(t *testing.T, a act.Action) {
+func (s *stage) act(t *testing.T, a trial.Action) {
 	t.Helper()
 	if _, err := s.console.Act(t.Context(), a); err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func (s shown) statuses() (all []string) {
 func TestRestartAndResumeHeal(t *testing.T) {
 	s := theStage(t)
 	goods := s.stocked(t)
-	s.act(t, act.Action{Action: "kill", Target: "order-1"})
+	s.act(t, trial.Action{Action: "kill", Target: "order-1"})
 	one := console.HandOrder{Items: []console.HandItem{{GoodsID: goods[0], Num: 1}}, Key: "one"}
 	for limit := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) { // an order may end later
 		placed, err := s.console.PlaceByHand(t.Context(), one)
@@ -62,10 +62,10 @@ func TestRestartAndResumeHeal(t *testing.T) {
 			t.Fatalf("with one order service dead, an order by hand is answered %+v, %v", placed, err)
 		}
 	}
-	s.act(t, act.Action{Action: "restart", Target: "order-1"})
-	s.act(t, act.Action{Action: "pause", Target: "stock-1"})
-	s.act(t, act.Action{Action: "slow", Target: "stock-1", Wire: "mysql"})
-	s.act(t, act.Action{Action: "resume", Target: "stock-1"})
+	s.act(t, trial.Action{Action: "restart", Target: "order-1"})
+	s.act(t, trial.Action{Action: "pause", Target: "stock-1"})
+	s.act(t, trial.Action{Action: "slow", Target: "stock-1", Wire: "mysql"})
+	s.act(t, trial.Action{Action: "resume", Target: "stock-1"})
 	// A fault of a connection is armed until data passes.
 	s.until(t, time.Minute, func(now shown) bool {
 		for _, id := range goods { // some of them prefer stock-1
@@ -81,15 +81,15 @@ func TestRestartAndResumeHeal(t *testing.T) {
 		t.Errorf("counted are the pause: %t, and the slow connection: %t; want the second alone",
 			now.Faults[2].Counted, now.Faults[3].Counted)
 	}
-	armed := act.Action{Action: "arm-error", Target: "stock-2", When: "before", Step: "commit"}
+	armed := trial.Action{Action: "arm-error", Target: "stock-2", When: "before", Step: "commit"}
 	s.act(t, armed)
 	armed.Step = "take-flag"
 	if _, err := s.console.Act(t.Context(), armed); err == nil || !strings.Contains(err.Error(), "heal first") {
 		t.Errorf("a second step is armed: %v", err)
 	}
-	s.act(t, act.Action{Action: "restart", Target: "stock-2"})
-	s.act(t, act.Action{Action: "kill-server", Target: "redis"})
-	s.act(t, act.Action{Action: "restart-server", Target: "redis"})
+	s.act(t, trial.Action{Action: "restart", Target: "stock-2"})
+	s.act(t, trial.Action{Action: "kill-server", Target: "redis"})
+	s.act(t, trial.Action{Action: "restart-server", Target: "redis"})
 	want := []string{
 		"kill order-1: healed", "restart order-1: healed", "pause stock-1: healed",
 		"slow the connection to mysql stock-1: fired", // it has not ended with the pause
@@ -114,9 +114,9 @@ func TestPlayAfterAServerDied(t *testing.T) {
 	s := theStage(t)
 	s.stocked(t)
 	for _, server := range []string{"mysql", "redis"} {
-		s.act(t, act.Action{Action: "kill-server", Target: server})
+		s.act(t, trial.Action{Action: "kill-server", Target: server})
 	}
-	s.act(t, act.Action{Action: "pause-server", Target: "zookeeper"})
+	s.act(t, trial.Action{Action: "pause-server", Target: "zookeeper"})
 	events := bufio.NewScanner(send(t, s.server, http.MethodGet, s.url+"/api/events", nil).Body)
 	events.Buffer(nil, 64<<20)
 	if v := s.play(t, "A", catalogue.Fixed); v.Outcome != verify.Pass {
@@ -143,7 +143,7 @@ func TestPlayAfterAServerDied(t *testing.T) {
 	if len(now.Faults) != 0 || now.Expired != 0 {
 		t.Errorf("the run has the faults %q and %d expired sessions, want none", now.statuses(), now.Expired)
 	}
-	s.act(t, act.Action{Action: "kill", Target: "stock-1"})
+	s.act(t, trial.Action{Action: "kill", Target: "stock-1"})
 	if _, err := s.console.Heal(t.Context()); err != nil {
 		t.Errorf("heal: %v", err)
 	}
@@ -156,7 +156,7 @@ func TestHealEndsAPlayedFault(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.until(t, time.Minute, func(now shown) bool { return len(now.Faults) == 1 && now.Faults[0].Status == "fired" })
-	s.act(t, act.Action{Action: "pause", Target: "order-2"})
+	s.act(t, trial.Action{Action: "pause", Target: "order-2"})
 	if got := s.state(t); got.Faults[0].Status != "fired" {
 		t.Errorf("the action waited until the fault was healed: %q", got.statuses())
 	}
@@ -179,15 +179,15 @@ func TestHealEndsAPlayedFault(t *testing.T) {
 func TestGroupsWithoutTheirLockAreCounted(t *testing.T) {
 	s := theStage(t)
 	b := open(t, s.entry())
-	pause := func(replica string, after int) act.Action {
-		return act.Action{Action: "arm-pause", Target: replica, When: "before", Step: "commit", AfterMS: after}
+	pause := func(replica string, after int) trial.Action {
+		return trial.Action{Action: "arm-pause", Target: replica, When: "before", Step: "commit", AfterMS: after}
 	}
 	// The service that does the work is paused with the lock in hand: the first one, if that is it.
 	s.fire(t, catalogue.Plan{
 		Load: fire.Config{
 			Orders: 900, Rate: 300, Concurrency: 200, Timeout: 5 * time.Second, Mix: fire.Mix{Goods: 3, Stock: 5000},
 		},
-		Faults: []act.Action{pause("stock-1", 300), pause("stock-2", 1500)},
+		Faults: []trial.Action{pause("stock-1", 300), pause("stock-2", 1500)},
 	})
 	s.until(t, time.Minute, func(now shown) bool { return now.Lock.Unlocked > 0 })
 	b.await(10*time.Second, `document.querySelector("#lock .unlocked")?.innerText.includes("went on without it")`)

@@ -13,11 +13,11 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"orderstock/loadtest/act"
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/trace"
+	"orderstock/loadtest/trial"
 )
 
 // stocked runs a small sale, so that there is something to order by hand, and returns the products, by falling id.
@@ -145,7 +145,7 @@ func TestLifeOfAPausedHolder(t *testing.T) {
 			_ = trace.Write(t.Output(), life.Spans)
 			t.Fatal("no holder was refused")
 		}
-		again := act.Action{Action: "restart", Target: "stock-1"} // a step that was armed once stays disarmed
+		again := trial.Action{Action: "restart", Target: "stock-1"} // a step that was armed once stays disarmed
 		if _, err := s.console.Act(t.Context(), again); err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ func (s *stage) stopped(t *testing.T, name string) bool {
 // executed that order.
 func (s *stage) pausedOrder(t *testing.T, goods []string, scene int) (order string) {
 	t.Helper()
-	arm := act.Action{Action: "arm-pause", Target: "stock-1", Step: "update-stock", When: "before"}
+	arm := trial.Action{Action: "arm-pause", Target: "stock-1", Step: "update-stock", When: "before"}
 	if _, err := s.console.Act(t.Context(), arm); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func (s *stage) pausedOrder(t *testing.T, goods []string, scene int) (order stri
 		}
 	}
 	s.lifeOnce(t, order, func(l *console.Life) bool { return l.Order != nil && l.Order["status"] == "CONFIRMED" })
-	if _, err := s.console.Act(t.Context(), act.Action{Action: "resume", Target: "stock-1"}); err != nil {
+	if _, err := s.console.Act(t.Context(), trial.Action{Action: "resume", Target: "stock-1"}); err != nil {
 		t.Fatal(err)
 	}
 	return order

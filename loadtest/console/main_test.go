@@ -16,11 +16,11 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/act"
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trace"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 )
 
@@ -134,7 +134,7 @@ func (s *stage) verdict(t *testing.T) (*verify.Verdict, error) {
 type shown struct {
 	Phase   string             `json:"phase"`
 	Run     catalogue.Run      `json:"run"`
-	Faults  []act.Strike       `json:"faults"`
+	Faults  []trial.Shown      `json:"faults"`
 	Verdict *verify.Verdict    `json:"verdict"`
 	Hero    catalogue.Headline `json:"hero"`
 	Samples []catalogue.Sample `json:"samples"`

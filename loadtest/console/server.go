@@ -11,11 +11,11 @@ import (
 	"strconv"
 	"time"
 
-	"orderstock/loadtest/act"
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console/page"
 	"orderstock/loadtest/faults/faultpoint"
 	"orderstock/loadtest/system"
+	"orderstock/loadtest/trial"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/problem"
 	"orderstock/stock-service/deduct/strategy"
@@ -83,7 +83,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /api/stop", command(http.StatusOK, func(*http.Request, struct{}) (any, error) {
 		return said(s.console.Stop())
 	}))
-	mux.HandleFunc("POST /api/act", command(http.StatusOK, func(r *http.Request, body act.Action) (any, error) {
+	mux.HandleFunc("POST /api/act", command(http.StatusOK, func(r *http.Request, body trial.Action) (any, error) {
 		ctx, cancel := outlasting(r)
 		defer cancel()
 		return said(s.console.Act(ctx, body))
@@ -119,7 +119,7 @@ func (s *Server) form() map[string]any {
 		strategies = append(strategies, kind{s.Name, s.Summary, s.Unsafe()})
 	}
 	return map[string]any{
-		"strategies": strategies, "steps": faultpoint.Steps, "whens": act.Whens, "actions": act.Kinds,
+		"strategies": strategies, "steps": faultpoint.Steps, "whens": trial.Whens, "actions": trial.Kinds,
 		"wires":    []string{system.ToMySQL, system.ToRedis, system.ToZooKeeper, system.ToStock},
 		"settings": new(catalogue.Plan).Settings(), "program": s.console.program, // as a shell calls it
 		"defaults": map[string]any{

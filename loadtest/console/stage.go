@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"orderstock/loadtest/act"
 	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/trial"
 )
 
 // Play starts the broken or the fixed variant of a published fault and returns the run. A broken variant that passes is
@@ -102,11 +102,11 @@ func (c *Console) breakable() error {
 }
 
 // Act runs an action now, shows it as a fault, and describes it. The error says why it is refused.
-func (c *Console) Act(ctx context.Context, a act.Action) (string, error) {
+func (c *Console) Act(ctx context.Context, a trial.Action) (string, error) {
 	if err := c.breakable(); err != nil {
 		return "", err
 	}
-	armed := c.player.Acts.Add(a, act.New(c.lab, a))
+	armed := c.player.Acts.Add(a, trial.New(c.lab, a))
 	if err := armed.Arm(ctx); err != nil {
 		return "", err
 	}
