@@ -27,7 +27,7 @@ type Books struct {
 	Heard bool `json:"heard"`
 
 	Wrong  string    `json:"wrong"` // the first disagreement in words; "" if there is none
-	ReadAt time.Time `json:"read_at"`
+	ReadAt time.Time `json:"read_at,omitzero"`
 }
 
 // BookRow is one product.

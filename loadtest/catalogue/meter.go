@@ -48,7 +48,6 @@ type Meter struct {
 	started      time.Time
 	path         history.Path
 	goods        []int64
-	stock        int64
 	acknowledged map[int64]int64          // pieces by goods
 	confirmed    map[int32][]history.Item // by the number of the order: what may still be cancelled
 	answers      map[int64][]Answer       // by order id
@@ -71,7 +70,6 @@ func (m *Meter) Started(h *history.History) {
 	m.started, m.path = h.Started, h.Path
 	for _, g := range h.Goods {
 		m.goods = append(m.goods, g.ID)
-		m.stock += g.Stock
 	}
 	m.mu.Unlock()
 	if m.begun != nil {

@@ -115,7 +115,7 @@ func newRecord(
 	if r.Books, err = ReadBooks(ctx, stock, m.goods, m.acknowledged); err != nil {
 		return nil, err
 	}
-	run.Stock, run.ElapsedMS, run.Faults = m.stock, h.Elapsed.Milliseconds(), []string{}
+	run.Stock, run.ElapsedMS, run.Faults = r.Books.Stock, h.Elapsed.Milliseconds(), []string{}
 	run.Orders, run.OrdersPerS, run.P99MS = v.Orders, v.OrdersPerS, v.P99Ms
 	run.Verdict, run.Oversold, run.Sentence = v.Outcome, v.Oversold, sentence(r.Books, v)
 	r.Run = run
