@@ -13,7 +13,7 @@ func newCommand() *cobra.Command {
 		Short: "Run orderstock with real servers on this machine",
 	}
 	root.AddCommand(
-		upCommand(), holdCommand(), downCommand(), statusCommand(),
+		upCommand(), downCommand(), statusCommand(),
 		testCommand(), readmeCommand())
 	return root
 }

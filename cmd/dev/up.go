@@ -22,14 +22,18 @@ import (
 
 func upCommand() *cobra.Command {
 	var (
-		open system.Options
-		cfg  system.Config
+		open  system.Options
+		cfg   system.Config
+		holds bool
 	)
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Bring everything up, leave it running and print the addresses",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if holds {
+				return hold(cmd.Context(), open, cfg)
+			}
 			cfg.Progress = command.Progress(os.Stderr)
 			if err := cfg.Check(); err != nil {
 				return err
@@ -38,6 +42,8 @@ func upCommand() *cobra.Command {
 		},
 	}
 	cfg.Flags(cmd.Flags(), &open.Cluster)
+	cmd.Flags().BoolVar(&holds, "hold", false, "be the process that holds the stack")
+	_ = cmd.Flags().MarkHidden("hold") // it is there
 	return cmd
 }
 
@@ -73,7 +79,7 @@ func up(cmd *cobra.Command) error {
 		return fmt.Errorf("up: %w", err)
 	}
 	defer func() { _ = log.Close() }() // the holder has its own descriptor
-	args := []string{"hold"}
+	args := []string{"up", "--hold"}
 	cmd.Flags().Visit(func(f *pflag.Flag) { args = append(args, "--"+f.Name+"="+f.Value.String()) })
 	holder := exec.Command(self, args...) //nolint:noctx // outlives this process
 	holder.Dir, holder.Stdout, holder.Stderr = root, log, log
@@ -129,24 +135,7 @@ func follow(ctx context.Context, logPath, dir string, ended <-chan struct{}) err
 	}
 }
 
-// holdCommand is the process that up leaves in the background: servers and services are its children, and end with it.
-func holdCommand() *cobra.Command {
-	var (
-		open system.Options
-		cfg  system.Config
-	)
-	cmd := &cobra.Command{
-		Use:    "hold",
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return hold(cmd.Context(), open, cfg)
-		},
-	}
-	cfg.Flags(cmd.Flags(), &open.Cluster)
-	return cmd
-}
-
+// hold is the process that up leaves in the background: servers and services are its children, and end with it.
 func hold(ctx context.Context, open system.Options, cfg system.Config) (err error) {
 	root, err := system.ModuleRoot()
 	if err != nil {

@@ -43,19 +43,29 @@ type bench struct {
 // for "raw" it is the time of the pair. Hold is for how long a lone contender and the crowd beside it hold; without a
 // lone contender it is 0. A wake-up is a watch event that made a waiter look again.
 type Row struct {
-	Lock              string  `json:"lock"`
-	Processes         int     `json:"processes"`
-	Contenders        int     `json:"contenders"`
-	Paths             int     `json:"paths"`
-	PerSecond         float64 `json:"per_s"`
-	P50               float64 `json:"p50_ms"`
-	P99               float64 `json:"p99_ms"`
-	Longest           float64 `json:"max_ms"`
+	Lock              string  `json:"lock" col:"Lock"`
+	Processes         int     `json:"processes" col:"Processes"`
+	Contenders        int     `json:"contenders" col:"Contenders"`
+	Paths             int     `json:"paths" col:"Paths"`
+	PerSecond         float64 `json:"per_s" col:"A second" fmt:"%.0f"`
+	P50               float64 `json:"p50_ms" col:"p50 ms" fmt:"%.4g"`
+	P99               float64 `json:"p99_ms" col:"p99 ms" fmt:"%.3f"`
+	Longest           float64 `json:"max_ms" col:"Longest ms" fmt:"%.1f"`
 	Hold              float64 `json:"hold_ms,omitempty"`
-	WakeupsPerRelease float64 `json:"wakeups_per_release"`
+	WakeupsPerRelease float64 `json:"wakeups_per_release" col:"Wake-ups for each release" fmt:"%.2f"`
+	// LeastShare is the least share of a process, in percent of an even one.
+	LeastShare float64 `json:"least_share,omitempty" col:"Least share" fmt:"%.0f%%"`
+}
 
-	leastShare float64       // of a process, as a part of an even share
-	measured   time.Duration // all windows together
+// rowTable has every figure of the rows.
+func rowTable(rows ...Row) *report.Table {
+	return report.TableOf(rows, "Lock", "Processes", "Contenders", "Paths", "A second", "p50 ms", "p99 ms", "Longest ms",
+		"Wake-ups for each release", "Least share")
+}
+
+// Result is a measurement of locks.
+type Result struct {
+	Rows []Row `json:"rows"`
 }
 
 // cell sums one lock's windows in one shape.
@@ -156,7 +166,7 @@ func (b *bench) runShape(ctx context.Context, s shape) (rows []Row, err error) {
 	}
 	for i, c := range cells {
 		r := c.row(locks[i], s, time.Duration(b.Plan.Rounds)*b.Plan.Window)
-		r.addTo(b.table)
+		b.table.AddRow(r)
 		rows = append(rows, r)
 	}
 	return rows, nil
@@ -197,13 +207,12 @@ func (c *cell) row(lock string, s shape, measured time.Duration) Row {
 		P99:       float64(c.waits.ValueAtQuantile(99)) / 1e6,
 		Longest:   float64(c.waits.Max()) / 1e6,
 		Hold:      float64(s.hold) / 1e6,
-		measured:  measured,
 	}
 	if c.acquired > 0 {
 		r.WakeupsPerRelease = float64(c.wakeups) / float64(c.acquired)
 	}
 	if total > 0 {
-		r.leastShare = float64(least) * float64(s.processes) / float64(total)
+		r.LeastShare = 100 * float64(least) * float64(s.processes) / float64(total)
 	}
 	return r
 }
