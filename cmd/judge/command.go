@@ -104,7 +104,7 @@ func (c *config) conclude(cmd *cobra.Command, result *judge.Result, err error) e
 		err = history.WriteJSON(cmd.OutOrStdout(), result)
 	}
 	if c.report != "" {
-		err = errors.Join(err, writeReport(c.report, result))
+		err = errors.Join(err, result.Sheet().Save(c.report))
 	}
 	if err == nil && result.Outcome != verify.Pass {
 		err = &command.ExitError{Code: result.Outcome.ExitCode()}
@@ -118,19 +118,6 @@ func (c *config) text(cmd *cobra.Command) io.Writer {
 		return cmd.ErrOrStderr()
 	}
 	return cmd.OutOrStdout()
-}
-
-// writeReport writes the result as a page, and makes the page's folder.
-func writeReport(file string, result *judge.Result) (err error) {
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	f, err := os.Create(file)
-	if err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return result.Sheet().Write(f)
 }
 
 func fileCommand() *cobra.Command {

@@ -27,7 +27,7 @@ func writeReport(
 	if err != nil {
 		return err
 	}
-	return intoFile(file, record.Sheet().Write)
+	return record.Sheet().Save(file)
 }
 
 // asJSON says that a command prints its result as JSON, and the text to the standard error.
@@ -75,13 +75,13 @@ func (g *resultFlags) flags(f *pflag.FlagSet) {
 func (g *resultFlags) save(cmd *cobra.Command, file string, result hasSheet) error {
 	sheet, err := result.Sheet(), g.print(cmd, result)
 	if g.report != "" {
-		err = errors.Join(err, intoFile(g.report, sheet.Write))
+		err = errors.Join(err, sheet.Save(g.report))
 	}
 	if file == "" {
 		return err
 	}
 	page := strings.TrimSuffix(file, filepath.Ext(file)) + ".html"
-	err = errors.Join(err, history.SaveJSON(file, result), intoFile(page, sheet.Write))
+	err = errors.Join(err, history.SaveJSON(file, result), sheet.Save(page))
 	pictures, drawn := sheet.Draw(filepath.Dir(file))
 	if err = errors.Join(err, drawn); err != nil {
 		return err
@@ -96,17 +96,4 @@ func exit(o verify.Outcome, err error) error {
 		return nil
 	}
 	return &command.ExitError{Code: o.ExitCode(), Err: err}
-}
-
-// intoFile creates a file, and its folder, and fills it with write.
-func intoFile(file string, write func(io.Writer) error) (err error) {
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	f, err := os.Create(file)
-	if err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return write(f)
 }

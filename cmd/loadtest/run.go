@@ -196,7 +196,7 @@ func (cfg *runConfig) play(plan catalogue.Plan) experiment {
 			return err
 		})
 		if err == nil && cfg.report != "" {
-			err = intoFile(cfg.report, record.Sheet().Write)
+			err = record.Sheet().Save(cfg.report)
 		}
 		if err != nil {
 			return err

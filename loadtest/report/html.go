@@ -2,9 +2,12 @@ package report
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -27,6 +30,19 @@ func (s Sheet) Write(w io.Writer) error {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil
+}
+
+// Save writes the sheet as Write does into a file, and makes its folder.
+func (s Sheet) Save(file string) (err error) {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return s.Write(f)
 }
 
 // signs are the same as in the page's js/format.js.

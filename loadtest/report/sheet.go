@@ -105,7 +105,14 @@ func (t *Table) AddRow(row any) {
 	for _, field := range reflect.VisibleFields(value.Type()) {
 		i := slices.IndexFunc(t.Head, func(name string) bool { return strings.TrimSpace(name) == field.Tag.Get("col") })
 		if i >= 0 {
-			cells[i] = fmt.Sprintf(cmp.Or(field.Tag.Get("fmt"), "%v"), value.FieldByIndex(field.Index).Interface())
+			cell := value.FieldByIndex(field.Index).Interface()
+			switch cell {
+			case true:
+				cell = "yes"
+			case false:
+				cell = ""
+			}
+			cells[i] = fmt.Sprintf(cmp.Or(field.Tag.Get("fmt"), "%v"), cell)
 		}
 	}
 	marked, can := row.(interface{ Wrong() bool })

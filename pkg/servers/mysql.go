@@ -28,25 +28,22 @@ type MySQL struct {
 // StartMySQL starts the installed MySQL or MariaDB server, or the one of the options. It is as durable as a production
 // primary: row-based binary log, sync_binlog=1, innodb_flush_log_at_trx_commit=1.
 func StartMySQL(ctx context.Context, o Options) (*MySQL, error) {
-	o, err := o.complete("mysql")
-	if err == nil && o.Program == nil {
-		o.Program, err = installedMySQL()
-	}
-	var spec Spec
-	if err == nil {
-		spec, err = o.mysqlSpec(ctx)
-	}
+	s, err := o.start(ctx, "mysql", Options.mysql)
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", o.Name, err)
+		return nil, err
 	}
-	m := AttachMySQLServer(o.Addr, "root", rootPassword)
-	spec.Ready = m.Ping
-	m.Server, err = Start(ctx, spec)
-	return m, err
+	m := AttachMySQLServer(s.Addr(), "root", rootPassword)
+	m.Server = s
+	return m, nil
 }
 
-// mysqlSpec makes the server's files, and returns how to run it.
-func (o Options) mysqlSpec(ctx context.Context) (s Spec, err error) {
+// mysql makes the server's files, and returns how to run it.
+func (o Options) mysql(ctx context.Context) (s Spec, err error) {
+	if o.Program == nil {
+		if o.Program, err = installedMySQL(); err != nil {
+			return s, err
+		}
+	}
 	host, port, err := net.SplitHostPort(o.Addr)
 	if err != nil {
 		return s, err
@@ -87,7 +84,8 @@ func (o Options) mysqlSpec(ctx context.Context) (s Spec, err error) {
 		"--character-set-server=utf8mb4",
 	)
 	command := slices.Concat(o.Within, []string{o.Program.server}, args, o.Args)
-	return Spec{Name: o.Name, Path: command[0], Args: command[1:], Dir: o.Dir, Addr: o.Addr}, nil
+	ready := AttachMySQLServer(o.Addr, "root", rootPassword).Ping
+	return Spec{Path: command[0], Args: command[1:], Ready: ready}, nil
 }
 
 // rootAccount is run at each start, before the server admits clients.

@@ -2,6 +2,8 @@ package servers
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"path/filepath"
 	"time"
 )
@@ -40,4 +42,20 @@ func (o Options) complete(kind string) (_ Options, err error) {
 	}
 	o.Dir, err = filepath.Abs(o.Dir)
 	return o, err
+}
+
+// start completes the options, makes the server's files by prepare, which says how to run it, and starts it.
+func (o Options) start(
+	ctx context.Context, kind string, prepare func(Options, context.Context) (Spec, error),
+) (*Server, error) {
+	o, err := o.complete(kind)
+	var spec Spec
+	if err == nil {
+		spec, err = prepare(o, ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", o.Name, err)
+	}
+	spec.Name, spec.Dir, spec.Addr = o.Name, o.Dir, o.Addr
+	return Start(ctx, spec)
 }

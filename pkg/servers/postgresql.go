@@ -20,15 +20,7 @@ type PostgreSQL struct{ *Server }
 // StartPostgreSQL starts a PostgreSQL server. If this process runs as root, its data belong to the user nobody: the
 // server refuses root.
 func StartPostgreSQL(ctx context.Context, o Options) (*PostgreSQL, error) {
-	o, err := o.complete("postgresql")
-	var spec Spec
-	if err == nil {
-		spec, err = o.postgreSQL(ctx)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", o.Name, err)
-	}
-	s, err := Start(ctx, spec)
+	s, err := o.start(ctx, "postgresql", Options.postgreSQL)
 	return &PostgreSQL{s}, err
 }
 
@@ -59,7 +51,7 @@ func (o Options) postgreSQL(ctx context.Context) (s Spec, err error) {
 	}
 	args := append(as, filepath.Join(bin, "postgres"), "-D", data, "-h", host, "-p", port, "-k", "", "-F")
 	return Spec{
-		Name: o.Name, Path: args[0], Args: args[1:], Dir: o.Dir, Addr: o.Addr,
+		Path: args[0], Args: args[1:],
 		Ready: func(ctx context.Context) error {
 			return exec.CommandContext(ctx, filepath.Join(bin, "pg_isready"), "-q", "-h", host, "-p", port).Run()
 		},

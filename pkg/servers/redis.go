@@ -3,7 +3,6 @@ package servers
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -28,18 +27,16 @@ func StartRedis(ctx context.Context, o Options) (*Redis, error) {
 
 // redis starts Redis's program with the arguments before those of the options.
 func (o Options) redis(ctx context.Context, kind string, args []string) (*Redis, error) {
-	path, err := programs.Redis()
-	if err == nil {
-		o, err = o.complete(kind)
-	}
-	host, port, failed := net.SplitHostPort(o.Addr)
-	if err = errors.Join(err, failed); err != nil {
-		return nil, fmt.Errorf("start %s: %w", kind, err)
-	}
-	s, err := Start(ctx, Spec{
-		Name: o.Name, Path: path, Dir: o.Dir, Addr: o.Addr,
-		Args:  slices.Concat(args, []string{"--bind", host, "--port", port, "--dir", "."}, o.Args),
-		Ready: func(ctx context.Context) error { return pingRedis(ctx, o.Addr) },
+	s, err := o.start(ctx, kind, func(o Options, _ context.Context) (s Spec, err error) {
+		path, err := programs.Redis()
+		if err != nil {
+			return s, err
+		}
+		host, port, err := net.SplitHostPort(o.Addr)
+		return Spec{
+			Path: path, Args: slices.Concat(args, []string{"--bind", host, "--port", port, "--dir", "."}, o.Args),
+			Ready: func(ctx context.Context) error { return pingRedis(ctx, o.Addr) },
+		}, err
 	})
 	return &Redis{s}, err
 }

@@ -21,18 +21,8 @@ type ZooKeeper struct{ *Server }
 // StartZooKeeper starts a standalone ZooKeeper. It admits session timeouts from one second up, container and TTL nodes,
 // any number of clients, and all four-letter words.
 func StartZooKeeper(ctx context.Context, o Options) (*ZooKeeper, error) {
-	o, err := o.complete("zookeeper")
-	var spec Spec
-	if err == nil {
-		spec, err = o.zooKeeper(ctx)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", o.Name, err)
-	}
-	z := &ZooKeeper{attach(o.Name, o.Addr)}
-	spec.Ready = z.serving
-	z.Server, err = Start(ctx, spec)
-	return z, err
+	s, err := o.start(ctx, "zookeeper", Options.zooKeeper)
+	return &ZooKeeper{s}, err
 }
 
 // AttachZooKeeper returns a server that runs elsewhere at addr.
@@ -90,7 +80,7 @@ func (o Options) zooKeeper(ctx context.Context) (s Spec, err error) {
 		"-Dorg.slf4j.simpleLogger.showDateTime=true",
 	}, o.Args...)
 	args = append(args, "org.apache.zookeeper.server.quorum.QuorumPeerMain", file)
-	return Spec{Name: o.Name, Path: java, Args: args, Env: env, Dir: o.Dir, Addr: o.Addr}, nil
+	return Spec{Path: java, Args: args, Env: env, Ready: (&ZooKeeper{attach(o.Name, o.Addr)}).serving}, nil
 }
 
 // Mode returns the server's role: "standalone", "leader" or "follower". It returns an error if the server does not
