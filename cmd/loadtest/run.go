@@ -25,7 +25,7 @@ import (
 type runConfig struct {
 	out, bin string
 	resultFlags
-	own    catalogue.Plan
+	own    catalogue.Own
 	breaks []string
 }
 
@@ -96,7 +96,7 @@ type experiment func(*cobra.Command) error
 func (cfg *runConfig) experiments(f, own *pflag.FlagSet, names []string) ([]experiment, error) {
 	if len(names) == 0 {
 		err := cfg.readBreaks()
-		return []experiment{cfg.play(cfg.own.Own("bin/loadtest", true))}, err
+		return []experiment{cfg.play(cfg.own.Plan("bin/loadtest", true))}, err
 	}
 	if cfg.report != "" && len(names) > 1 {
 		return nil, errors.New("--report is one file: name one experiment")
@@ -169,7 +169,7 @@ func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 		`"run mutants --list" print`, name)
 }
 
-// readBreaks adds the faults of the flags to the plan, and validates it.
+// readBreaks adds the faults of the flags to the load, and validates it.
 func (cfg *runConfig) readBreaks() error {
 	for _, text := range cfg.breaks {
 		a, err := trial.Parse(text)
@@ -186,7 +186,7 @@ func (cfg *runConfig) play(plan catalogue.Plan) experiment {
 	return func(cmd *cobra.Command) error {
 		var record *catalogue.Record
 		err := withPlayer(cmd, cfg.out, cfg.bin, func(p *catalogue.Player) (err error) {
-			run := plan.Run(1)
+			run := plan.Try(1)
 			title := run.Title
 			if run.Variant != "" {
 				title += ", " + string(run.Variant)

@@ -8,27 +8,21 @@ import (
 	"net/http"
 	"time"
 
-	"orderstock/loadtest/faults"
 	"orderstock/loadtest/trial"
 )
 
 // acts returns what breaks during a run.
 func (p *Player) acts(plan Plan, m *Meter) (acts []trial.Timed) {
-	add := func(at time.Duration, a trial.Act) {
-		acts = append(acts, trial.Timed{At: at, Act: a, Optional: true})
-	}
-	if plan.Fault != nil && plan.Fault.Strike != "" {
-		if cell, ok := faults.Find(plan.Fault.Strike); ok {
-			for _, timed := range cell.Timed(p.lab, plan.Load.Mix.Seed) {
-				add(500*time.Millisecond, p.Acts.Add(timed.Action, timed.Act))
-			}
+	for _, t := range plan.Timed(p.lab, plan.Load.Mix.Seed) {
+		armed := p.Acts.Add(t.Action, t.Act)
+		if t.Act, t.Optional = armed, true; plan.Fault == nil {
+			t.Act = lasting{armed}
 		}
+		acts = append(acts, t)
 	}
 	if plan.Fault != nil && plan.Fault.MinusFive {
-		add(0, &trial.Simple{Do: func(ctx context.Context) error { return p.orderMinusFive(ctx, m) }})
-	}
-	for _, a := range plan.Faults {
-		add(time.Duration(a.AfterMS)*time.Millisecond, lasting{p.Acts.Add(a, trial.New(p.lab, a))})
+		order := func(ctx context.Context) error { return p.orderMinusFive(ctx, m) }
+		acts = append(acts, trial.Timed{Act: &trial.Simple{Do: order}, Optional: true})
 	}
 	return acts
 }

@@ -7,47 +7,69 @@ import (
 	"strings"
 	"time"
 
+	"orderstock/loadtest/faults"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/trial"
 	"orderstock/pkg/problem"
 	"orderstock/stock-service/deduct/strategy"
 )
 
-// Own returns the plan of a load of one's own, completed: it is played in a lab or, without one, at services that run.
-// program is the load tester's name in a shell.
-func (p Plan) Own(program string, lab bool) Plan {
-	for p.Load.Mix.Seed == 0 {
-		p.Load.Mix.Seed = rand.Uint64N(1 << 32)
+// Own is an experiment of one's own: a load, and what breaks during it. A zero field means the default.
+type Own struct {
+	Load     fire.Config `json:",inline"`
+	Strategy string      `json:"strategy,omitzero"`
+	// Settle is how long after the last answer orders may take to finish before they count as hanging. Default 20 s.
+	Settle time.Duration `json:"settle_s,omitzero,format:sec"`
+	// TraceSample is the share of the orders that are traced. Default 0.01.
+	TraceSample float64        `json:"trace_sample,omitzero"`
+	Faults      []trial.Action `json:"faults,omitzero"`
+}
+
+// The defaults of a run that is played.
+const (
+	settle = 20 * time.Second
+	traced = 0.01
+)
+
+// Plan returns the plan that plays it in a lab or, without one, at services that run. program is the load tester's name
+// in a shell.
+func (o Own) Plan(program string, lab bool) Plan {
+	for o.Load.Mix.Seed == 0 {
+		o.Load.Mix.Seed = rand.Uint64N(1 << 32)
 	}
-	verb := " fire"
+	p := Plan{
+		Experiment:  trial.Experiment{Load: o.Load, Acts: o.Faults, Tries: 1, Settle: cmp.Or(o.Settle, settle)},
+		TraceSample: cmp.Or(o.TraceSample, traced), command: program + " fire" + o.flags(lab),
+	}
 	if lab {
-		verb, p.Services.Strategy = " run", cmp.Or(p.Strategy, strategy.Default)
+		p.Services = trial.Services{Strategy: cmp.Or(o.Strategy, strategy.Default), Env: faults.Env}
+		p.command = program + " run" + o.flags(lab)
 	}
-	p.Tries, p.command = 1, program+verb+p.flags(lab)
 	return p
 }
 
-// Settings lists the settings of the load, and the plan's own numbers.
-func (p *Plan) Settings() []fire.Setting {
-	return append(p.Load.Settings(),
+// Settings lists the settings of the load, and the two other numbers.
+func (o *Own) Settings() []fire.Setting {
+	return append(o.Load.Settings(),
 		fire.Setting{
 			Name: "settle_s", Flag: "settle", Says: "how long to wait for unfinished orders to end; 0: 20 s",
-			Label: "Seconds to settle", Most: 300, Unit: "s", To: &p.Settle,
+			Label: "Seconds to settle", Most: 300, Unit: "s", To: &o.Settle,
 		},
 		fire.Setting{
 			Name: "trace_sample", Flag: "trace-sample", Says: "share of orders of which every step is recorded; 0: 0.01",
-			Label: "Traced", Most: 1, To: &p.TraceSample,
+			Label: "Traced", Most: 1, To: &o.TraceSample,
 		},
 	)
 }
 
 // Validate returns a *problem.Problem that names the first invalid field and its valid values.
-func (p *Plan) Validate() error {
-	load := p.Load
+func (o *Own) Validate() error {
+	load := o.Load
 	if load.Path != "" && load.Path != history.PathOrder && load.Path != history.PathDeduct {
 		return invalid("path %q: want order or deduct", load.Path)
 	}
-	for _, setting := range p.Settings() {
+	for _, setting := range o.Settings() {
 		if err := setting.Check(); err != nil {
 			return invalid("%v", err)
 		}
@@ -58,12 +80,12 @@ func (p *Plan) Validate() error {
 	if load.Duration > 0 && load.Warmup >= load.Duration {
 		return invalid("warmup_s %g: want less than duration_s, %g", load.Warmup.Seconds(), load.Duration.Seconds())
 	}
-	if p.Strategy != "" {
-		if _, err := strategy.Find(p.Strategy); err != nil {
+	if o.Strategy != "" {
+		if _, err := strategy.Find(o.Strategy); err != nil {
 			return invalid("%v", err)
 		}
 	}
-	for _, f := range p.Faults {
+	for _, f := range o.Faults {
 		if err := f.Known(); err != nil {
 			return err
 		}
@@ -77,29 +99,23 @@ func (p *Plan) Validate() error {
 // mostAfterMS is the latest moment of a fault: the longest duration of a load.
 const mostAfterMS = int(10 * time.Minute / time.Millisecond)
 
-// settle returns how long orders may take to finish before they count as hanging.
-func (p *Plan) settle() time.Duration { return cmp.Or(p.Settle, 20*time.Second) }
-
-// traced returns the share of the orders that are traced.
-func (p *Plan) traced() float64 { return cmp.Or(p.TraceSample, 0.01) }
-
 func invalid(format string, args ...any) error {
 	return problem.New(http.StatusBadRequest, "invalid", format, args...)
 }
 
-// flags returns the plan as flags of "loadtest fire" or, of a lab, with its strategy and faults, of "loadtest run",
+// flags returns it as flags of "loadtest fire" or, of a lab, with its strategy and faults, of "loadtest run",
 // whose spans nobody receives.
-func (p *Plan) flags(lab bool) string {
+func (o *Own) flags(lab bool) string {
 	var b strings.Builder
-	for _, setting := range p.Settings() {
-		if setting.To != &p.TraceSample || !lab {
+	for _, setting := range o.Settings() {
+		if setting.To != &o.TraceSample || !lab {
 			b.WriteString(setting.Arg())
 		}
 	}
-	if p.Strategy != "" {
-		b.WriteString(" --strategy " + p.Strategy)
+	if o.Strategy != "" {
+		b.WriteString(" --strategy " + o.Strategy)
 	}
-	for _, f := range p.Faults {
+	for _, f := range o.Faults {
 		b.WriteString(" --break '" + f.String() + "'")
 	}
 	return b.String()

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"orderstock/loadtest/fire"
+	"orderstock/loadtest/faults"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/stock-service/deduct/strategy"
@@ -16,50 +16,50 @@ import (
 // a matter of chance.
 const tries = 3
 
-// Plan is a run to play, with all its tries: a side of a published fault or, without one, free play. Its JSON, in which
-// a field that is absent means the default, is a load of one's own and what breaks during it.
+// Plan is an experiment that a Player plays: a side of a published fault or, without one, free play.
 type Plan struct {
-	Load     fire.Config `json:",inline"`
-	Strategy string      `json:"strategy,omitzero"` // in free play
-	// Settle is how long after the last answer orders may take to finish before they count as hanging. Default 20 s.
-	Settle time.Duration `json:"settle_s,omitzero,format:sec"`
-	// TraceSample is the share of the orders that are traced. Default 0.01.
-	TraceSample float64        `json:"trace_sample,omitzero"`
-	Faults      []trial.Action `json:"faults,omitzero"`
-
-	Fault *Fault `json:"-"`
-	Side  Side   `json:"-"`
-	// Services are the differences of a lab's services from the product.
-	Services Variant `json:"-"`
-	// Tries is the number of seeds, one after the other, that may bring about a violation.
-	Tries int `json:"-"`
+	trial.Experiment
+	Fault *Fault
+	Side  Side
+	// Says describes the side, if it is not the fault alone or the product as it ships.
+	Says string
+	// TraceSample is the share of the orders that are traced.
+	TraceSample float64
 
 	command string // the command line in free play
 }
 
 // Plan returns the plan that plays a side of the fault, with that first seed.
 func (f Fault) Plan(s Side, seed uint64) Plan {
-	p := Plan{Load: f.Load, Fault: &f, Side: s, Services: f.Fixed, Tries: 1}
+	v, n := f.Fixed, 1
 	if s == Broken {
-		p.Services = f.Broken
+		v = f.Broken
 		if f.Rate == "" { // a rate shows at once
-			p.Tries = tries
+			n = tries
 		}
 	}
-	p.Load.Mix.Seed = seed
-	p.Load.Patience, p.Settle = p.Services.Patience, p.Services.Patience
-	p.Services.Strategy = cmp.Or(p.Services.Strategy, strategy.Default)
-	p.Services.Env = with(with(map[string]string{}, f.Env), p.Services.Env)
-	return p
+	e := trial.Experiment{
+		Name: f.Letter + "/" + string(s), Group: "published", Load: f.Load, Tries: n, Settle: cmp.Or(v.Patience, settle),
+		Services: trial.Services{
+			Strategy: cmp.Or(v.Strategy, strategy.Default), Mutants: v.Mutants, Env: faults.With(f.Env, v.Env),
+		},
+	}
+	e.Load.Mix.Seed, e.Load.Patience = seed, v.Patience
+	cell, _ := faults.Find(f.Strike) // none: nothing
+	for _, a := range cell.Acts {
+		a.EndsLoad = false
+		e.Acts = append(e.Acts, a.At(500*time.Millisecond))
+	}
+	return Plan{Experiment: e, Fault: &f, Side: s, Says: v.Says, TraceSample: traced}
 }
 
-// Run describes a try of the plan, counted from 1, with the plan's seed.
-func (p Plan) Run(try int) Run {
+// Try describes a try of the plan, counted from 1, with the plan's seed.
+func (p Plan) Try(n int) Run {
 	now, load := time.Now().UTC(), p.Load
 	r := Run{
-		ID: now.Format("20060102-150405.000") + "-" + strconv.Itoa(try), At: now, Title: "free play", Variant: p.Side,
-		Says: p.Services.Says, Strategy: p.Services.Strategy, Seed: strconv.FormatUint(load.Mix.Seed, 10),
-		Attempt: try, Attempts: p.Tries, Orders: load.Orders, Buyers: max(load.Concurrency, 1), Goods: load.Mix.Goods,
+		ID: now.Format("20060102-150405.000") + "-" + strconv.Itoa(n), At: now, Title: "free play", Variant: p.Side,
+		Says: p.Says, Strategy: p.Services.Strategy, Seed: strconv.FormatUint(load.Mix.Seed, 10),
+		Attempt: n, Attempts: p.Tries, Orders: load.Orders, Buyers: max(load.Concurrency, 1), Goods: load.Mix.Goods,
 		Stock: load.Mix.Stock * int64(load.Mix.Goods), Command: p.command, Faults: []string{},
 	}
 	if p.Fault != nil {

@@ -56,7 +56,7 @@ func TestVariantsDescribeTheirDifference(t *testing.T) {
 			t.Errorf("fault %s does not describe its fixed variant", f.Letter)
 		}
 	}
-	if got := find(t, "O").Plan(Fixed, 1).Run(1).Says; !strings.Contains(got, "not the plain product") {
+	if got := find(t, "O").Plan(Fixed, 1).Try(1).Says; !strings.Contains(got, "not the plain product") {
 		t.Errorf("the run says %q", got)
 	}
 }
@@ -81,7 +81,7 @@ func TestServicesOfAVariant(t *testing.T) {
 // TestCommandRepeatsTheRun: the command line has what differs from its own defaults, and the seed of the attempt.
 func TestCommandRepeatsTheRun(t *testing.T) {
 	for seed, want := range map[uint64]string{42: "make play FAULT=A SEED=42", 44: "make play FAULT=A SEED=44"} {
-		if got := find(t, "A").Plan(Broken, seed).Run(1).Command; got != want {
+		if got := find(t, "A").Plan(Broken, seed).Try(1).Command; got != want {
 			t.Errorf("seed %d: %q, want %q", seed, got, want)
 		}
 	}
@@ -89,7 +89,7 @@ func TestCommandRepeatsTheRun(t *testing.T) {
 		" --orders 7 --repeat 0 --trace-sample 0.5":         `{"orders": 7, "trace_sample": 0.5}`,
 		" --repeat 0.5 --timeout 3s --seed 18 --settle 40s": `{"repeat": 0.5, "timeout_s": 3, "settle_s": 40, "seed": "18"}`,
 	} {
-		var s Plan
+		var s Own
 		if err := json.Unmarshal([]byte(of), &s, json.RejectUnknownMembers(true)); err != nil {
 			t.Fatal(err)
 		}
@@ -123,9 +123,9 @@ func TestNotCaughtIsNoPass(t *testing.T) {
 
 // TestUnknownActionIsRefusedAtOnce, and not when its time has come.
 func TestUnknownActionIsRefusedAtOnce(t *testing.T) {
-	s := Plan{Faults: []trial.Action{{Action: "melt", Target: "stock-1"}}}
+	s := Own{Faults: []trial.Action{{Action: "melt", Target: "stock-1"}}}
 	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "melt") {
-		t.Errorf("a plan with an unknown action: %v", err)
+		t.Errorf("a load with an unknown action: %v", err)
 	}
 }
 

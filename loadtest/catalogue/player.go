@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"path/filepath"
 	"sync"
 	"time"
 
-	"orderstock/loadtest/faults"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
@@ -38,7 +36,7 @@ type Player struct {
 	// Begin is called before each try, with its meter.
 	Begin func(Run, *Meter)
 	// Start is called to replace the lab's services, which do so.
-	Start func(ctx context.Context, v Variant, do func() error) error
+	Start func(ctx context.Context, v trial.Services, do func() error) error
 
 	at      trial.System
 	lab     *system.System // at; nil for services that are not to be broken
@@ -71,7 +69,7 @@ func NewPlayer(at trial.System, out string) (*Player, error) {
 		Declared: func() []string { return nil },
 		Show:     func(string, any) {},
 		Begin:    func(Run, *Meter) {},
-		Start:    func(_ context.Context, _ Variant, do func() error) error { return do() },
+		Start:    func(_ context.Context, _ trial.Services, do func() error) error { return do() },
 	}
 	p.lab, _ = at.(*system.System)
 	p.Acts = &trial.Set{Lab: p.lab, SinceMS: p.sinceMS, Say: p.Say, Show: func(all []trial.Shown) { p.Show("faults", all) }}
@@ -84,7 +82,7 @@ func (p *Player) Play(ctx context.Context, plan Plan, run Run) (*Record, error) 
 	for n := 1; ; n++ {
 		if n > 1 {
 			plan.Load.Mix.Seed++
-			run = plan.Run(n)
+			run = plan.Try(n)
 		}
 		r, err := p.try(ctx, plan, run)
 		switch {
@@ -137,11 +135,13 @@ func (p *Player) try(ctx context.Context, plan Plan, run Run) (*Record, error) {
 }
 
 // StartServices starts the lab's services unmodified, unless a try has started its own.
-func (p *Player) StartServices(ctx context.Context) error { return p.start(ctx, Variant{}, false) }
+func (p *Player) StartServices(ctx context.Context) error {
+	return p.start(ctx, Own{}.Plan("", true).Services, false)
+}
 
-// start starts the lab's services as a variant, on empty databases. It restarts dead servers first, and ends all
+// start starts the lab's services on empty databases. It restarts dead servers first, and ends all
 // faults. With again, it replaces services that run.
-func (p *Player) start(ctx context.Context, v Variant, again bool) error {
+func (p *Player) start(ctx context.Context, v trial.Services, again bool) error {
 	err := p.Acts.Alone(func() error {
 		if p.started && !again {
 			return nil
@@ -151,11 +151,8 @@ func (p *Player) start(ctx context.Context, v Variant, again bool) error {
 			return err
 		}
 		p.Acts.Forget()
-		env := maps.Clone(faults.Env)
-		maps.Copy(env, v.Env)
-		maps.Copy(env, p.Env)
-		env["MUTANT"], v.Env = v.Mutants, env
-		return p.Start(ctx, v, func() error { return p.lab.StartServices(ctx, v.Strategy, env) })
+		v.Env = with(v.Env, p.Env)
+		return p.Start(ctx, v, func() error { return v.Start(ctx, p.lab) })
 	})
 	if err != nil {
 		return fmt.Errorf("start services: %w", err)
@@ -169,7 +166,7 @@ func (p *Player) trial(plan Plan, m *Meter) trial.Trial {
 	t.Load.Observer, t.Load.Live, t.Load.Progress = m, &m.Live, p.Progress
 	t.Load.Disturbed = true // anything may be broken by hand, at any time
 	t.Acts = p.acts(plan, m)
-	t.Books.Settle = plan.settle()
+	t.Books.Settle = plan.Settle
 	t.Books.Settled = func(time.Duration) { p.Show("phase", Judging) }
 	if p.lab != nil {
 		t.Mend = func(ctx context.Context) error {
@@ -184,7 +181,7 @@ func (p *Player) trial(plan Plan, m *Meter) trial.Trial {
 // fire sends the orders while the plan's acts strike, and then heals them.
 func (p *Player) fire(ctx context.Context, plan Plan, t trial.Trial) (_ *history.History, err error) {
 	if p.Tracer != nil {
-		client, err := p.Tracer(plan.traced())
+		client, err := p.Tracer(plan.TraceSample)
 		if err != nil {
 			return nil, err
 		}

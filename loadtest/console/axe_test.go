@@ -24,7 +24,7 @@ func TestNothingKeepsAnybodyOut(t *testing.T) {
 	b := open(t, s.entry())
 	b.await(30*time.Second, `document.querySelectorAll(".faults li").length === 17`)
 	for range 2 { // the first one is laid over the second
-		s.fire(t, catalogue.Plan{
+		s.fire(t, catalogue.Own{
 			Strategy: "unsafe", Load: fire.Config{Orders: 200, Concurrency: 64, Mix: fire.Mix{Goods: 1, Stock: 50}},
 		})
 		if _, err := s.verdict(t); err != nil {

@@ -192,7 +192,7 @@ func TestAddress(t *testing.T) {
 func TestChartWithARunLaidOver(t *testing.T) {
 	s := theStage(t)
 	for range 2 {
-		s.fire(t, catalogue.Plan{
+		s.fire(t, catalogue.Own{
 			Load: fire.Config{Duration: 5 * time.Second, Rate: 100, Concurrency: 32, Mix: fire.Mix{Goods: 3}},
 		})
 		if _, err := s.verdict(t); err != nil {

@@ -183,7 +183,7 @@ func TestGroupsWithoutTheirLockAreCounted(t *testing.T) {
 		return trial.Action{Action: "arm-pause", Target: replica, When: "before", Step: "commit", AfterMS: after}
 	}
 	// The service that does the work is paused with the lock in hand: the first one, if that is it.
-	s.fire(t, catalogue.Plan{
+	s.fire(t, catalogue.Own{
 		Load: fire.Config{
 			Orders: 900, Rate: 300, Concurrency: 200, Timeout: 5 * time.Second, Mix: fire.Mix{Goods: 3, Stock: 5000},
 		},

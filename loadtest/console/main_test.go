@@ -103,7 +103,7 @@ func (s *stage) play(t *testing.T, fault string, v catalogue.Side) *verify.Verdi
 }
 
 // fire fires a scenario and returns the run.
-func (s *stage) fire(t *testing.T, scene catalogue.Plan) catalogue.Run {
+func (s *stage) fire(t *testing.T, scene catalogue.Own) catalogue.Run {
 	t.Helper()
 	run, err := s.console.Fire(scene)
 	if err != nil {

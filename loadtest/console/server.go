@@ -76,7 +76,7 @@ func (s *Server) Handler() http.Handler {
 		run, err := s.console.Play(body.Fault, body.Variant, seed)
 		return map[string]any{"run": run}, err
 	}))
-	mux.HandleFunc("POST /api/fire", command(http.StatusAccepted, func(_ *http.Request, body catalogue.Plan) (any, error) {
+	mux.HandleFunc("POST /api/fire", command(http.StatusAccepted, func(_ *http.Request, body catalogue.Own) (any, error) {
 		run, err := s.console.Fire(body)
 		return map[string]any{"run": run}, err
 	}))
@@ -121,7 +121,7 @@ func (s *Server) form() map[string]any {
 	return map[string]any{
 		"strategies": strategies, "steps": faultpoint.Steps, "whens": trial.Whens, "actions": trial.Kinds,
 		"wires":    []string{system.ToMySQL, system.ToRedis, system.ToZooKeeper, system.ToStock},
-		"settings": new(catalogue.Plan).Settings(), "program": s.console.program, // as a shell calls it
+		"settings": new(catalogue.Own).Settings(), "program": s.console.program, // as a shell calls it
 		"defaults": map[string]any{
 			"path": "order", "orders": 800, "concurrency": 200, "goods": 5, "stock": 300, "items_max": 3, "num_max": 3,
 			"repeat": 0.1,

@@ -27,19 +27,19 @@ func (c *Console) Play(letter string, v catalogue.Side, seed uint64) (catalogue.
 	return c.begin(f.Plan(v, cmp.Or(seed, c.player.Runs.SeedOf(f, v))))
 }
 
-// Fire starts a load of one's own and returns the run. In a lab it restarts the services with the plan's strategy;
+// Fire starts a load of one's own and returns the run. In a lab it restarts the services with its strategy;
 // otherwise they stay as they are. The error is a *problem.Problem.
-func (c *Console) Fire(p catalogue.Plan) (catalogue.Run, error) {
-	if err := p.Validate(); err != nil {
+func (c *Console) Fire(o catalogue.Own) (catalogue.Run, error) {
+	if err := o.Validate(); err != nil {
 		return catalogue.Run{}, err
 	}
-	if c.lab == nil && p.Strategy != "" {
+	if c.lab == nil && o.Strategy != "" {
 		return catalogue.Run{}, conflict("the running stock services keep their strategy; leave it empty here")
 	}
-	if c.lab == nil && len(p.Faults) > 0 {
+	if c.lab == nil && len(o.Faults) > 0 {
 		return catalogue.Run{}, conflict("%s", notOurs)
 	}
-	return c.begin(p.Own(c.program, c.lab != nil))
+	return c.begin(o.Plan(c.program, c.lab != nil))
 }
 
 // begin starts a run unless another is in progress.
@@ -57,7 +57,7 @@ func (c *Console) begin(p catalogue.Plan) (catalogue.Run, error) {
 		phase, p.Services.Strategy = catalogue.Firing, c.view.Strategy
 	}
 	c.feed.set("phase", phase)
-	run := p.Run(1)
+	run := p.Try(1)
 	ctx, stop := context.WithCancel(c.ctx)
 	c.stop = stop
 	c.working.Go(func() {
@@ -178,7 +178,7 @@ func (c *Console) showRecord(r *catalogue.Record) {
 }
 
 // startServices shows how the lab's services are replaced by do.
-func (c *Console) startServices(ctx context.Context, v catalogue.Variant, do func() error) (err error) {
+func (c *Console) startServices(ctx context.Context, v trial.Services, do func() error) (err error) {
 	c.mu.Lock()
 	before := c.view
 	c.view, c.down = nil, false

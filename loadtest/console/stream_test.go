@@ -70,7 +70,7 @@ func TestPageComesBack(t *testing.T) {
 			`page.state.run.value.id === %q && page.state.samples.value.length === %d && `+
 			`document.querySelector(".hero").innerText.includes("PASS")`, run.ID, len(s.state(t).Samples)))
 	}
-	sale := catalogue.Plan{Load: fire.Config{Duration: time.Second, Rate: 100, Concurrency: 32}}
+	sale := catalogue.Own{Load: fire.Config{Duration: time.Second, Rate: 100, Concurrency: 32}}
 	missed := s.fire(t, sale)
 	s.passes(t)
 	if id := eval[string](b, `page.state.run.value?.id ?? ""`); id == missed.ID {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync"
 
-	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/system"
+	"orderstock/loadtest/trial"
 	"orderstock/pkg/redisdb"
 	"orderstock/pkg/zklock"
 )
@@ -29,8 +29,8 @@ type view struct {
 	closed  bool
 }
 
-// labView returns the view of a lab whose services run as a variant.
-func labView(l *system.System, v catalogue.Variant) (*view, error) {
+// labView returns the view of a lab whose services run so.
+func labView(l *system.System, v trial.Services) (*view, error) {
 	partitions, _ := strconv.Atoi(v.Env["STOCK_PARTITIONS"]) // none: the default
 	s, err := openView(Target{
 		Target: l.Target(), Databases: l.Databases(),
