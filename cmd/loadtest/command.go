@@ -32,7 +32,9 @@ own.
 
 Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
 	}
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return checkTimes(cmd.Flags()) }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		return errors.Join(readEnvironment(cmd.Flags()), checkTimes(cmd.Flags()))
+	}
 	root.SetOut(out)
 	root.SetErr(progress)
 	root.AddCommand(fireCommand(), verifyCommand(), demoCommand(), runCommand(), benchCommand(), consoleCommand(),

@@ -300,8 +300,8 @@ func TestVerdictAsJSON(t *testing.T) {
 // A part of the matrix is not written over the whole.
 func TestResultsOfFaultsAreNamedByTheirPart(t *testing.T) {
 	for want, cfg := range map[string]faultsConfig{
-		"faults": {}, "faults-reduced": {reduced: true}, "faults-cell": {cell: "commit/after/kill@3"},
-		"faults-cluster": {cluster: true}, "faults-cluster-reduced": {cluster: true, reduced: true},
+		"faults": {}, "faults-reduced": {Reduced: true}, "faults-cell": {Cell: "commit/after/kill@3"},
+		"faults-cluster": {Cluster: true}, "faults-cluster-reduced": {Cluster: true, Reduced: true},
 	} {
 		if err := cfg.choose(); err != nil || cfg.Table != want {
 			t.Errorf("the table is named %s, want %s (%v)", cfg.Table, want, err)

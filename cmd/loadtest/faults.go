@@ -16,44 +16,32 @@ import (
 // faultsConfig has the flags of faults.
 type faultsConfig struct {
 	trial.Suite
-	// cell is the one cell of the fault matrix to run, with its first seed, or the first seed of all.
-	cell             string
-	reduced, cluster bool
+	Cell    string `flag:"cell" env:"CELL" help:"one cell, step/when/fault; with a first seed, step/when/fault@seed; or @seed for all cells"`
+	Reduced bool   `flag:"reduced" env:"REDUCED" help:"only a part of the matrix: each step and each fault at least once"`
+	Cluster bool   `flag:"cluster" help:"the faults of a cluster; needs root, and MySQL itself (MYSQLD, or Docker with mysql:9.7)"`
+	List    bool   `flag:"list" help:"print the names of the cells and end"`
 	resultFlags
 }
 
 func faultsCommand() *cobra.Command {
 	var cfg faultsConfig
-	var list bool
 	cmd := &cobra.Command{
 		Use:   "faults",
 		Short: "Run the fault matrix on real servers",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := fromEnvironment(cmd.Flags(), "seeds", "cell", "lanes", "out", "reduced"); err != nil {
-				return err
-			}
 			if err := cfg.choose(); err != nil {
 				return err
 			}
-			if list {
+			if cfg.List {
 				return listNames(cmd, cfg.Experiments)
 			}
 			return runSuite(cmd, cfg.Suite, cfg.resultFlags)
 		},
 	}
-	f := cmd.Flags()
-	f.IntVar(&cfg.Seeds, "seeds", 1, "runs of each cell; the first three differ in their share of baskets (SEEDS)")
-	f.StringVar(&cfg.cell, "cell", "",
-		`one cell, "step/when/fault"; with a first seed, "step/when/fault@seed"; or "@seed" for all cells (CELL)`)
-	f.IntVar(&cfg.Lanes, "lanes", 2, "whole systems to break in parallel (LANES)")
-	f.StringVar(&cfg.Out, "out", "out", "folder for faults.json, and for the evidence of failing runs (OUT)")
-	f.BoolVar(&cfg.reduced, "reduced", false,
-		"only a part of the matrix: each step and each fault at least once (REDUCED)")
-	f.BoolVar(&cfg.cluster, "cluster", false,
-		"the faults of a cluster; needs root, and MySQL itself (MYSQLD, or Docker with mysql:9.7)")
-	f.BoolVar(&list, "list", false, "print the names of the cells and end")
-	cfg.flags(f)
+	cfg.Lanes = 2
+	addFlags(cmd.Flags(), &cfg)
+	cfg.flags(cmd.Flags())
 	return cmd
 }
 
@@ -61,16 +49,16 @@ func faultsCommand() *cobra.Command {
 // not mistaken for the whole.
 func (c *faultsConfig) choose() error {
 	switch c.Table = "faults"; {
-	case c.cluster && c.reduced:
+	case c.Cluster && c.Reduced:
 		c.Table, c.Experiments = "faults-cluster-reduced", faults.OfCluster()[:1]
-	case c.cluster:
+	case c.Cluster:
 		c.Table, c.Experiments = "faults-cluster", faults.OfCluster()
-	case c.reduced:
+	case c.Reduced:
 		c.Table, c.Experiments = "faults-reduced", faults.Reduced()
 	default:
 		c.Experiments = faults.Cells()
 	}
-	name, seed, seeded := strings.Cut(c.cell, "@")
+	name, seed, seeded := strings.Cut(c.Cell, "@")
 	if name != "" {
 		cell, ok := faults.Find(name)
 		if !ok {

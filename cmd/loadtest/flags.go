@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"reflect"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -13,9 +12,9 @@ import (
 	"orderstock/pkg/config"
 )
 
-// addFlags adds a flag for each exported field of the struct that has the tag flag, its name, and for those of embedded
-// structs. The tag help is its usage, and default its default, instead of the field's value. Of a number, bounds are the
-// least and the most.
+// addFlags adds a flag for each exported field of the struct that has the tag flag, its name, also in embedded structs.
+// The tag help is its usage, default its default, unless the field has a value, and env the variable that sets it if it
+// is not given; see readEnvironment. Of a number, bounds are the least and the most.
 func addFlags(f *pflag.FlagSet, settings any) {
 	v := reflect.ValueOf(settings).Elem()
 	for _, field := range reflect.VisibleFields(v.Type()) {
@@ -23,7 +22,15 @@ func addFlags(f *pflag.FlagSet, settings any) {
 		if name == "" {
 			continue
 		}
-		switch to := v.FieldByIndex(field.Index).Addr().Interface().(type) {
+		variable, of := field.Tag.Get("env"), v.FieldByIndex(field.Index)
+		if _, read := field.Tag.Lookup("envDefault"); read {
+			variable = "" // config.Read has read it
+		}
+		if variable != "" {
+			help += " (" + variable + ")"
+		}
+		standard, unset := field.Tag.Get("default"), of.IsZero()
+		switch to := of.Addr().Interface().(type) {
 		case *string:
 			f.StringVar(to, name, *to, help)
 		case *bool:
@@ -39,39 +46,50 @@ func addFlags(f *pflag.FlagSet, settings any) {
 		case *[]time.Duration:
 			f.DurationSliceVar(to, name, *to, help)
 		case *int:
-			addNumber(f, to, field.Tag)
+			addNumber(f, to, name, help, field.Tag.Get("bounds"))
 		case *float64:
-			addNumber(f, to, field.Tag)
+			addNumber(f, to, name, help, field.Tag.Get("bounds"))
 		}
-		if standard, ok := field.Tag.Lookup("default"); ok {
-			flag := f.Lookup(name)
+		flag := f.Lookup(name)
+		if standard != "" && unset {
 			if err := flag.Value.Set(standard); err != nil {
 				panic(fmt.Sprintf("default of --%s: %v", name, err)) // a test makes each command
 			}
 			flag.DefValue = flag.Value.String()
 		}
+		if variable != "" {
+			flag.Annotations = map[string][]string{"env": {variable}}
+		}
 	}
 }
 
+// readEnvironment sets the flags that are not given from their environment variables.
+func readEnvironment(f *pflag.FlagSet) (err error) {
+	f.VisitAll(func(flag *pflag.Flag) {
+		for _, variable := range flag.Annotations["env"] {
+			if value := os.Getenv(variable); value != "" && !flag.Changed {
+				if failed := f.Set(flag.Name, value); failed != nil {
+					err = errors.Join(err, fmt.Errorf("%s: %w", variable, failed))
+				}
+			}
+		}
+	})
+	return err
+}
+
 // addNumber adds a flag for a number.
-func addNumber[N int | float64](f *pflag.FlagSet, to *N, tag reflect.StructTag) {
+func addNumber[N int | float64](f *pflag.FlagSet, to *N, name, help, bounds string) {
 	var least, most N
-	if n, _ := fmt.Sscan(tag.Get("bounds"), &least, &most); n != 2 {
+	if n, _ := fmt.Sscan(bounds, &least, &most); n != 2 {
 		least, most = -1<<53, 1<<53
 	}
-	within(f, to, tag.Get("flag"), *to, least, most, tag.Get("help"))
+	f.Var(bounded[N]{to, least, most}, name, help)
 }
 
 // bounded is a number as the value of a flag.
 type bounded[N int | float64] struct {
 	to          *N
 	least, most N
-}
-
-// within adds a flag for a number from least to most.
-func within[N int | float64](f *pflag.FlagSet, to *N, name string, value, least, most N, usage string) {
-	*to = value
-	f.Var(bounded[N]{to, least, most}, name, usage)
 }
 
 func (b bounded[N]) Type() string   { return fmt.Sprintf("%T", b.least) }
@@ -84,18 +102,4 @@ func (b bounded[N]) Set(text string) error {
 	}
 	*b.to = n
 	return nil
-}
-
-// fromEnvironment sets flags that are not given from the environment variables of their names in capitals.
-func fromEnvironment(f *pflag.FlagSet, names ...string) error {
-	var err error
-	for _, name := range names {
-		variable := strings.ToUpper(name)
-		if value := os.Getenv(variable); value != "" && !f.Changed(name) {
-			if failed := f.Set(name, value); failed != nil {
-				err = errors.Join(err, fmt.Errorf("%s: %w", variable, failed))
-			}
-		}
-	}
-	return err
 }

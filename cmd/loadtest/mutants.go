@@ -1,8 +1,6 @@
 package main
 
 import (
-	"cmp"
-
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/mutants"
@@ -10,36 +8,26 @@ import (
 )
 
 func mutantsCommand() *cobra.Command {
-	var (
-		suite   trial.Suite
-		only    string
-		changes int
-		list    bool
-		to      resultFlags
-	)
+	var cfg struct {
+		trial.Suite
+		Only    string `flag:"only" env:"ONLY" help:"run the rows whose name holds this"`
+		Changes int    `flag:"changes" env:"CHANGES" default:"24000" help:"random changes to the books and answers of good runs"`
+		List    bool   `flag:"list" help:"print the names of the mutants and end"`
+		resultFlags
+	}
 	cmd := &cobra.Command{
 		Use:   "mutants",
 		Short: "Run broken variants of the services; each must be caught",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := fromEnvironment(cmd.Flags(), "only", "tries", "changes"); err != nil {
-				return err
-			}
-			if list {
+			if cfg.List {
 				return listNames(cmd, mutants.All())
 			}
-			suite.Table, suite.Experiments = "mutants", mutants.Select(only, cmp.Or(changes, 24_000))
-			return runSuite(cmd, suite, to)
+			cfg.Table, cfg.Experiments = "mutants", mutants.Select(cfg.Only, cfg.Changes)
+			return runSuite(cmd, cfg.Suite, cfg.resultFlags)
 		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&only, "only", "", "run the rows whose name holds this (ONLY)")
-	f.IntVar(&suite.Tries, "tries", 0, "seeds for an absorbed variant, 3 by default (TRIES)")
-	f.IntVar(&changes, "changes", 0,
-		"random changes to the books and answers of good runs, 24000 by default (CHANGES)")
-	f.StringVar(&suite.Out, "out", "out", "folder for mutants.json")
-	f.Uint64Var(&suite.FirstSeed, "seed", 1, "the first seed")
-	f.BoolVar(&list, "list", false, "print the names of the mutants and end")
-	to.flags(f)
+	addFlags(cmd.Flags(), &cfg)
+	cfg.flags(cmd.Flags())
 	return cmd
 }

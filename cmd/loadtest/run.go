@@ -152,7 +152,7 @@ func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 			name += "@" + strconv.FormatUint(seed, 10)
 		}
 		return func(cmd *cobra.Command) error {
-			c := faultsConfig{Suite: trial.Suite{Out: cfg.out}, cell: name}
+			c := faultsConfig{Suite: trial.Suite{Out: cfg.out}, Cell: name}
 			if err := c.choose(); err != nil {
 				return err
 			}

@@ -37,10 +37,7 @@ Writes storm.json and history.jsonl.`,
 	f := c.Flags()
 	f.StringVar(&program, "compose", "",
 		`the compose program (default "docker compose", or "docker-compose" if only that is there)`)
-	within(f, &cfg.Random, "random", 12, 0, 10_000, "random faults, after the sweep over all containers")
-	within(f, &cfg.Orders, "orders", 9000, 0, 1_000_000, "orders to send at least")
-	f.Uint64Var(&cfg.Seed, "seed", 0, "makes the same faults again; 0: random")
-	f.StringVar(&cfg.Out, "out", "out", "folder for the results")
+	addFlags(f, &cfg)
 	result.flag(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
 		if cfg.Compose, err = system.NewCompose(c.Context(), program); err != nil {

@@ -52,8 +52,8 @@ func Quick() Plan {
 	}
 }
 
-// Only returns the plan with only these strategies, numbers of clients and of replicas, where there are any. It measures
-// the cost of the lock if the strategies include the two that show it, and the replicas are the plan's.
+// Only returns the plan with only these strategies, numbers of clients and of replicas, where there are any. It
+// measures the cost of the lock if the strategies include the two that show it, and the replicas are the plan's.
 func (p Plan) Only(strategies []string, clients, replicas []int) Plan {
 	if len(strategies) > 0 {
 		p.Strategies = strategies

@@ -195,8 +195,8 @@ func (l Load) rounds() int {
 	return 2
 }
 
-// turns is the order of the ladder's turns: all in turn, round after round, each in the reverse order of the one before.
-// The quick rows take a second turn at the end of a round, the last first, which costs little.
+// turns is the order of the ladder's turns: all in turn, round after round, each in the reverse order of the one
+// before. The quick rows take a second turn at the end of a round, the last first, which costs little.
 func (l Load) turns(all []*contestant) iter.Seq[*contestant] {
 	return func(yield func(*contestant) bool) {
 		order := slices.Clone(all)

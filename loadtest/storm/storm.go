@@ -25,14 +25,12 @@ import (
 type Config struct {
 	// Compose is the stack, which must be up.
 	Compose system.Compose
-	// Random is the number of random faults after the sweep over all containers.
-	Random int
-	// Orders is the minimum number of orders. The faults may need more.
-	Orders int
-	// Seed reproduces the same faults.
-	Seed uint64
+	Random  int `flag:"random" default:"12" bounds:"0 10000" help:"random faults, after the sweep over all containers"`
+	// Orders is the minimum: the faults may need more.
+	Orders int    `flag:"orders" default:"9000" bounds:"0 1000000" help:"orders to send at least"`
+	Seed   uint64 `flag:"seed" help:"makes the same faults again; 0: random"`
 	// Out is the folder for storm.json and history.jsonl.
-	Out string
+	Out string `flag:"out" default:"out" help:"folder for the results"`
 	// Text gets the verdict and Progress the current step.
 	Text     io.Writer
 	Progress func(doing string)

@@ -49,7 +49,8 @@ func StartMySQLGroup(ctx context.Context, dir string, n int, member func(i int) 
 		o.Program, o.grouped = program, true
 		host, port, _ := net.SplitHostPort(o.Addr)
 		o.Args = append([]string{
-			"--innodb-buffer-pool-size=256M", fmt.Sprintf("--server-id=%d", i+1), "--report-host=" + host, "--report-port=" + port,
+			"--innodb-buffer-pool-size=256M", fmt.Sprintf("--server-id=%d", i+1),
+			"--report-host=" + host, "--report-port=" + port,
 			"--loose-group-replication-local-address=" + o.Addr,
 			"--loose-group-replication-group-seeds=" + strings.Join(addrs, ","),
 		}, o.Args...)

@@ -48,8 +48,8 @@ type Source struct {
 	Progress func(doing string)
 }
 
-// Compile compiles commands of this module into the folder o.Bin, always with the same flags, so that the compiler's cache
-// holds each package once. They are named after their folders in cmd: "order-service". With a
+// Compile compiles commands of this module into the folder o.Bin, always with the same flags, so that the compiler's
+// cache holds each package once. They are named after their folders in cmd: "order-service". With a
 // warm cache this takes a second or two. The error holds the compiler's output.
 func Compile(ctx context.Context, o Source, commands ...string) error {
 	bin, err := filepath.Abs(o.Bin)
