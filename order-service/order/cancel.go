@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"orderstock/pkg/request"
+	"orderstock/pkg/observe"
 )
 
 // Cancel cancels a pending or confirmed order and returns the stock of a confirmed one, once. It may be repeated. It
@@ -14,7 +14,7 @@ import (
 // the order as it was read before; the request may or may not be written. Errors: ErrNotFound, ErrRejected,
 // ErrOverloaded, ErrUnavailable.
 func (s *Service) Cancel(ctx context.Context, id int64) (Order, error) {
-	request.AddAttrs(ctx, "order_id", id)
+	observe.AddAttrs(ctx, "order_id", id)
 	if !s.cancelling.TryAcquire(1) {
 		s.stats.Shed.Add(1)
 		return Order{}, fmt.Errorf("cancel order: %w", ErrOverloaded)
@@ -29,11 +29,11 @@ func (s *Service) Cancel(ctx context.Context, id int64) (Order, error) {
 	o, err = s.cancel(ctx, o, ReasonClient)
 	switch {
 	case errors.Is(err, ErrUnanswered) && o.Status != Cancelling:
-		request.Logger(ctx).Warn("wish to cancel unanswered", "error", err.Error())
+		observe.Logger(ctx).Warn("wish to cancel unanswered", "error", err.Error())
 	case err != nil && o.Status != Cancelling:
 		return Order{}, fmt.Errorf("cancel order: %w", err)
 	case err != nil:
-		request.Logger(ctx).Warn("cancellation left to the reconciler", "error", err.Error())
+		observe.Logger(ctx).Warn("cancellation left to the reconciler", "error", err.Error())
 	case o.Status == Rejected:
 		return o, ErrRejected
 	}

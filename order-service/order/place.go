@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"orderstock/pkg/request"
+	"orderstock/pkg/observe"
 	"orderstock/pkg/retry"
 )
 
@@ -110,7 +110,7 @@ func (s *Service) carry(ctx context.Context, o Order, release func()) (*run, err
 		cancel()
 		return nil, fmt.Errorf("%w: stopping", ErrUnavailable)
 	}
-	request.AddAttrs(ctx, "order_id", o.ID)
+	observe.AddAttrs(ctx, "order_id", o.ID)
 	go func() {
 		defer s.runs.remove(o.ID)
 		defer release()
@@ -136,14 +136,14 @@ func (s *Service) work(ctx context.Context, o Order) (stored Order, inserted boo
 	}
 	op, err := s.confirm(ctx, o)
 	if err != nil {
-		request.Logger(ctx).Warn("order not confirmed, left to the reconciler", "error", err.Error())
+		observe.Logger(ctx).Warn("order not confirmed, left to the reconciler", "error", err.Error())
 		s.stats.Unsettled.Add(1)
 		return o, true, nil
 	}
 	again := retry.Policy{First: 50 * time.Millisecond, Max: time.Second}
 	end, err := retry.Do(ctx, again, func() (Order, error) { return s.settle(ctx, o, op) })
 	if err != nil {
-		request.Logger(ctx).Warn("order not settled, left to the reconciler", "error", err.Error())
+		observe.Logger(ctx).Warn("order not settled, left to the reconciler", "error", err.Error())
 		s.stats.Unsettled.Add(1)
 		return o, true, nil
 	}
@@ -184,11 +184,11 @@ func (s *Service) call(ctx context.Context, o Order) (done bool, end Order) {
 	case errors.Is(err, ErrFlagConflict), errors.Is(err, ErrUnknownGoods):
 		end, err := s.refuse(ctx, o, err)
 		if err != nil {
-			request.Logger(ctx).Warn("order not cancelled, left to the reconciler", "error", err.Error())
+			observe.Logger(ctx).Warn("order not cancelled, left to the reconciler", "error", err.Error())
 		}
 		return true, end
 	}
-	request.Logger(ctx).Warn("not deducted, order left to the reconciler", "error", err.Error())
+	observe.Logger(ctx).Warn("not deducted, order left to the reconciler", "error", err.Error())
 	s.stats.Unsettled.Add(1)
 	return true, o
 }

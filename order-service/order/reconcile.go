@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"orderstock/pkg/request"
+	"orderstock/pkg/observe"
 )
 
 // maxFailures is the number of consecutive rounds that may fail before Run gives up.
@@ -85,7 +85,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	pause, failures := r.cfg.Interval, 0
 	var audited time.Time
 	for ctx.Err() == nil {
-		round := request.With(ctx, r.log, "")
+		round := observe.WithRequest(ctx, r.log, "")
 		more, err := r.Round(round)
 		switch {
 		case err != nil && ctx.Err() == nil:
@@ -93,7 +93,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 				return fmt.Errorf("reconcile: %d rounds failed: %w", failures, err)
 			}
 			pause = min(2*pause, r.cfg.MaxPause)
-			request.Logger(round).Warn("reconciler's round failed", "error", err.Error(), "pause_ms", pause.Milliseconds())
+			observe.Logger(round).Warn("reconciler's round failed", "error", err.Error(), "pause_ms", pause.Milliseconds())
 		case more:
 			pause, failures = 0, 0
 		default:
@@ -102,7 +102,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		if err == nil && !more && time.Since(audited) > auditEvery {
 			audited = time.Now()
 			if err := r.Audit(round); err != nil && ctx.Err() == nil {
-				request.Logger(round).Warn("books not checked", "error", err.Error())
+				observe.Logger(round).Warn("books not checked", "error", err.Error())
 			}
 		}
 		wait := time.NewTimer(pause/2 + rand.N(pause+1))
@@ -169,10 +169,10 @@ func (r *Reconciler) driveAll(ctx context.Context, orders []Order, now time.Time
 			if err == nil {
 				settled.Store(true)
 				r.service.stats.Reconciled.Add(1)
-				request.Logger(ctx).Info("order reconciled", "order_id", o.ID, "from", string(o.Status), "to", string(end.Status))
+				observe.Logger(ctx).Info("order reconciled", "order_id", o.ID, "from", string(o.Status), "to", string(end.Status))
 				return nil
 			}
-			request.Logger(ctx).Warn("order not reconciled", "order_id", o.ID, "error", err.Error())
+			observe.Logger(ctx).Warn("order not reconciled", "order_id", o.ID, "error", err.Error())
 			failed[i] = err
 			if errors.Is(err, ErrStockUnavailable) {
 				down.Store(true)

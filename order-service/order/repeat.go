@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"orderstock/pkg/request"
+	"orderstock/pkg/observe"
 	"orderstock/pkg/retry"
 )
 
@@ -31,7 +31,7 @@ func (s *Service) replay(ctx context.Context, prior Order, r Request) (Placement
 	if prior.BodyHash != r.hash {
 		return Placement{}, ErrKeyReused
 	}
-	request.AddAttrs(ctx, "order_id", prior.ID)
+	observe.AddAttrs(ctx, "order_id", prior.ID)
 	s.stats.Replayed.Add(1)
 	if prior.Outcome == "" {
 		prior = s.awaitOutcome(ctx, prior)

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"orderstock/pkg/observe"
 	"orderstock/pkg/operation"
-	"orderstock/pkg/request"
 )
 
 // The reasons given by the service itself.
@@ -22,7 +22,7 @@ const (
 // and returns the order as stored. A deduction does not finish an order that is being cancelled: it stays CANCELLING.
 func (s *Service) settle(ctx context.Context, o Order, op Operation) (Order, error) {
 	if !op.of(o) {
-		request.Logger(ctx).Error("another operation has the order's flag", "order_id", o.ID, "state", string(op.State))
+		observe.Logger(ctx).Error("another operation has the order's flag", "order_id", o.ID, "state", string(op.State))
 		return s.refuse(ctx, o, ErrFlagConflict)
 	}
 	switch op.State {

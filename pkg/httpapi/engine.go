@@ -12,8 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
+	"orderstock/pkg/observe"
 	"orderstock/pkg/problem"
-	"orderstock/pkg/request"
 	"orderstock/pkg/tracing"
 )
 
@@ -69,8 +69,8 @@ func Get(e gin.IRoutes, path string, handlers ...gin.HandlerFunc) {
 
 func serveRequest(c *gin.Context, log *slog.Logger, opts Options) {
 	start := time.Now()
-	ctx := request.With(c.Request.Context(), log, c.GetHeader(request.HeaderID))
-	c.Header(request.HeaderID, request.ID(ctx))
+	ctx := observe.WithRequest(c.Request.Context(), log, c.GetHeader(observe.HeaderID))
+	c.Header(observe.HeaderID, observe.RequestID(ctx))
 	c.Header("Cache-Control", "no-store") // an answer is true when it is given
 	if leaving(ctx) {
 		c.Header("Connection", "close")
@@ -78,7 +78,7 @@ func serveRequest(c *gin.Context, log *slog.Logger, opts Options) {
 	if tracing.On(ctx) {
 		trace.SpanFromContext(ctx).SetName(c.Request.Method + " " + c.FullPath())
 	}
-	if ms, err := strconv.ParseInt(c.GetHeader(request.HeaderTimeout), 10, 32); err == nil && ms > 0 {
+	if ms, err := strconv.ParseInt(c.GetHeader(observe.HeaderTimeout), 10, 32); err == nil && ms > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)
 		defer cancel()
@@ -94,7 +94,7 @@ func serveRequest(c *gin.Context, log *slog.Logger, opts Options) {
 			if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so, too
 				panic(p)
 			}
-			request.Logger(ctx).Error("panic", "panic", p, "stack", string(debug.Stack()))
+			observe.Logger(ctx).Error("panic", "panic", p, "stack", string(debug.Stack()))
 			write(c, problem.New(http.StatusInternalServerError, "internal",
 				"the request failed; the log has the cause under this request id"))
 		}
@@ -103,7 +103,7 @@ func serveRequest(c *gin.Context, log *slog.Logger, opts Options) {
 			level = slog.LevelInfo
 		}
 		if log.Enabled(ctx, level) {
-			request.Logger(ctx).Log(ctx, level, "request", "method", c.Request.Method, "path", c.Request.URL.Path,
+			observe.Logger(ctx).Log(ctx, level, "request", "method", c.Request.Method, "path", c.Request.URL.Path,
 				"status", c.Writer.Status(), "ms", float64(time.Since(start).Microseconds())/1000)
 		}
 	}()

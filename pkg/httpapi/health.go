@@ -13,7 +13,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"golang.org/x/sync/singleflight"
 
-	"orderstock/pkg/request"
+	"orderstock/pkg/observe"
 )
 
 // Check checks whether a dependency of the service answers.
@@ -142,5 +142,5 @@ func (h *health) log(ctx context.Context, r readiness) {
 	if r.Status != ready {
 		level = slog.LevelWarn
 	}
-	request.Logger(ctx).Log(ctx, level, r.Status, r.errs...)
+	observe.Logger(ctx).Log(ctx, level, r.Status, r.errs...)
 }

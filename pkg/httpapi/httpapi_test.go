@@ -25,8 +25,8 @@ import (
 
 	"orderstock/pkg/health"
 	"orderstock/pkg/httpapi"
+	"orderstock/pkg/observe"
 	"orderstock/pkg/problem"
-	"orderstock/pkg/request"
 )
 
 var errKnown = errors.New("known")
@@ -59,7 +59,7 @@ func serve(t *testing.T) (*gin.Engine, *bytes.Buffer) {
 		return nil
 	}))
 	e.GET("/fails/:how", httpapi.Handle(func(c *gin.Context) error {
-		request.AddAttrs(c.Request.Context(), "order_id", "42")
+		observe.AddAttrs(c.Request.Context(), "order_id", "42")
 		switch c.Param("how") {
 		case "known":
 			return fmt.Errorf("wrapped: %w", errKnown)
@@ -161,7 +161,7 @@ func TestErrorsBecomeProblems(t *testing.T) {
 		t.Errorf("Retry-After %q, want 1.5 s rounded up", rec.Header().Get("Retry-After"))
 	}
 	for _, how := range []string{"unknown", "panic"} {
-		p := wantProblem(t, call(e, "GET", "/fails/"+how, "", request.HeaderID, "r-"+how), 500, "internal")
+		p := wantProblem(t, call(e, "GET", "/fails/"+how, "", observe.HeaderID, "r-"+how), 500, "internal")
 		if strings.Contains(p.Detail, "secret") || strings.Contains(p.Detail, "boom") {
 			t.Errorf("the cause leaks: %s", p.Detail)
 		}
@@ -192,8 +192,8 @@ func TestTheServiceTokenIsNeeded(t *testing.T) {
 func TestTheCallersPatienceBecomesTheDeadline(t *testing.T) {
 	e, _ := serve(t)
 	for value, want := range map[string]string{"500": "true", "": "false", "-1": "false", "x": "false"} {
-		if got := call(e, "GET", "/deadline", "", request.HeaderTimeout, value).Body.String(); got != want {
-			t.Errorf("%s %q: has deadline %s, want %s", request.HeaderTimeout, value, got, want)
+		if got := call(e, "GET", "/deadline", "", observe.HeaderTimeout, value).Body.String(); got != want {
+			t.Errorf("%s %q: has deadline %s, want %s", observe.HeaderTimeout, value, got, want)
 		}
 	}
 }
@@ -210,7 +210,7 @@ func TestNoAnswerIsStored(t *testing.T) {
 func TestForeignRequestIDsAreHeldHarmless(t *testing.T) {
 	e, _ := serve(t)
 	for given, kept := range map[string]bool{"abc-1_2": true, "a b": false, strings.Repeat("x", 65): false, `"}`: false} {
-		got := call(e, "GET", "/deadline", "", request.HeaderID, given).Header().Get(request.HeaderID)
+		got := call(e, "GET", "/deadline", "", observe.HeaderID, given).Header().Get(observe.HeaderID)
 		if (got == given) != kept || got == "" {
 			t.Errorf("request id %q became %q", given, got)
 		}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"orderstock/pkg/observe"
 	"orderstock/pkg/problem"
-	"orderstock/pkg/request"
 )
 
 // Handle turns a handler that returns an error into a gin handler. The error becomes the response: a *problem.Problem
@@ -41,7 +41,7 @@ func ProblemOf(ctx context.Context, err error, table func(error) *problem.Proble
 			"the request failed; the log has the cause under this request id")
 	}
 	if p.Status >= http.StatusInternalServerError {
-		request.Logger(ctx).Warn("request failed", "status", p.Status, "code", p.Code, "error", err.Error())
+		observe.Logger(ctx).Warn("request failed", "status", p.Status, "code", p.Code, "error", err.Error())
 	}
 	return p
 }

@@ -1,5 +1,6 @@
-// Package observe passes events to the tracing of the process. A package that uses it, such as a domain, does not link
-// OpenTelemetry. Package tracing has the Recorder of the services.
+// Package observe lets people follow a request: by its id and its logger, which its context carries, and by events for
+// the tracing of the process. A package that uses it, such as a domain, links no OpenTelemetry. Package tracing has the
+// Recorder of the services.
 package observe
 
 import (

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"orderstock/pkg/request"
+	"orderstock/pkg/observe"
 )
 
 // Problem is an error as sent over the wire. Detail is for people.
@@ -49,7 +49,7 @@ func (p *Problem) After(d time.Duration) *Problem {
 // For returns a copy with the id of the request that ctx belongs to.
 func (p *Problem) For(ctx context.Context) *Problem {
 	q := *p
-	q.RequestID = request.ID(ctx)
+	q.RequestID = observe.RequestID(ctx)
 	return &q
 }
 

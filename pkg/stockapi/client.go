@@ -14,9 +14,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"orderstock/pkg/observe"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/problem"
-	"orderstock/pkg/request"
 )
 
 // Client calls the stock service. Each call carries the service token, the request id and the remaining time of the
@@ -240,11 +240,11 @@ func (c *Client) send(ctx context.Context, method, target string, payload []byte
 		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
-	if id := request.ID(ctx); id != "" {
-		req.Header.Set(request.HeaderID, id)
+	if id := observe.RequestID(ctx); id != "" {
+		req.Header.Set(observe.HeaderID, id)
 	}
 	if ms := timeLeft(ctx); ms > 0 {
-		req.Header.Set(request.HeaderTimeout, strconv.FormatInt(ms, 10))
+		req.Header.Set(observe.HeaderTimeout, strconv.FormatInt(ms, 10))
 	}
 	resp, err := c.http.Do(req)
 	switch {

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/pkg/observe"
 	"orderstock/pkg/operation"
-	"orderstock/pkg/request"
 	"orderstock/pkg/stockapi"
 )
 
@@ -96,17 +96,17 @@ func TestPassesOnTokenRequestIDAndTime(t *testing.T) {
 		got = r.Header.Clone()
 		_, _ = w.Write([]byte(`{"flag":"f","state":"DONE"}`))
 	}))
-	ctx, cancel := context.WithTimeout(request.With(t.Context(), slog.New(slog.DiscardHandler), ""), 5*time.Second)
+	ctx, cancel := context.WithTimeout(observe.WithRequest(t.Context(), slog.New(slog.DiscardHandler), ""), 5*time.Second)
 	defer cancel()
 	op, err := c.Deduct(ctx, "f", []stockapi.Item{{GoodsID: "1", Num: 1}})
 	if err != nil || op.State != operation.Done {
 		t.Fatal(op, err)
 	}
-	if got.Get("Authorization") != "Bearer secret" || got.Get(request.HeaderID) != request.ID(ctx) {
+	if got.Get("Authorization") != "Bearer secret" || got.Get(observe.HeaderID) != observe.RequestID(ctx) {
 		t.Errorf("headers %v", got)
 	}
-	if ms, err := strconv.Atoi(got.Get(request.HeaderTimeout)); err != nil || ms < 3000 || ms > 5000 {
-		t.Errorf("time left %q; want nearly 5000 ms", got.Get(request.HeaderTimeout))
+	if ms, err := strconv.Atoi(got.Get(observe.HeaderTimeout)); err != nil || ms < 3000 || ms > 5000 {
+		t.Errorf("time left %q; want nearly 5000 ms", got.Get(observe.HeaderTimeout))
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"orderstock/pkg/batch"
-	"orderstock/pkg/request"
+	"orderstock/pkg/observe"
 	"orderstock/pkg/tracing"
 )
 
@@ -25,7 +25,7 @@ type sharedCall = batch.Call[Deduction, Operation]
 // deductShared is Deduct in a request to the replica that other calls may share.
 func deductShared(ctx context.Context, r *replica, flag string, items []Item) (Operation, error) {
 	op, err := r.shared.Do(ctx, Deduction{
-		Flag: flag, Items: items, RequestID: request.ID(ctx), Traceparent: tracing.Parent(ctx),
+		Flag: flag, Items: items, RequestID: observe.RequestID(ctx), Traceparent: tracing.Parent(ctx),
 	})
 	if errors.Is(err, batch.ErrClosed) { // the replica has just left
 		return op, fmt.Errorf("%w: %w: %w", ErrUnavailable, errUnreached, err)

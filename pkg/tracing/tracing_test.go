@@ -16,7 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"orderstock/pkg/batch"
-	"orderstock/pkg/request"
+	"orderstock/pkg/observe"
 	"orderstock/pkg/retry"
 	"orderstock/pkg/tracing"
 )
@@ -133,9 +133,9 @@ func TestPackagesThatKnowNoTracingAreRecorded(t *testing.T) {
 	tracer, spans := recorder(t)
 	ctx, span := tracer.Start(t.Context(), "request")
 	var log bytes.Buffer
-	ctx = request.With(ctx, slog.New(slog.NewTextHandler(&log, nil)), "")
-	request.AddAttrs(ctx, tracing.OrderKey, int64(7))
-	request.Logger(ctx).Info("hello")
+	ctx = observe.WithRequest(ctx, slog.New(slog.NewTextHandler(&log, nil)), "")
+	observe.AddAttrs(ctx, tracing.OrderKey, int64(7))
+	observe.Logger(ctx).Info("hello")
 	failed := errors.New("once")
 	_ = retry.Run(ctx, retry.Policy{First: 1, Max: 1, Tries: 2}, func() error { return failed })
 	g := batch.Func(func(ctx context.Context, ins []int) ([]int, error) { return ins, nil })

@@ -7,9 +7,9 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"orderstock/pkg/httpapi"
+	"orderstock/pkg/observe"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/problem"
-	"orderstock/pkg/request"
 	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/stock"
 )
@@ -87,7 +87,7 @@ func (h *handlers) restock(c *gin.Context) error {
 	if err := httpapi.Decode(c, &body); err != nil {
 		return err
 	}
-	request.AddAttrs(c.Request.Context(), "flag", body.Flag, "goods_id", id)
+	observe.AddAttrs(c.Request.Context(), "flag", body.Flag, "goods_id", id)
 	goods, err := h.service.Restock(c.Request.Context(), stock.Restock{
 		Flag: body.Flag, GoodsID: id, Num: body.Num, Name: body.Name, Price: body.Price,
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"orderstock/pkg/httpapi"
-	"orderstock/pkg/request"
+	"orderstock/pkg/observe"
 	"orderstock/pkg/stockapi"
 	"orderstock/pkg/tracing"
 )
@@ -36,7 +36,7 @@ func (h *handlers) deduct(c *gin.Context) error {
 
 // carryOut deducts the items sent, and returns the answer.
 func (h *handlers) carryOut(ctx context.Context, flag string, sent []stockapi.Item) (stockapi.Operation, error) {
-	request.AddAttrs(ctx, "flag", flag)
+	observe.AddAttrs(ctx, "flag", flag)
 	items, err := stockapi.ParseItems(sent)
 	if err != nil {
 		return stockapi.Operation{}, err
@@ -51,7 +51,7 @@ func (h *handlers) carryOut(ctx context.Context, flag string, sent []stockapi.It
 // cancel is POST /v1/operations/{flag}/cancel.
 func (h *handlers) cancel(c *gin.Context) error {
 	ctx, flag := c.Request.Context(), c.Param("flag")
-	request.AddAttrs(ctx, "flag", flag)
+	observe.AddAttrs(ctx, "flag", flag)
 	op, err := h.service.Cancel(ctx, flag)
 	if err != nil {
 		return err

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"orderstock/pkg/httpapi/contracttest"
+	"orderstock/pkg/observe"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/problem"
-	"orderstock/pkg/request"
 	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/internal/stocktest"
@@ -395,7 +395,7 @@ func TestShedsLoadAndKeepsDeadlines(t *testing.T) {
 		must(t, err)
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Authorization", "Bearer "+token)
-		req.Header.Set(request.HeaderTimeout, "150")
+		req.Header.Set(observe.HeaderTimeout, "150")
 		start := time.Now()
 		resp, err := http.DefaultClient.Do(req)
 		must(t, err)

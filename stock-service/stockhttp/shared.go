@@ -13,7 +13,7 @@ import (
 
 	"orderstock/pkg/batch"
 	"orderstock/pkg/httpapi"
-	"orderstock/pkg/request"
+	"orderstock/pkg/observe"
 	"orderstock/pkg/stockapi"
 	"orderstock/pkg/tracing"
 	"orderstock/stock-service/stock"
@@ -64,7 +64,7 @@ type answer struct {
 // deductOne executes one of the deductions, as if it had its own request.
 func (h *handlers) deductOne(ctx context.Context, index int, d stockapi.Deduction) (a answer) {
 	a.Index = index
-	ctx = request.Part(ctx, d.RequestID)
+	ctx = observe.WithPart(ctx, d.RequestID)
 	ctx, end := tracing.Part(ctx, "PUT /v1/operations/:flag", d.Traceparent)
 	defer func() {
 		problem, ended := a.Problem, time.Now()

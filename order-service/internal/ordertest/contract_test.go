@@ -13,7 +13,7 @@ import (
 	"orderstock/order-service/order"
 	"orderstock/order-service/orderhttp"
 	"orderstock/pkg/httpapi/contracttest"
-	"orderstock/pkg/request"
+	"orderstock/pkg/observe"
 	"orderstock/stock-service/stockhttp"
 )
 
@@ -55,8 +55,8 @@ func TestGeneratedCalls(t *testing.T) {
 				rt.Fatalf("%+v: %v", call, err)
 			}
 			req.Header = call.Header
-			if ms, err := strconv.Atoi(req.Header.Get(request.HeaderTimeout)); err == nil && ms < 60_000 {
-				req.Header.Del(request.HeaderTimeout) // 503 would be the right answer, and the work would go on
+			if ms, err := strconv.Atoi(req.Header.Get(observe.HeaderTimeout)); err == nil && ms < 60_000 {
+				req.Header.Del(observe.HeaderTimeout) // 503 would be the right answer, and the work would go on
 			}
 			if s.token != "" {
 				req.Header.Set("Authorization", "Bearer "+s.token)

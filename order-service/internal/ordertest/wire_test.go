@@ -8,7 +8,7 @@ import (
 	"net/http/httptest"
 	"sync"
 
-	"orderstock/pkg/request"
+	"orderstock/pkg/observe"
 )
 
 // wire stands between an order service and the real stock service and breaks like a network. It never answers for the
@@ -120,7 +120,7 @@ func (w *wire) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		w.holds(-1)
 		late := r.WithContext(context.WithoutCancel(r.Context()))
 		late.Body = io.NopCloser(bytes.NewReader(body))
-		late.Header.Del(request.HeaderTimeout)
+		late.Header.Del(observe.HeaderTimeout)
 		defer func() {
 			w.mu.Lock()
 			defer w.mu.Unlock()

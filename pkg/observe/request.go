@@ -1,5 +1,4 @@
-// Package request carries a request's id and logger in its context.
-package request
+package observe
 
 import (
 	"context"
@@ -7,8 +6,6 @@ import (
 	"encoding/hex"
 	"log/slog"
 	"sync"
-
-	"orderstock/pkg/observe"
 )
 
 const (
@@ -31,27 +28,27 @@ type request struct {
 
 type key struct{}
 
-// With returns a context for the request with that id, whose log lines go to log. It replaces an invalid id: an id has
+// WithRequest returns a context for the request with that id, whose log lines go to log. It replaces an invalid id: an id has
 // 1 to 64 letters, digits, dashes and underscores.
-func With(ctx context.Context, log *slog.Logger, id string) context.Context {
+func WithRequest(ctx context.Context, log *slog.Logger, id string) context.Context {
 	if !valid(id) {
 		id = newID()
 	}
 	return context.WithValue(ctx, key{}, &request{id: id, log: log})
 }
 
-// Part returns a context for a part of the request that ctx belongs to, if the
-// part came with its own id. Otherwise it returns ctx.
-func Part(ctx context.Context, id string) context.Context {
+// WithPart returns a context for a part of the request that ctx belongs to, if the part came with its own id. Otherwise
+// it returns ctx.
+func WithPart(ctx context.Context, id string) context.Context {
 	r, ok := ctx.Value(key{}).(*request)
 	if !ok || !valid(id) {
 		return ctx
 	}
-	return With(ctx, r.log, id)
+	return WithRequest(ctx, r.log, id)
 }
 
-// ID returns the id of the request that ctx belongs to, or "".
-func ID(ctx context.Context) string {
+// RequestID returns the id of the request that ctx belongs to, or "".
+func RequestID(ctx context.Context) string {
 	if r, ok := ctx.Value(key{}).(*request); ok {
 		return r.id
 	}
@@ -65,7 +62,7 @@ func Logger(ctx context.Context) *slog.Logger {
 	if r, ok := ctx.Value(key{}).(*request); ok {
 		log = r.logger()
 	}
-	if id := observe.TraceID(ctx); id != "" {
+	if id := TraceID(ctx); id != "" {
 		log = log.With("trace_id", id)
 	}
 	return log
@@ -83,7 +80,7 @@ func (r *request) logger() *slog.Logger {
 // AddAttrs adds attributes, such as the order id, to every later line of the request's logger, and to its span. It
 // costs nothing until a line is written. args alternates names and values.
 func AddAttrs(ctx context.Context, args ...any) {
-	observe.Set(ctx, args...)
+	Set(ctx, args...)
 	if r, ok := ctx.Value(key{}).(*request); ok {
 		r.mu.Lock()
 		r.attrs = append(r.attrs, args...)
