@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"orderstock/loadtest/system"
-	"orderstock/pkg/health"
+	"orderstock/pkg/httpapi"
 	"orderstock/pkg/servers"
 )
 
@@ -57,7 +57,7 @@ func startConsole(ctx context.Context, root, dir string, st *system.Stack, page 
 	return servers.Start(ctx, servers.Spec{
 		Name: page.Name, Path: filepath.Join(binDir(root), "loadtest"), Args: args, Env: env, Dir: dir,
 		Addr:  page.Addr,
-		Ready: func(ctx context.Context) error { return health.Check(ctx, page.URL+"/healthz") },
+		Ready: func(ctx context.Context) error { return httpapi.AskHealth(ctx, page.URL+"/healthz") },
 	})
 }
 

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/pkg/problem"
+	"orderstock/pkg/httpapi"
 )
 
 // compose runs the compose program that the stack is up with, and returns its output.
@@ -118,14 +118,14 @@ func TestTheFrontsOwnAnswers(t *testing.T) {
 }
 
 // ask returns the answer, which must be a problem.
-func ask(t *testing.T, r *http.Request) (status int, p problem.Problem) {
+func ask(t *testing.T, r *http.Request) (status int, p httpapi.Problem) {
 	t.Helper()
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if kind := resp.Header.Get("Content-Type"); kind != problem.Type {
+	if kind := resp.Header.Get("Content-Type"); kind != httpapi.ProblemType {
 		t.Errorf("the content type is %q", kind)
 	}
 	if resp.StatusCode == http.StatusServiceUnavailable && resp.Header.Get("Retry-After") == "" {

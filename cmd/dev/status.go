@@ -15,7 +15,7 @@ import (
 
 	"orderstock/loadtest/system"
 	"orderstock/pkg/command"
-	"orderstock/pkg/health"
+	"orderstock/pkg/httpapi"
 	"orderstock/pkg/servers"
 )
 
@@ -86,7 +86,7 @@ func (p program) state(ctx context.Context) string {
 	if p.Token != "" { // the console is ready while it answers
 		path = "/healthz"
 	}
-	err := health.Check(ctx, p.URL+path)
+	err := httpapi.AskHealth(ctx, p.URL+path)
 	switch {
 	case err == nil:
 		return "ready"

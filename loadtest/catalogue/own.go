@@ -11,7 +11,7 @@ import (
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/trial"
-	"orderstock/pkg/problem"
+	"orderstock/pkg/httpapi"
 	"orderstock/stock-service/deduct/strategy"
 )
 
@@ -63,7 +63,7 @@ func (o *Own) Settings() []fire.Setting {
 	)
 }
 
-// Validate returns a *problem.Problem that names the first invalid field and its valid values.
+// Validate returns a *httpapi.Problem that names the first invalid field and its valid values.
 func (o *Own) Validate() error {
 	load := o.Load
 	if load.Path != "" && load.Path != history.PathOrder && load.Path != history.PathDeduct {
@@ -100,7 +100,7 @@ func (o *Own) Validate() error {
 const mostAfterMS = int(10 * time.Minute / time.Millisecond)
 
 func invalid(format string, args ...any) error {
-	return problem.New(http.StatusBadRequest, "invalid", format, args...)
+	return httpapi.NewProblem(http.StatusBadRequest, "invalid", format, args...)
 }
 
 // flags returns it as flags of "loadtest fire" or, of a lab, with its strategy and faults, of "loadtest run",

@@ -15,7 +15,7 @@ import (
 
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
-	"orderstock/pkg/problem"
+	"orderstock/pkg/httpapi"
 )
 
 // kept is how many runs are kept.
@@ -88,14 +88,14 @@ func (r *Runs) List() []Run {
 // runID matches an id, which becomes a part of a path.
 var runID = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}\.[0-9]{3}-[0-9]$`)
 
-// Load returns a kept run. The error is a *problem.Problem if there is none.
+// Load returns a kept run. The error is a *httpapi.Problem if there is none.
 func (r *Runs) Load(id string) (*Record, error) {
 	if !runID.MatchString(id) {
-		return nil, problem.New(http.StatusNotFound, "not_found", "there is no run %q", id)
+		return nil, httpapi.NewProblem(http.StatusNotFound, "not_found", "there is no run %q", id)
 	}
 	data, err := os.ReadFile(filepath.Join(r.dir, id, "run.json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, problem.New(http.StatusNotFound, "not_found", "there is no run %q", id)
+		return nil, httpapi.NewProblem(http.StatusNotFound, "not_found", "there is no run %q", id)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read run: %w", err)

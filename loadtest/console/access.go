@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"orderstock/pkg/httpapi"
-	"orderstock/pkg/problem"
 )
 
 // cookieOf names the cookie by the port where the browser sees the console: a browser keeps one set of cookies for
@@ -50,7 +49,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-store")
 		if !s.serves(r.Host) {
-			refuse(w, problem.New(http.StatusMisdirectedRequest, "wrong_host", "this console is not served under %q: "+
+			refuse(w, httpapi.NewProblem(http.StatusMisdirectedRequest, "wrong_host", "this console is not served under %q: "+
 				"use 127.0.0.1 or localhost; with --remote an IP address or a name of --host", r.Host))
 			return
 		}
@@ -60,7 +59,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		}
 		if token := r.URL.Query().Get("token"); token != "" && r.Method == http.MethodGet {
 			if !s.valid(token) {
-				refuse(w, problem.New(http.StatusUnauthorized, "unauthorized",
+				refuse(w, httpapi.NewProblem(http.StatusUnauthorized, "unauthorized",
 					"wrong token: open the address that the console printed when it started"))
 				return
 			}
@@ -80,7 +79,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 				askForToken(w, r)
 				return
 			}
-			refuse(w, problem.New(http.StatusUnauthorized, "unauthorized",
+			refuse(w, httpapi.NewProblem(http.StatusUnauthorized, "unauthorized",
 				"no token: open the address that the console printed when it started"))
 			return
 		}

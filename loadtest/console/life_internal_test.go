@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"testing"
 
-	"orderstock/pkg/problem"
+	"orderstock/pkg/httpapi"
 )
 
 // TestOrderByHandWithoutAnOrderService: that none answers is an answer, also if all are dead or none is known.
@@ -27,7 +27,7 @@ func TestOrderByHandWithoutAnOrderService(t *testing.T) {
 		c.view = &view{}
 		c.view.OrderURLs = urls
 		placed, err := c.PlaceByHand(t.Context(), HandOrder{Items: []HandItem{{GoodsID: "1", Num: 1}}})
-		refused, ok := errors.AsType[*problem.Problem](err)
+		refused, ok := errors.AsType[*httpapi.Problem](err)
 		if !ok || refused.Status != http.StatusConflict {
 			t.Errorf("with the order services %q an order is answered %+v, %v", urls, placed, err)
 		}

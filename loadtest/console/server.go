@@ -17,7 +17,6 @@ import (
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/httpapi"
-	"orderstock/pkg/problem"
 	"orderstock/stock-service/deduct/strategy"
 )
 
@@ -224,24 +223,24 @@ func command[T any](status int, do func(*http.Request, T) (any, error)) http.Han
 }
 
 func conflict(format string, args ...any) error {
-	return problem.New(http.StatusConflict, "conflict", format, args...)
+	return httpapi.NewProblem(http.StatusConflict, "conflict", format, args...)
 }
 
 func invalid(format string, args ...any) error {
-	return problem.New(http.StatusBadRequest, "invalid", format, args...)
+	return httpapi.NewProblem(http.StatusBadRequest, "invalid", format, args...)
 }
 
 func notFound(format string, args ...any) error {
-	return problem.New(http.StatusNotFound, "not_found", format, args...)
+	return httpapi.NewProblem(http.StatusNotFound, "not_found", format, args...)
 }
 
 func reply(w http.ResponseWriter, status int, value any, err error) {
-	var refused *problem.Problem
+	var refused *httpapi.Problem
 	switch {
 	case errors.As(err, &refused):
 		refuse(w, refused)
 	case err != nil:
-		refuse(w, problem.New(http.StatusInternalServerError, "failed", "%v", err))
+		refuse(w, httpapi.NewProblem(http.StatusInternalServerError, "failed", "%v", err))
 	default:
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
@@ -249,8 +248,8 @@ func reply(w http.ResponseWriter, status int, value any, err error) {
 	}
 }
 
-func refuse(w http.ResponseWriter, p *problem.Problem) {
-	w.Header().Set("Content-Type", problem.Type)
+func refuse(w http.ResponseWriter, p *httpapi.Problem) {
+	w.Header().Set("Content-Type", httpapi.ProblemType)
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(p) // an error says that the client has gone
 }

@@ -13,7 +13,7 @@ import (
 
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/verify"
-	"orderstock/pkg/problem"
+	"orderstock/pkg/httpapi"
 )
 
 // attached returns the server of a console whose stack does not answer.
@@ -179,7 +179,7 @@ func TestAttachedConsoleSaysWhyItBreaksNothing(t *testing.T) {
 		"/api/fire": `{"strategy":"unsafe"}`,
 	} {
 		w := ask(t, handler, "POST http://127.0.0.1"+path, body, bearing(nil))
-		var p problem.Problem
+		var p httpapi.Problem
 		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Code != http.StatusConflict || len(p.Detail) < 40 {
 			t.Errorf("%s: %d %s, %v; want a conflict with the reason", path, w.Code, w.Body, err)
 		}

@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"orderstock/loadtest/faults/faultpoint"
-	"orderstock/pkg/health"
+	"orderstock/pkg/httpapi"
 )
 
 // Ready returns nil if the service reports that all its dependencies answer.
 func (s *Service) Ready(ctx context.Context) error {
-	return health.Check(ctx, s.URL()+"/readyz")
+	return httpapi.AskHealth(ctx, s.URL()+"/readyz")
 }
 
 // Arm replaces the service's rules.

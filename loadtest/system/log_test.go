@@ -10,7 +10,7 @@ import (
 
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/system/systemtest"
-	"orderstock/pkg/health"
+	"orderstock/pkg/httpapi"
 )
 
 // TestALogThatNobodyReadsStopsNoService: both services start, answer and stop while the pipe of their log is full from
@@ -40,7 +40,7 @@ func TestALogThatNobodyReadsStopsNoService(t *testing.T) {
 				}
 				ended := make(chan error, 1)
 				go func() { ended <- cmd.Wait() }()
-				eventually(t, "it is ready", func() bool { return health.Check(t.Context(), s.URL()+"/readyz") == nil })
+				eventually(t, "it is ready", func() bool { return httpapi.AskHealth(t.Context(), s.URL()+"/readyz") == nil })
 				if s.Kind == system.Stock {
 					send(t, st, "POST", s.URL()+"/v1/stock/1/restock", `{"flag":"`+name+`","num":5}`)
 				}

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"orderstock/pkg/health"
+	"orderstock/pkg/httpapi"
 	"orderstock/pkg/servers"
 	"orderstock/stock-service/deduct/strategy"
 )
@@ -88,7 +88,7 @@ func (st *Stack) newService(ctx context.Context, kind Kind, index int) (*Service
 		Env:   list(s.env),
 		Dir:   st.cfg.Dir,
 		Addr:  addr,
-		Ready: func(ctx context.Context) error { return health.Check(ctx, "http://"+addr+"/readyz") },
+		Ready: func(ctx context.Context) error { return httpapi.AskHealth(ctx, "http://"+addr+"/readyz") },
 	})
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/faults/faultpoint"
-	"orderstock/pkg/problem"
+	"orderstock/pkg/httpapi"
 )
 
 // Action breaks one thing, or heals it.
@@ -152,9 +152,9 @@ func Parse(text string) (Action, error) {
 var Whens = []faultpoint.When{faultpoint.Before, faultpoint.After}
 
 func conflict(format string, args ...any) error {
-	return problem.New(http.StatusConflict, "conflict", format, args...)
+	return httpapi.NewProblem(http.StatusConflict, "conflict", format, args...)
 }
 
 func invalid(format string, args ...any) error {
-	return problem.New(http.StatusBadRequest, "invalid", format, args...)
+	return httpapi.NewProblem(http.StatusBadRequest, "invalid", format, args...)
 }

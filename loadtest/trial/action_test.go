@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"orderstock/loadtest/trial"
-	"orderstock/pkg/problem"
+	"orderstock/pkg/httpapi"
 )
 
 func TestActionsAreReadAsTheyAreWritten(t *testing.T) {
@@ -23,7 +23,7 @@ func TestActionsAreReadAsTheyAreWritten(t *testing.T) {
 		"", "pause stock-1", "1s", "1s dance stock-1", "-1s pause stock-1", "1s cut stock-1 mysql", "1s cut stock-1 to",
 	} {
 		_, err := trial.Parse(text)
-		if refused, ok := errors.AsType[*problem.Problem](err); !ok || !strings.Contains(refused.Detail, "such as") {
+		if refused, ok := errors.AsType[*httpapi.Problem](err); !ok || !strings.Contains(refused.Detail, "such as") {
 			t.Errorf("%q: %v; want an error with an example", text, err)
 		}
 	}

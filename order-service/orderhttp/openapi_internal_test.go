@@ -6,8 +6,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"orderstock/pkg/httpapi"
 	"orderstock/pkg/httpapi/contracttest"
-	"orderstock/pkg/problem"
 )
 
 // TestTheDescriptionIsOfThisCode: openapi.json names the routes and the fields that there are, and no others.
@@ -17,7 +17,7 @@ func TestTheDescriptionIsOfThisCode(t *testing.T) {
 	d.Routes(t, New(nil, Config{}, slog.New(slog.DiscardHandler)).(*gin.Engine).Routes())
 	d.Types(t, map[string]any{
 		"OrderRequest": placeBody{}, "OrderRequestItem": placeItem{}, "Order": orderBody{}, "OrderItem": orderItem{},
-		"OrderPage": pageBody{}, "Problem": problem.Problem{},
+		"OrderPage": pageBody{}, "Problem": httpapi.Problem{},
 	})
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"orderstock/order-service/order"
 	"orderstock/pkg/httpapi"
-	"orderstock/pkg/problem"
 )
 
 const (
@@ -71,7 +70,7 @@ func (h *handlers) idempotencyKey(c *gin.Context) (string, error) {
 	given := c.Request.Header.Values(headerKey)
 	switch {
 	case len(given) == 0 && h.requireKey:
-		return "", problem.New(
+		return "", httpapi.NewProblem(
 			http.StatusBadRequest,
 			"idempotency_key_missing",
 			"send an Idempotency-Key, such as a new UUID for each order",

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"orderstock/order-service/order"
+	"orderstock/pkg/httpapi"
 	"orderstock/pkg/operation"
-	"orderstock/pkg/problem"
 )
 
 // problems is the one table from the domain's errors to HTTP statuses and codes. The first match counts.
@@ -39,14 +39,14 @@ var problems = []struct {
 
 // problemOf returns the problem that answers err, or nil if the table has none. Its detail begins with the text of the
 // domain's error. Wrapping text and causes are left out; they go to the log.
-func problemOf(err error) *problem.Problem {
+func problemOf(err error) *httpapi.Problem {
 	for _, row := range problems {
 		if errors.Is(err, row.err) {
 			detail := row.err.Error()
 			if _, more, ok := strings.Cut(err.Error(), detail); ok && row.status < http.StatusInternalServerError {
 				detail += more
 			}
-			p := problem.New(row.status, row.code, "%s", detail).After(row.retryAfter)
+			p := httpapi.NewProblem(row.status, row.code, "%s", detail).After(row.retryAfter)
 			if locked := (operation.Locked{}); errors.As(err, &locked) {
 				p.GoodsID = operation.FormatGoodsID(locked.GoodsID)
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orderstock/pkg/config"
-	"orderstock/pkg/health"
+	"orderstock/pkg/httpapi"
 )
 
 // Program is a service as its command line sees it.
@@ -45,7 +45,7 @@ func Service(p Program) *cobra.Command {
 		if https {
 			url = "https" + strings.TrimPrefix(url, "http")
 		}
-		return Fail(health.Check(cmd.Context(), url))
+		return Fail(httpapi.AskHealth(cmd.Context(), url))
 	}
 	root := &cobra.Command{
 		Use: p.Name, Short: p.Short, Long: p.Short + ".\n\nEnvironment:\n" + p.Environment, Args: cobra.NoArgs, RunE: run,

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/gin-gonic/gin"
-
-	"orderstock/pkg/problem"
 )
 
 // Bearer lets only requests pass that carry one of the tokens (see Carries); others get 401 unauthorized.
@@ -19,7 +17,7 @@ func Bearer(tokens ...string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if !carries(c.Request) {
 			c.Header("WWW-Authenticate", `Bearer realm="orderstock"`)
-			write(c, problem.New(http.StatusUnauthorized, "unauthorized", "send Authorization: Bearer with the service token"))
+			write(c, NewProblem(http.StatusUnauthorized, "unauthorized", "send Authorization: Bearer with the service token"))
 		}
 	}
 }

@@ -10,14 +10,12 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-
-	"orderstock/pkg/problem"
 )
 
 // Decode reads the request's JSON body into dst, as DecodeRequest does. The engine bounds the body.
 func Decode(c *gin.Context, dst any) error { return DecodeRequest(c.Request, dst) }
 
-// DecodeRequest reads the request's JSON body into dst. It refuses, as a *problem.Problem, another content type (415
+// DecodeRequest reads the request's JSON body into dst. It refuses, as a *Problem, another content type (415
 // unsupported_media_type), a body over the bound of an http.MaxBytesReader (413 body_too_large), fields that dst does
 // not have (400 unknown_field), values of the wrong type (400 invalid_field) and anything else that is not exactly one
 // JSON value (400 malformed_json).
@@ -29,21 +27,21 @@ func DecodeRequest(r *http.Request, dst any) error {
 		media, params, err := mime.ParseMediaType(kind)
 		if charset := params["charset"]; err != nil || media != "application/json" ||
 			(charset != "" && !strings.EqualFold(charset, "utf-8")) {
-			return problem.New(http.StatusUnsupportedMediaType, "unsupported_media_type", "send Content-Type: application/json")
+			return NewProblem(http.StatusUnsupportedMediaType, "unsupported_media_type", "send Content-Type: application/json")
 		}
 	}
 	if r.Header.Get("Content-Encoding") != "" { // a few compressed bytes can expand to gigabytes
-		return problem.New(http.StatusUnsupportedMediaType, "unsupported_media_type",
+		return NewProblem(http.StatusUnsupportedMediaType, "unsupported_media_type",
 			"send the body without Content-Encoding")
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		var tooLarge *http.MaxBytesError
 		if errors.As(err, &tooLarge) {
-			return problem.New(http.StatusRequestEntityTooLarge, "body_too_large", "the body may hold %d bytes at most",
+			return NewProblem(http.StatusRequestEntityTooLarge, "body_too_large", "the body may hold %d bytes at most",
 				tooLarge.Limit)
 		}
-		return problem.New(http.StatusBadRequest, "malformed_json", "the body ended early")
+		return NewProblem(http.StatusBadRequest, "malformed_json", "the body ended early")
 	}
 	if err := json.Unmarshal(body, dst, json.RejectUnknownMembers(true)); err != nil {
 		return decodeProblem(err)
@@ -51,9 +49,9 @@ func DecodeRequest(r *http.Request, dst any) error {
 	return nil
 }
 
-func decodeProblem(err error) *problem.Problem {
-	refuse := func(code, format string, args ...any) *problem.Problem {
-		return problem.New(http.StatusBadRequest, code, format, args...)
+func decodeProblem(err error) *Problem {
+	refuse := func(code, format string, args ...any) *Problem {
+		return NewProblem(http.StatusBadRequest, code, format, args...)
 	}
 	var syntax *jsontext.SyntacticError // first: it may stand below a semantic error
 	var wrong *json.SemanticError

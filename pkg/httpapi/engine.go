@@ -13,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"orderstock/pkg/observe"
-	"orderstock/pkg/problem"
 	"orderstock/pkg/tracing"
 )
 
@@ -27,7 +26,7 @@ type Options struct {
 	Metrics prometheus.Registerer
 	// Problem is the service's one table from errors to problems; it returns nil
 	// for an error that it lacks.
-	Problem func(error) *problem.Problem
+	Problem func(error) *Problem
 }
 
 const (
@@ -53,10 +52,10 @@ func NewEngine(log *slog.Logger, opts Options) *gin.Engine {
 	e.Use(measure(opts.Metrics))
 	e.Use(func(c *gin.Context) { serveRequest(c, log, opts) })
 	e.NoRoute(Handle(func(c *gin.Context) error {
-		return problem.New(http.StatusNotFound, "not_found", "no such path")
+		return NewProblem(http.StatusNotFound, "not_found", "no such path")
 	}))
 	e.NoMethod(Handle(func(c *gin.Context) error {
-		return problem.New(http.StatusMethodNotAllowed, "method_not_allowed", "%s is not for this path", c.Request.Method)
+		return NewProblem(http.StatusMethodNotAllowed, "method_not_allowed", "%s is not for this path", c.Request.Method)
 	}))
 	return e
 }
@@ -95,7 +94,7 @@ func serveRequest(c *gin.Context, log *slog.Logger, opts Options) {
 				panic(p)
 			}
 			observe.Logger(ctx).Error("panic", "panic", p, "stack", string(debug.Stack()))
-			write(c, problem.New(http.StatusInternalServerError, "internal",
+			write(c, NewProblem(http.StatusInternalServerError, "internal",
 				"the request failed; the log has the cause under this request id"))
 		}
 		level := slog.LevelDebug

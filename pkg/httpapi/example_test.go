@@ -11,16 +11,15 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"orderstock/pkg/httpapi"
-	"orderstock/pkg/problem"
 )
 
 // A handler returns an error of its domain. The service's one table makes it a problem of RFC 9457.
 func ExampleNewEngine() {
 	errShort := errors.New("stock is short")
 	engine := httpapi.NewEngine(slog.New(slog.DiscardHandler), httpapi.Options{
-		Problem: func(err error) *problem.Problem {
+		Problem: func(err error) *httpapi.Problem {
 			if errors.Is(err, errShort) {
-				return problem.New(http.StatusConflict, "out_of_stock", "the stock is short")
+				return httpapi.NewProblem(http.StatusConflict, "out_of_stock", "the stock is short")
 			}
 			return nil
 		},

@@ -23,10 +23,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"orderstock/pkg/health"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/observe"
-	"orderstock/pkg/problem"
 )
 
 var errKnown = errors.New("known")
@@ -38,9 +36,9 @@ func serve(t *testing.T) (*gin.Engine, *bytes.Buffer) {
 	e := httpapi.NewEngine(slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		httpapi.Options{
 			MaxBody: 1000,
-			Problem: func(err error) *problem.Problem {
+			Problem: func(err error) *httpapi.Problem {
 				if errors.Is(err, errKnown) {
-					return problem.New(http.StatusServiceUnavailable, "known", "come back").After(1500 * time.Millisecond)
+					return httpapi.NewProblem(http.StatusServiceUnavailable, "known", "come back").After(1500 * time.Millisecond)
 				}
 				return nil
 			},
@@ -140,13 +138,13 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-func wantProblem(t *testing.T, rec *httptest.ResponseRecorder, status int, code string) problem.Problem {
+func wantProblem(t *testing.T, rec *httptest.ResponseRecorder, status int, code string) httpapi.Problem {
 	t.Helper()
-	var p problem.Problem
+	var p httpapi.Problem
 	if err := json.Unmarshal(rec.Body.Bytes(), &p); err != nil {
 		t.Fatalf("not a problem: %s", rec.Body)
 	}
-	if rec.Code != status || p.Status != status || p.Code != code || rec.Header().Get("Content-Type") != problem.Type ||
+	if rec.Code != status || p.Status != status || p.Code != code || rec.Header().Get("Content-Type") != httpapi.ProblemType ||
 		p.RequestID == "" {
 		t.Fatalf("got %d %+v (%s), want %d %s", rec.Code, p, rec.Header().Get("Content-Type"), status, code)
 	}
@@ -385,7 +383,7 @@ func TestStoppingCutsNoRequest(t *testing.T) {
 	addr, stop, stopped := start(t, h)
 	url := "http://" + addr
 	answer := make(chan error, 1)
-	go func() { answer <- health.Check(t.Context(), url) }()
+	go func() { answer <- httpapi.AskHealth(t.Context(), url) }()
 	<-entered
 	stop()
 	for { // the port is closed while the request is still in there

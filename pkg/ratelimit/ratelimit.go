@@ -16,7 +16,6 @@ import (
 	"github.com/sony/gobreaker/v2"
 
 	"orderstock/pkg/httpapi"
-	"orderstock/pkg/problem"
 	"orderstock/pkg/redisdb"
 )
 
@@ -101,7 +100,7 @@ func (l *Limits) Limit(name string, rate Rate) gin.HandlerFunc {
 		c.Header("RateLimit", fmt.Sprintf("%q;r=%d;t=%d", name, max(0, rate.limit-n.requests), wait))
 		if n.requests > rate.limit {
 			l.counted.WithLabelValues(name, "refused").Inc()
-			return problem.New(http.StatusTooManyRequests, "rate_limited",
+			return httpapi.NewProblem(http.StatusTooManyRequests, "rate_limited",
 				"%d requests in %v are used up", rate.limit, rate.period).
 				After(time.Duration(wait) * time.Second)
 		}

@@ -14,9 +14,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"orderstock/pkg/httpapi"
 	"orderstock/pkg/observe"
 	"orderstock/pkg/operation"
-	"orderstock/pkg/problem"
 )
 
 // Client calls the stock service. Each call carries the service token, the request id and the remaining time of the
@@ -273,7 +273,7 @@ func timeLeft(ctx context.Context) int64 {
 
 // refusal returns the Error of a response that is not 2xx.
 func refusal(resp *http.Response, raw []byte) error {
-	var p problem.Problem
+	var p httpapi.Problem
 	if err := json.Unmarshal(raw, &p); err != nil || p.Code == "" {
 		p.Code, p.Detail = "http_"+strconv.Itoa(resp.StatusCode), http.StatusText(resp.StatusCode)
 	}
@@ -281,7 +281,7 @@ func refusal(resp *http.Response, raw []byte) error {
 	return errorOf(p, resp.StatusCode, seconds)
 }
 
-func errorOf(p problem.Problem, status int, retryAfter int64) *Error {
+func errorOf(p httpapi.Problem, status int, retryAfter int64) *Error {
 	kind := kindOf(Code(p.Code), status)
 	if id, err := operation.ParseGoodsID(p.GoodsID); err == nil && errors.Is(kind, operation.ErrLocked) {
 		kind = operation.Locked{GoodsID: id}

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"time"
 
+	"orderstock/pkg/httpapi"
 	"orderstock/pkg/operation"
-	"orderstock/pkg/problem"
 )
 
 // The errors of calls, besides operation.ErrLocked; match with errors.Is. After it, ErrUnavailable, ErrOverloaded
@@ -82,12 +82,12 @@ var table = map[Code]struct {
 }
 
 // Problem returns the answer with this code. An unknown code becomes CodeInternal.
-func Problem(code Code, detail string) *problem.Problem {
+func Problem(code Code, detail string) *httpapi.Problem {
 	row, ok := table[code]
 	if !ok {
 		code, row = CodeInternal, table[CodeInternal]
 	}
-	return problem.New(row.status, string(code), "%s", detail).After(row.retryAfter)
+	return httpapi.NewProblem(row.status, string(code), "%s", detail).After(row.retryAfter)
 }
 
 // Error is an answer that is not 2xx. It unwraps to one of the errors above.

@@ -8,8 +8,8 @@ package stockapi
 import (
 	"time"
 
+	"orderstock/pkg/httpapi"
 	"orderstock/pkg/operation"
-	"orderstock/pkg/problem"
 )
 
 // Item is the wire form of an operation.Item.
@@ -73,7 +73,7 @@ type DeductAnswer struct {
 	// Index is the deduction's place in the request.
 	Index      int              `json:"index"`
 	Operation  *Operation       `json:"operation,omitempty"`
-	Problem    *problem.Problem `json:"problem,omitempty"`
+	Problem    *httpapi.Problem `json:"problem,omitempty"`
 	RetryAfter int64            `json:"retry_after,omitempty"`
 }
 

@@ -9,7 +9,6 @@ import (
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/observe"
 	"orderstock/pkg/operation"
-	"orderstock/pkg/problem"
 	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/stock"
 )
@@ -71,7 +70,7 @@ func (h *handlers) goods(c *gin.Context) error {
 		return err
 	}
 	if len(goods) == 0 {
-		return problem.New(http.StatusNotFound, string(stockapi.CodeUnknownGoods), "no product %d", id)
+		return httpapi.NewProblem(http.StatusNotFound, string(stockapi.CodeUnknownGoods), "no product %d", id)
 	}
 	c.JSON(http.StatusOK, goodsBody(goods[0]))
 	return nil

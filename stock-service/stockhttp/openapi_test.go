@@ -5,8 +5,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"orderstock/pkg/httpapi"
 	"orderstock/pkg/httpapi/contracttest"
-	"orderstock/pkg/problem"
 	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/internal/stocktest"
 	"orderstock/stock-service/stockhttp"
@@ -21,6 +21,6 @@ func TestTheDescriptionIsOfThisCode(t *testing.T) {
 		"Item": stockapi.Item{}, "DeductRequest": stockapi.DeductRequest{}, "DeductAllRequest": stockapi.DeductAllRequest{},
 		"Deduction": stockapi.Deduction{}, "DeductAnswer": stockapi.DeductAnswer{}, "Operation": stockapi.Operation{},
 		"Flow": stockapi.Flow{}, "FlowsResponse": stockapi.FlowsResponse{}, "Goods": stockapi.Goods{},
-		"StockResponse": stockapi.StockResponse{}, "RestockRequest": stockapi.RestockRequest{}, "Problem": problem.Problem{},
+		"StockResponse": stockapi.StockResponse{}, "RestockRequest": stockapi.RestockRequest{}, "Problem": httpapi.Problem{},
 	})
 }

@@ -4,8 +4,8 @@ import (
 	"errors"
 
 	"orderstock/pkg/batch"
+	"orderstock/pkg/httpapi"
 	"orderstock/pkg/operation"
-	"orderstock/pkg/problem"
 	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/stock"
 )
@@ -37,7 +37,7 @@ var codes = []struct {
 
 // problemOf returns the answer for an error of the domain, or nil for any other. The detail of a 503 says what failed;
 // the cause stays in the log.
-func problemOf(err error) *problem.Problem {
+func problemOf(err error) *httpapi.Problem {
 	for _, row := range codes {
 		if errors.Is(err, row.err) {
 			p := stockapi.Problem(row.code, err.Error())

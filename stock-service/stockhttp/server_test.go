@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/pkg/httpapi"
 	"orderstock/pkg/httpapi/contracttest"
 	"orderstock/pkg/observe"
 	"orderstock/pkg/operation"
-	"orderstock/pkg/problem"
 	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/internal/stocktest"
@@ -320,7 +320,7 @@ func (s *server) dump(t *testing.T) string {
 }
 
 // send sends a request, "METHOD /path", as it stands, and reads the problem that answers it.
-func (s *server) send(t *testing.T, request, body, contentType, token string) (p problem.Problem, header http.Header) {
+func (s *server) send(t *testing.T, request, body, contentType, token string) (p httpapi.Problem, header http.Header) {
 	t.Helper()
 	method, path, _ := strings.Cut(request, " ")
 	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
@@ -339,8 +339,8 @@ func (s *server) send(t *testing.T, request, body, contentType, token string) (p
 	if resp.StatusCode < 400 {
 		t.Fatalf("%s: %d %s; want it refused", request, resp.StatusCode, raw)
 	}
-	if kind := resp.Header.Get("Content-Type"); kind != problem.Type {
-		t.Errorf("content type %q; want %q", kind, problem.Type)
+	if kind := resp.Header.Get("Content-Type"); kind != httpapi.ProblemType {
+		t.Errorf("content type %q; want %q", kind, httpapi.ProblemType)
 	}
 	decode(t, raw, &p)
 	return p, resp.Header

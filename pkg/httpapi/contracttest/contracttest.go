@@ -23,7 +23,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/gin-gonic/gin"
 
-	"orderstock/pkg/problem"
+	"orderstock/pkg/httpapi"
 )
 
 // Description is an OpenAPI description. Safe for concurrent use.
@@ -157,11 +157,11 @@ func (d *Description) check(r *http.Request, rec *recorder) error {
 func notDescribed(rec *recorder) error {
 	switch rec.status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
-		var p problem.Problem
+		var p httpapi.Problem
 		if err := json.Unmarshal(rec.body.Bytes(), &p); err != nil {
 			return fmt.Errorf("not a problem: %w", err)
 		}
-		if p.Status != rec.status || p.Code == "" || rec.Header().Get("Content-Type") != problem.Type {
+		if p.Status != rec.status || p.Code == "" || rec.Header().Get("Content-Type") != httpapi.ProblemType {
 			return fmt.Errorf("not a problem of status %d: %s", rec.status, rec.body.Bytes())
 		}
 		return nil

@@ -1,5 +1,4 @@
-// Package health asks a server whether it is well. It links no more than net/http, for programs that serve nothing.
-package health
+package httpapi
 
 import (
 	"context"
@@ -11,9 +10,9 @@ import (
 	"time"
 )
 
-// Check returns nil if a GET of url answers 200. It is for the health check
+// AskHealth returns nil if a GET of url answers 200. It is for the health check
 // of a container: it does not verify the certificate of an HTTPS server.
-func Check(ctx context.Context, url string) error {
+func AskHealth(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 4*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
