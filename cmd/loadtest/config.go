@@ -9,6 +9,7 @@ import (
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/config"
+	"orderstock/pkg/redisdb"
 )
 
 // surroundings locate the services and databases. They come from the environment; the addresses may also be given as
@@ -36,7 +37,7 @@ type surroundings struct {
 	ZooKeeperAuth string `env:"ZOOKEEPER_AUTH"`
 	// StockPartitions is the setting of the stock services; the console needs it to find the lock's queue.
 	StockPartitions int `env:"STOCK_PARTITIONS"`
-	config.RedisServer
+	redisdb.Location
 	// ConsoleToken opens the console's page if it is not given as a flag.
 	ConsoleToken string `env:"CONSOLE_TOKEN"`
 }

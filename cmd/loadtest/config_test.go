@@ -32,7 +32,7 @@ func TestListsAreReadAlike(t *testing.T) {
 		"ORDER_URLS":      variable("ORDER_URLS", func(s surroundings) []string { return s.OrderURLs }),
 		"STOCK_URLS":      variable("STOCK_URLS", func(s surroundings) []string { return s.StockURLs }),
 		"ZOOKEEPER_ADDRS": variable("ZOOKEEPER_ADDRS", func(s surroundings) []string { return s.ZooKeeperAddrs }),
-		"REDIS_ADDRS":     variable("REDIS_ADDRS", func(s surroundings) []string { return s.RedisAddrs }),
+		"REDIS_ADDR":      variable("REDIS_ADDR", func(s surroundings) []string { return s.RedisAddrs }),
 		"url":             flag("url", func(s *surroundings) []string { return s.OrderURLs }),
 		"stock-url":       flag("stock-url", func(s *surroundings) []string { return s.StockURLs }),
 	} {

@@ -8,13 +8,12 @@ import (
 
 	"orderstock/pkg/config"
 	"orderstock/pkg/ratelimit"
-	"orderstock/pkg/tracing/otlp"
+	"orderstock/pkg/service"
 )
 
 // settings are read from the environment. Their comments become the text of the help and the documents.
 type settings struct {
-	config.Service
-	otlp.Settings
+	service.Settings
 
 	// ListenAddr is the address to listen on.
 	ListenAddr string `env:"LISTEN_ADDR" envDefault:":8080"`
@@ -77,7 +76,6 @@ func (s settings) Check() error {
 	}
 	return errors.Join(
 		key,
-		s.Service.Check(),
 		s.Settings.Check(),
 		config.CheckListen("LISTEN_ADDR", s.ListenAddr),
 		config.CheckBases("STOCK_URLS", s.StockURLs...),

@@ -8,12 +8,13 @@ import (
 
 	"orderstock/pkg/command"
 	"orderstock/pkg/config"
+	"orderstock/pkg/service"
 )
 
 func main() { command.Main(newCommand()) }
 
 func newCommand() *cobra.Command {
-	return command.Service(command.Program{
+	return service.Command(service.Program{
 		Name: "order-service", Short: "Take orders, and drive each of them to an end, exactly once",
 		Environment: environment,
 		Serve: func(ctx context.Context) error {

@@ -12,7 +12,6 @@ import (
 	"orderstock/order-service/orderhttp"
 	"orderstock/order-service/ordertrace"
 	"orderstock/order-service/stockclient"
-	"orderstock/pkg/command"
 	"orderstock/pkg/coordination"
 	"orderstock/pkg/discovery"
 	"orderstock/pkg/httpapi"
@@ -39,11 +38,11 @@ func inBackground(ctx context.Context, work func(context.Context)) (stop func())
 // run serves until ctx ends. It returns nil if the stop cut off no order. It calls onListen, if that is not nil, with
 // the address once the port is bound.
 func run(ctx context.Context, cfg settings, onListen func(addr string)) (err error) {
-	log := command.Begin("order-service", cfg.Service)
+	log := service.Begin("order-service", cfg.Settings)
 	log.Info("starting", "config", fmt.Sprintf("%+v", cfg))
 
 	base, err := service.Open(ctx, service.Options{
-		Name: "order-service", Settings: cfg.Service, Tracing: cfg.Settings, MaxConns: cfg.MySQLMaxConns,
+		Name: "order-service", Settings: cfg.Settings, MaxConns: cfg.MySQLMaxConns,
 		Wrap: faults.connector, Log: log,
 	})
 	if err != nil {

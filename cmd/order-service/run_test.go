@@ -363,7 +363,7 @@ func TestRefusedStart(t *testing.T) {
 }
 
 func TestSecretsAreNotPrinted(t *testing.T) {
-	cfg := settings{Service: config.Service{MySQLDSN: "app:hunter2@tcp(db)/order_db", Token: "hunter2"}}
+	cfg := settings{Settings: service.Settings{MySQLDSN: "app:hunter2@tcp(db)/order_db", Token: "hunter2"}}
 	for _, text := range []string{
 		fmt.Sprint(cfg), fmt.Sprintf("%+v", cfg),
 		fmt.Sprintf("%v %s", cfg.Token, cfg.MySQLDSN),
@@ -424,13 +424,13 @@ func TestConfigIsChecked(t *testing.T) {
 // TestListsAreReadAlike: entries are trimmed, and empty ones are refused by the variable's name.
 func TestListsAreReadAlike(t *testing.T) {
 	for name, value := range map[string]string{
-		"MYSQL_DSN": "x", "REDIS_MASTER": "x", "REDIS_ADDRS": "x:1", "ZOOKEEPER_ADDRS": "x:1", "SERVICE_TOKEN": token,
+		"MYSQL_DSN": "x", "REDIS_MASTER": "x", "REDIS_ADDR": "x:1", "ZOOKEEPER_ADDRS": "x:1", "SERVICE_TOKEN": token,
 	} {
 		t.Setenv(name, value)
 	}
 	for name, read := range map[string]func(settings) string{
 		"ZOOKEEPER_ADDRS": func(s settings) string { return strings.Join(s.ZooKeeperAddrs, ",") },
-		"REDIS_ADDRS":     func(s settings) string { return strings.Join(s.RedisAddrs, ",") },
+		"REDIS_ADDR":      func(s settings) string { return strings.Join(s.RedisAddrs, ",") },
 		"STOCK_URLS":      func(s settings) string { return strings.Join(s.StockURLs, ",") },
 		"TRUSTED_PROXIES": func(s settings) string { return fmt.Sprint(s.TrustedProxies) },
 	} {

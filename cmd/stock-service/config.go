@@ -7,15 +7,14 @@ import (
 	"time"
 
 	"orderstock/pkg/config"
-	"orderstock/pkg/tracing/otlp"
+	"orderstock/pkg/service"
 	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/deduct/strategy"
 )
 
 // settings are read from the environment. Their comments become the text of the help and the documents.
 type settings struct {
-	config.Service
-	otlp.Settings
+	service.Settings
 
 	// ListenAddr is the address to listen on.
 	ListenAddr string `env:"LISTEN_ADDR" envDefault:":8081"`
@@ -72,7 +71,6 @@ func (s settings) Check() error {
 	return errors.Join(
 		unknown, advertised,
 		config.CheckToken("SERVICE_TOKEN_OLD", s.OldToken),
-		s.Service.Check(),
 		s.Settings.Check(),
 		config.CheckListen("LISTEN_ADDR", s.ListenAddr),
 		config.Var("MYSQL_MAX_CONNS", s.MySQLMaxConns).Positive(),

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orderstock/pkg/command"
+	"orderstock/pkg/service"
 	"orderstock/stock-service/deduct/strategy"
 )
 
@@ -16,7 +17,7 @@ func main() { command.Main(newCommand()) }
 
 func newCommand() *cobra.Command {
 	var opts options
-	c := command.Service(command.Program{
+	c := service.Command(service.Program{
 		Name: "stock-service", Short: "Own the stock: deduct it once for each order, and never oversell",
 		Environment: environment + "\nSTOCK_STRATEGY is one of:\n" + strategies(),
 		Serve: func(ctx context.Context) error {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"orderstock/pkg/command"
 	"orderstock/pkg/coordination"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/mysqldb"
@@ -27,11 +26,11 @@ type options struct {
 
 // run serves until ctx ends. It returns nil if the stop cut off no request.
 func run(ctx context.Context, cfg settings, opts options) (err error) {
-	log := command.Begin("stock-service", cfg.Service)
+	log := service.Begin("stock-service", cfg.Settings)
 	log.Info("starting", "strategy", cfg.Strategy, "config", fmt.Sprintf("%+v", cfg))
 
 	base, err := service.Open(ctx, service.Options{
-		Name: "stock-service", Settings: cfg.Service, Tracing: cfg.Settings, MaxConns: cfg.MySQLMaxConns,
+		Name: "stock-service", Settings: cfg.Settings, MaxConns: cfg.MySQLMaxConns,
 		Wrap: faults.connector, Log: log,
 		Steps: map[string]string{
 			"UPDATE stock SET num":     "update-stock",

@@ -231,7 +231,7 @@ func TestInvalidSettingsAreRefused(t *testing.T) {
 }
 
 func TestConfigKeepsSecrets(t *testing.T) {
-	cfg := settings{Service: config.Service{Token: "sesame-of-the-test", MySQLDSN: "stock_app:hush@tcp(db)/stock"}}
+	cfg := settings{Settings: service.Settings{Token: "sesame-of-the-test", MySQLDSN: "stock_app:hush@tcp(db)/stock"}}
 	for _, text := range []string{fmt.Sprint(cfg), fmt.Sprintf("%+v", cfg), fmt.Sprintf("%v", &cfg)} {
 		if strings.Contains(text, "sesame-of-the-test") || strings.Contains(text, "hush") {
 			t.Errorf("printed a secret: %s", text)

@@ -111,11 +111,10 @@ func (st *Stack) envOf(at Addresses) map[string]string {
 	env := map[string]string{
 		"ZOOKEEPER_ADDRS": strings.Join(at.ZooKeeper, ","),
 		"ZOOKEEPER_ROOT":  st.cfg.ZooKeeperRoot,
+		"REDIS_ADDR":      at.Redis,
 	}
 	if st.Servers.Cluster != nil {
-		env["REDIS_ADDRS"], env["REDIS_MASTER"] = at.Redis, servers.RedisMaster
-	} else {
-		env["REDIS_ADDR"] = at.Redis
+		env["REDIS_MASTER"] = servers.RedisMaster
 	}
 	return env
 }

@@ -112,7 +112,7 @@ func TestUpKillPauseRestartStop(t *testing.T) {
 // A shell may still have the settings of another stack, as README's ". .run/env" leaves them.
 func TestSettingsOfAnotherStackAreNotPassedOn(t *testing.T) {
 	for name, value := range map[string]string{
-		"STOCK_URLS": "http://127.0.0.1:1", "REDIS_ADDRS": "127.0.0.1:1", "REDIS_MASTER": "gone", "MAX_IN_FLIGHT": "none",
+		"STOCK_URLS": "http://127.0.0.1:1", "REDIS_MASTER": "gone", "MAX_IN_FLIGHT": "none",
 	} {
 		t.Setenv(name, value)
 	}
@@ -147,7 +147,7 @@ func TestOpen(t *testing.T) {
 	}
 	env = st.ServersEnv()
 	if env["REDIS_ADDR"] != st.Servers.Redis.Addr() || env["ZOOKEEPER_ADDRS"] != st.Servers.ZooKeeper.Addr() ||
-		env["ZOOKEEPER_ROOT"] != st.ZooKeeperRoot() || env["REDIS_ADDRS"] != "" {
+		env["ZOOKEEPER_ROOT"] != st.ZooKeeperRoot() || env["REDIS_MASTER"] != "" {
 		t.Errorf("environment that names the servers: %v", env)
 	}
 	if err := errors.Join(st.Stop(t.Context()), s.Stop(t.Context())); err != nil {

@@ -52,7 +52,7 @@ func Main(cmd *cobra.Command, others ...os.Signal) {
 	ctx, stop := signal.NotifyContext(context.Background(), signals...) //nolint:forbidigo // where all contexts begin
 	code := Run(ctx, cmd)
 	stop()
-	stderr().Flush(lastWords)
+	Stderr().Flush(lastWords)
 	os.Exit(code)
 }
 

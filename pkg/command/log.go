@@ -16,11 +16,8 @@ const maxUnwritten = 1 << 20
 // lastWords bounds the wait for the log at the end of a program.
 const lastWords = time.Second
 
-// stderr is the log of this process.
-var stderr = sync.OnceValue(func() *LogWriter { return Log(os.Stderr) })
-
-// Dropped returns the number of lines that this process has dropped from its log.
-func Dropped() int64 { return stderr().Dropped() }
+// Stderr returns the log of this process, on its standard error.
+var Stderr = sync.OnceValue(func() *LogWriter { return Log(os.Stderr) })
 
 // Log returns a writer of log lines to file that never waits: a reader that stands still must not stop the service. If
 // a megabyte waits to be written, it drops further lines, and logs their number once there is room. A closed pipe drops

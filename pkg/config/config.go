@@ -159,3 +159,11 @@ func CheckToken(name string, token Secret) error {
 	}
 	return nil
 }
+
+// CheckLogin returns an error that names the variable if its login is neither empty nor user:password.
+func CheckLogin(name string, login Secret) error {
+	if user, password, ok := strings.Cut(string(login), ":"); login != "" && (!ok || user == "" || password == "") {
+		return errors.New(name + " must be user:password")
+	}
+	return nil
+}

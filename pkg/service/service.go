@@ -15,7 +15,6 @@ import (
 	"gorm.io/gorm"
 
 	"orderstock/pkg/command"
-	"orderstock/pkg/config"
 	"orderstock/pkg/coordination"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/opflag"
@@ -26,8 +25,7 @@ import (
 type Options struct {
 	// Name is the service's name in its traces.
 	Name     string
-	Settings config.Service
-	Tracing  otlp.Settings
+	Settings Settings
 	// MaxConns bounds the connections to the database.
 	MaxConns int
 	// Wrap, if not nil, stands between the service and its database.
@@ -58,7 +56,7 @@ func Open(ctx context.Context, o Options) (*Base, error) {
 	if err != nil {
 		return nil, err
 	}
-	traces, err := otlp.Start(ctx, o.Name, o.Tracing, o.Log)
+	traces, err := otlp.Start(ctx, o.Name, o.Settings.Exports, o.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +65,7 @@ func Open(ctx context.Context, o Options) (*Base, error) {
 	redis.SetLogger(redisLog{o.Log})
 	named.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "log_lines_dropped_total", Help: "Lines dropped because nothing read the log.",
-	}, func() float64 { return float64(command.Dropped()) }))
+	}, func() float64 { return float64(command.Stderr().Dropped()) }))
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	db, err := mysqldb.Open(string(o.Settings.MySQLDSN), mysqldb.Options{
 		MaxConns: o.MaxConns, Metrics: metrics, Wrap: o.Wrap, Log: o.Log, OpenDB: traces.OpenDB(o.Steps),

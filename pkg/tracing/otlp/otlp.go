@@ -28,8 +28,8 @@ import (
 	"orderstock/pkg/tracing"
 )
 
-// Settings are the OpenTelemetry variables that a program documents. The exporter and the library read the others.
-type Settings struct {
+// Exports are the OpenTelemetry variables that a program documents. The exporter and the library read the others.
+type Exports struct {
 	// Endpoint is the address for spans by OTLP over HTTP, such as http://127.0.0.1:4318; empty: no tracing.
 	// OpenTelemetry's other variables count as well.
 	Endpoint string `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
@@ -49,7 +49,7 @@ var samplers = []string{
 
 // Check returns an error that names the invalid settings, or nil. It includes variables that only OpenTelemetry's
 // libraries read: with a wrong value they panic, or send spans elsewhere.
-func (s Settings) Check() error {
+func (s Exports) Check() error {
 	var wrong []error
 	if s.Sampler != "" && !slices.Contains(samplers, s.Sampler) {
 		wrong = append(wrong,
@@ -78,7 +78,7 @@ func (s Settings) Check() error {
 }
 
 // on reports whether the environment asks for spans, and if so, whether they are for the console.
-func (s Settings) on() (on, console bool) {
+func (s Exports) on() (on, console bool) {
 	off, _ := strconv.ParseBool(os.Getenv("OTEL_SDK_DISABLED"))
 	kind := os.Getenv("OTEL_TRACES_EXPORTER")
 	if off || kind == "none" {
@@ -102,7 +102,7 @@ type Exporter struct {
 // Start sets up tracing for the whole process, as configured by the environment; name is the service's unless
 // OTEL_SERVICE_NAME is set. It returns nil if tracing is off. Failures to export go to log. Callers must Close the
 // exporter.
-func Start(ctx context.Context, name string, s Settings, log *slog.Logger) (*Exporter, error) {
+func Start(ctx context.Context, name string, s Exports, log *slog.Logger) (*Exporter, error) {
 	on, console := s.on()
 	if !on {
 		return nil, nil //nolint:nilnil // documented: a nil Exporter is ready for use

@@ -47,7 +47,7 @@ func New(name string, cfg Config) (deduct.Strategy, error) {
 	}
 	cfg.Config.Ledger = cfg.Ledger
 	if name == "redis-lock" && cfg.Redis.Master != "" {
-		return nil, fmt.Errorf("%s needs one Redis server: set REDIS_ADDR, not REDIS_ADDRS", name)
+		return nil, fmt.Errorf("%s needs one Redis server: REDIS_ADDR with one address", name)
 	}
 	switch name {
 	case "unsafe":

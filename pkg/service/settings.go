@@ -1,4 +1,4 @@
-package config
+package service
 
 import (
 	"crypto/tls"
@@ -8,12 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"orderstock/pkg/config"
 	"orderstock/pkg/coordination"
 	"orderstock/pkg/redisdb"
+	"orderstock/pkg/tracing/otlp"
 )
 
-// Service holds the settings that both services share. A service's settings embed it.
-type Service struct {
+// Settings are those that both services share. A service's settings embed them.
+type Settings struct {
 	// OpsAddr is the address of /metrics and /debug/pprof (block and mutex with ?seconds=10); empty: not served.
 	OpsAddr string `env:"OPS_ADDR"`
 	// LogLevel is DEBUG, INFO, WARN or ERROR.
@@ -28,8 +30,8 @@ type Service struct {
 	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"20s"`
 
 	// MySQLDSN is the service's database, user:password@tcp(host:port)/database.
-	MySQLDSN Secret `env:"MYSQL_DSN,required,notEmpty"`
-	RedisServer
+	MySQLDSN config.Secret `env:"MYSQL_DSN,required,notEmpty"`
+	redisdb.Location
 
 	// ZooKeeperAddrs are the ZooKeeper servers, host:port, several by comma.
 	ZooKeeperAddrs []string `env:"ZOOKEEPER_ADDRS,required,notEmpty"`
@@ -37,31 +39,21 @@ type Service struct {
 	ZooKeeperRoot string `env:"ZOOKEEPER_ROOT" envDefault:"/orderstock"`
 	// ZooKeeperAuth is the services' user:password in ZooKeeper, the same for all: it closes their nodes to others. Empty:
 	// the nodes are open to every client.
-	ZooKeeperAuth Secret `env:"ZOOKEEPER_AUTH"`
+	ZooKeeperAuth config.Secret `env:"ZOOKEEPER_AUTH"`
 	// SessionTimeout is the ZooKeeper session timeout, from 1s to 10m. The servers have their own bounds.
 	SessionTimeout time.Duration `env:"ZOOKEEPER_SESSION_TIMEOUT" envDefault:"10s"`
 
 	// TLSCert is the certificate, then its signers', in PEM. With it and TLS_KEY the service speaks only HTTPS.
-	TLSCert Secret `env:"TLS_CERT"`
+	TLSCert config.Secret `env:"TLS_CERT"`
 	// TLSKey is the key of TLS_CERT, in PEM.
-	TLSKey Secret `env:"TLS_KEY"`
+	TLSKey config.Secret `env:"TLS_KEY"`
+
+	otlp.Exports
 
 	// StockPartitions is the number of partitions of the stock, 1 to 1024, the same for all services.
 	StockPartitions int `env:"STOCK_PARTITIONS" envDefault:"1"`
 	// Token is the bearer token of the stock service, at least 16 characters.
-	Token Secret `env:"SERVICE_TOKEN,required,notEmpty"`
-}
-
-// RedisServer locates Redis. Settings embed it.
-type RedisServer struct {
-	// RedisAddr is the Redis server, host:port.
-	RedisAddr string `env:"REDIS_ADDR"`
-	// RedisAddrs are Sentinels, host:port, several by comma, in place of REDIS_ADDR.
-	RedisAddrs []string `env:"REDIS_ADDRS"`
-	// RedisMaster is the Sentinels' name for the Redis server.
-	RedisMaster string `env:"REDIS_MASTER"`
-	// RedisAuth is the user:password for Redis and the Sentinels; empty: no login.
-	RedisAuth Secret `env:"REDIS_AUTH"`
+	Token config.Secret `env:"SERVICE_TOKEN,required,notEmpty"`
 }
 
 const (
@@ -71,45 +63,44 @@ const (
 )
 
 // Check returns an error that names the first invalid setting, or nil.
-func (s Service) Check() error {
+func (s Settings) Check() error {
 	var root error
 	if !strings.HasPrefix(s.ZooKeeperRoot, "/") {
-		root = errors.New(Var("ZOOKEEPER_ROOT", s.ZooKeeperRoot).String() + " must begin with /")
+		root = errors.New(config.Var("ZOOKEEPER_ROOT", s.ZooKeeperRoot).String() + " must begin with /")
 	}
 	if len(s.ZooKeeperAddrs) == 0 {
 		root = errors.Join(root, errors.New("ZOOKEEPER_ADDRS names no server"))
 	}
 	_, tlsWrong := s.TLS()
 	return errors.Join(tlsWrong, root,
-		checkAuth("ZOOKEEPER_AUTH", s.ZooKeeperAuth), checkAuth("REDIS_AUTH", s.RedisAuth),
-		CheckToken("SERVICE_TOKEN", s.Token), s.checkTokenLength(),
-		s.checkRedis(),
-		CheckAddrs("ZOOKEEPER_ADDRS", s.ZooKeeperAddrs...), s.checkOps(),
-		Var("STOCK_PARTITIONS", s.StockPartitions).Between(1, maxPartitions),
-		Var("GOMAXPROCS", s.Processors).AtLeast(0),
-		Var("SHUTDOWN_DELAY", s.ShutdownDelay).AtLeast(0),
-		Var("SHUTDOWN_TIMEOUT", s.ShutdownTimeout).Positive(),
-		Var("ZOOKEEPER_SESSION_TIMEOUT", s.SessionTimeout).Between(time.Second, maxSession),
+		config.CheckLogin("ZOOKEEPER_AUTH", s.ZooKeeperAuth), s.Location.Check(), s.Exports.Check(),
+		config.CheckToken("SERVICE_TOKEN", s.Token), s.checkTokenLength(),
+		config.CheckAddrs("ZOOKEEPER_ADDRS", s.ZooKeeperAddrs...), s.checkOps(),
+		config.Var("STOCK_PARTITIONS", s.StockPartitions).Between(1, maxPartitions),
+		config.Var("GOMAXPROCS", s.Processors).AtLeast(0),
+		config.Var("SHUTDOWN_DELAY", s.ShutdownDelay).AtLeast(0),
+		config.Var("SHUTDOWN_TIMEOUT", s.ShutdownTimeout).Positive(),
+		config.Var("ZOOKEEPER_SESSION_TIMEOUT", s.SessionTimeout).Between(time.Second, maxSession),
 	)
 }
 
 // checkTokenLength: proofs made of the token lie where others may read them, and try guesses.
-func (s Service) checkTokenLength() error {
+func (s Settings) checkTokenLength() error {
 	if len(s.Token) < minToken {
 		return fmt.Errorf("SERVICE_TOKEN must have at least %d characters, such as those of: openssl rand -hex 16", minToken)
 	}
 	return nil
 }
 
-func (s Service) checkOps() error {
+func (s Settings) checkOps() error {
 	if s.OpsAddr == "" {
 		return nil
 	}
-	return CheckListen("OPS_ADDR", s.OpsAddr)
+	return config.CheckListen("OPS_ADDR", s.OpsAddr)
 }
 
 // TLS returns the service's certificate, or nil if it speaks plain HTTP.
-func (s Service) TLS() (*tls.Config, error) {
+func (s Settings) TLS() (*tls.Config, error) {
 	if s.TLSCert == "" && s.TLSKey == "" {
 		return nil, nil
 	}
@@ -120,41 +111,8 @@ func (s Service) TLS() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// checkAuth returns an error if the variable is neither empty nor user:password.
-func checkAuth(name string, auth Secret) error {
-	if user, password, ok := strings.Cut(string(auth), ":"); auth != "" && (!ok || user == "" || password == "") {
-		return errors.New(name + " must be user:password")
-	}
-	return nil
-}
-
-func (s RedisServer) checkRedis() error {
-	switch {
-	case s.RedisAddr == "" && len(s.RedisAddrs) == 0:
-		return errors.New("REDIS_ADDR is not set, nor are REDIS_ADDRS and REDIS_MASTER")
-	case s.RedisAddr != "" && (len(s.RedisAddrs) > 0 || s.RedisMaster != ""):
-		return errors.New("REDIS_ADDR is for one server, REDIS_ADDRS and REDIS_MASTER are for Sentinels: " +
-			"set one or the other")
-	case s.RedisAddr == "" && s.RedisMaster == "":
-		return errors.New("REDIS_MASTER is not set: the server's name at the Sentinels of REDIS_ADDRS")
-	case s.RedisAddr != "":
-		return CheckAddrs("REDIS_ADDR", s.RedisAddr)
-	}
-	return CheckAddrs("REDIS_ADDRS", s.RedisAddrs...)
-}
-
-// Redis returns the address of Redis, as a server or through Sentinels, and the login. Without a setting it has no
-// addresses.
-func (s RedisServer) Redis() redisdb.Server {
-	user, password, _ := strings.Cut(string(s.RedisAuth), ":")
-	if s.RedisAddr != "" {
-		return redisdb.Server{Addrs: []string{s.RedisAddr}, User: user, Password: password}
-	}
-	return redisdb.Server{Addrs: s.RedisAddrs, Master: s.RedisMaster, User: user, Password: password}
-}
-
 // ZooKeeper returns the address of ZooKeeper, and the service's login there.
-func (s Service) ZooKeeper() coordination.Config {
+func (s Settings) ZooKeeper() coordination.Config {
 	return coordination.Config{
 		ZooKeeper: s.ZooKeeperAddrs, Root: s.ZooKeeperRoot, Auth: string(s.ZooKeeperAuth), SessionTimeout: s.SessionTimeout,
 	}

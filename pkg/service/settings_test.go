@@ -1,4 +1,4 @@
-package config_test
+package service_test
 
 import (
 	"errors"
@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"orderstock/pkg/config"
+	"orderstock/pkg/service"
 )
 
 // long is a token of the least length.
 const long = "0123456789abcdef"
 
 type shop struct {
-	config.Service
+	service.Settings
 
 	Confirm time.Duration `env:"CONFIRM_TIMEOUT" envDefault:"2s"`
 	Request time.Duration `env:"REQUEST_TIMEOUT" envDefault:"1s"`
@@ -25,7 +26,7 @@ type shop struct {
 
 func (s shop) Check() error {
 	request := config.Var("REQUEST_TIMEOUT", s.Request)
-	return errors.Join(s.Service.Check(), config.Var("CONFIRM_TIMEOUT", s.Confirm).Positive(),
+	return errors.Join(s.Settings.Check(), config.Var("CONFIRM_TIMEOUT", s.Confirm).Positive(),
 		request.Above(config.Var("CONFIRM_TIMEOUT", s.Confirm)), request.NotBelow(config.Var("CONFIRM_TIMEOUT", s.Confirm)),
 		config.Var("CLERKS", s.Clerks).AtLeast(1))
 }
@@ -69,9 +70,9 @@ func TestAnErrorNamesTheInvalidVariable(t *testing.T) {
 		{"SERVICE_TOKEN", "x\ny", "SERVICE_TOKEN must be visible ASCII"},
 		{"SERVICE_TOKEN", "clé", "SERVICE_TOKEN must be visible ASCII"},
 		{"MYSQL_DSN", "", "MYSQL_DSN"},
-		{"REDIS_ADDR", "", "REDIS_ADDR is not set, nor are REDIS_ADDRS and REDIS_MASTER"},
-		{"REDIS_ADDRS", "a:1,b:1", "set one or the other"},
-		{"REDIS_MASTER", "flags", "set one or the other"},
+		{"REDIS_ADDR", "", "REDIS_ADDR is not set"},
+		{"REDIS_ADDR", "a:1,b:1", "set REDIS_MASTER"},
+		{"REDIS_MASTER", "flags", ""},
 		{"LOG_LEVEL", "loud", "LOG_LEVEL"},
 	} {
 		t.Run(c.name+"="+c.value, func(t *testing.T) {
@@ -93,11 +94,11 @@ func TestAnErrorNamesTheInvalidVariable(t *testing.T) {
 func TestRedisBySentinels(t *testing.T) {
 	for name, value := range map[string]string{
 		"MYSQL_DSN": "x", "ZOOKEEPER_ADDRS": "x:1", "SERVICE_TOKEN": long, "CONFIRM_TIMEOUT": "2s", "REQUEST_TIMEOUT": "3s",
-		"CLERKS": "1", "REDIS_ADDRS": "a:1,b:1",
+		"CLERKS": "1", "REDIS_ADDR": "a:1,b:1",
 	} {
 		t.Setenv(name, value)
 	}
-	if _, err := config.Read[shop](); err == nil || !strings.Contains(err.Error(), "REDIS_MASTER is not set") {
+	if _, err := config.Read[shop](); err == nil || !strings.Contains(err.Error(), "set REDIS_MASTER") {
 		t.Errorf("Sentinels of nobody: %v", err)
 	}
 	t.Setenv("REDIS_MASTER", "flags")
@@ -109,7 +110,7 @@ func TestRedisBySentinels(t *testing.T) {
 
 func TestASecretIsNotPrinted(t *testing.T) {
 	t.Parallel()
-	s := config.Service{MySQLDSN: "app:hunter2@tcp(db)/order_db", Token: "hunter2"}
+	s := service.Settings{MySQLDSN: "app:hunter2@tcp(db)/order_db", Token: "hunter2"}
 	for _, text := range []string{
 		fmt.Sprint(s), fmt.Sprintf("%+v", s), fmt.Sprintf("%v %s", s.Token, s.MySQLDSN),
 		s.Token.LogValue().String(),

@@ -1,4 +1,4 @@
-package command_test
+package service_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"orderstock/pkg/command"
+	"orderstock/pkg/service"
 )
 
 // TestHealthAsksTheServiceOnThisMachine: "health" asks for readiness at the port that the service listens on, and
@@ -56,7 +57,7 @@ func TestHealthAsksTheServiceOnThisMachine(t *testing.T) {
 		"settings are wrong":        {err: errors.New("LISTEN_ADDR is not set"), code: command.Unknown},
 	} {
 		status = test.status
-		c := command.Service(command.Program{
+		c := service.Command(service.Program{
 			Name: "shop", Short: "Sells",
 			Serve:   func(context.Context) error { return errors.New("served") },
 			Listens: func() (string, bool, error) { return test.addr, test.https, test.err },

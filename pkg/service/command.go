@@ -1,4 +1,4 @@
-package command
+package service
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/cobra"
 
-	"orderstock/pkg/config"
+	"orderstock/pkg/command"
 	"orderstock/pkg/httpapi"
 )
 
@@ -28,9 +28,9 @@ type Program struct {
 	Listens func() (addr string, https bool, err error)
 }
 
-// Service returns a service's command: "serve", which is the default, and "health", which asks the
+// Command returns a service's command: "serve", which is the default, and "health", which asks the
 // service on this machine whether it is ready.
-func Service(p Program) *cobra.Command {
+func Command(p Program) *cobra.Command {
 	run := func(cmd *cobra.Command, _ []string) error { return p.Serve(cmd.Context()) }
 	health := func(cmd *cobra.Command, _ []string) error {
 		addr, https, err := p.Listens()
@@ -45,12 +45,12 @@ func Service(p Program) *cobra.Command {
 		if https {
 			url = "https" + strings.TrimPrefix(url, "http")
 		}
-		return Fail(httpapi.AskHealth(cmd.Context(), url))
+		return command.Fail(httpapi.AskHealth(cmd.Context(), url))
 	}
 	root := &cobra.Command{
 		Use: p.Name, Short: p.Short, Long: p.Short + ".\n\nEnvironment:\n" + p.Environment, Args: cobra.NoArgs, RunE: run,
 	}
-	root.SetErr(stderr())
+	root.SetErr(command.Stderr())
 	root.AddCommand(
 		&cobra.Command{Use: "serve", Short: "Serve until SIGTERM (default)", Args: cobra.NoArgs, RunE: run},
 		&cobra.Command{
@@ -67,15 +67,15 @@ const gcPercent = 400
 
 // Begin sets up the process of a service and returns its log, which also becomes slog's default. The process keeps its
 // memory below GOMEMLIMIT or, if that is not set, below nine tenths of its cgroup's limit.
-func Begin(name string, s config.Service) *slog.Logger {
+func Begin(name string, s Settings) *slog.Logger {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	log := slog.New(slog.NewJSONHandler(stderr(), &slog.HandlerOptions{Level: s.LogLevel})).With("service", name)
+	log := slog.New(slog.NewJSONHandler(command.Stderr(), &slog.HandlerOptions{Level: s.LogLevel})).With("service", name)
 	slog.SetDefault(log)
 	if _, err := memlimit.Set(); err != nil {
 		log.Warn("no memory limit", "error", err.Error())
 	}
-	log.Info("starting", "version", Version())
+	log.Info("starting", "version", command.Version())
 	return log
 }
