@@ -18,7 +18,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"orderstock/pkg/httpapi"
-	"orderstock/pkg/opflag"
 	"orderstock/pkg/ratelimit"
 	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers"
@@ -153,7 +152,7 @@ func TestTheUsersOfRedisSuffice(t *testing.T) {
 	t.Parallel()
 	_, at := composeRedis(t)
 	quiet := slog.New(slog.DiscardHandler)
-	orders, stock := opflag.OpenAt(at("order"), quiet), opflag.OpenAt(at("stock"), quiet)
+	orders, stock := redisdb.OpenFlags(at("order"), quiet), redisdb.OpenFlags(at("stock"), quiet)
 	defer func() { _, _ = orders.Close(), stock.Close() }()
 	// A call of a Redis that is slow for a moment is lost.
 	try := 0

@@ -2,8 +2,6 @@ package main
 
 import (
 	"github.com/spf13/cobra"
-
-	"orderstock/pkg/secrets"
 )
 
 func newSecrets() *cobra.Command {
@@ -16,6 +14,6 @@ The secret is the value of the variable NAME. If that is not set, it is derived 
 the key is missing, a new one is written. The secrets stay the same as long as the key does. Every user may read the
 files, since images run as different users: keep others away from DIR.`,
 		Args: cobra.MinimumNArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error { return secrets.Write(args[0], args[1:]) },
+		RunE: func(_ *cobra.Command, args []string) error { return writeSecrets(args[0], args[1:]) },
 	}
 }

@@ -27,11 +27,6 @@ type settings struct {
 	StockServerName string `env:"STOCK_SERVER_NAME"`
 	// StockTimeout bounds one try of a call to the stock service.
 	StockTimeout time.Duration `env:"STOCK_TIMEOUT" envDefault:"2s"`
-	// StockRequests bounds the shared requests in flight to each stock service; full ones may be four times as many. 0: a
-	// request for each deduction.
-	StockRequests int `env:"STOCK_REQUESTS" envDefault:"4"`
-	// StockSpread sends deductions round robin, instead of to the stock service that their partition prefers.
-	StockSpread bool `env:"STOCK_SPREAD" envDefault:"false"`
 
 	// IdempotencyKey is optional, or required: an order needs an Idempotency-Key.
 	IdempotencyKey string `env:"IDEMPOTENCY_KEY" envDefault:"optional"`
@@ -58,7 +53,15 @@ type settings struct {
 	MaxInFlight int64 `env:"MAX_IN_FLIGHT" envDefault:"2048"`
 	// ConsoleURL is the console's address, without its token, for the answer to GET /.
 	ConsoleURL string `env:"CONSOLE_URL"`
+
+	// spread sends deductions round robin, instead of to the stock service that their partition prefers, and alone sends
+	// each in its own request. Tests set them.
+	spread, alone bool
 }
+
+// sharedRequests bounds the shared requests in flight to each stock service; full ones may be four times as many. A few
+// in flight fill each other, as the decision about shared requests shows.
+const sharedRequests = 4
 
 const keyOptional, keyRequired = "optional", "required"
 
@@ -82,7 +85,6 @@ func (s settings) Check() error {
 		config.CheckURL("CONSOLE_URL", s.ConsoleURL),
 		config.Var("MYSQL_MAX_CONNS", s.MySQLMaxConns).Positive(),
 		config.Var("STOCK_TIMEOUT", s.StockTimeout).Positive(),
-		config.Var("STOCK_REQUESTS", s.StockRequests).AtLeast(0),
 		budget.Positive(),
 		pending.NotBelow(budget),
 		config.Var("CANCEL_AFTER", s.CancelAfter).Above(pending),

@@ -7,6 +7,7 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"net/http"
+	"os"
 	"time"
 
 	"orderstock/loadtest/faults/faultpoint"
@@ -17,6 +18,9 @@ import (
 var faults faultPorts
 
 type faultPorts struct{}
+
+// spread reports whether the replicas of the stock service take turns, so that a fault in one of them strikes.
+func (faultPorts) spread() bool { return os.Getenv("STOCK_SPREAD") == "true" }
 
 // connector passes a point inside the transaction that inserts orders.
 func (faultPorts) connector(c driver.Connector) driver.Connector {

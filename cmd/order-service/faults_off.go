@@ -17,6 +17,7 @@ var faults struct {
 
 type noFaults struct{}
 
+func (noFaults) spread() bool                        { return false }
 func (noFaults) store(s order.Store) order.Store     { return s }
 func (noFaults) stock(s order.Stock) order.Stock     { return s }
 func (noFaults) flags(f order.Flags) order.Flags     { return f }

@@ -59,10 +59,10 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 		stockapi.WithDiscovery(), stockapi.WithPartitions(cfg.StockPartitions),
 		stockapi.WithBreakers(time.Second, log),
 	}
-	if cfg.StockRequests > 0 {
-		calls = append(calls, stockapi.WithSharedRequests(cfg.StockRequests))
+	if !cfg.alone {
+		calls = append(calls, stockapi.WithSharedRequests(sharedRequests))
 	}
-	if cfg.StockSpread {
+	if cfg.spread || faults.spread() {
 		calls = append(calls, stockapi.WithSpread())
 	}
 	client, err := stockapi.NewClient(cfg.StockURLs, string(cfg.Token), calls...)

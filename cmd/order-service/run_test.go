@@ -23,7 +23,7 @@ import (
 	"orderstock/pkg/discovery"
 	"orderstock/pkg/httpapi/contracttest"
 	"orderstock/pkg/mysqldb"
-	"orderstock/pkg/opflag"
+	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/stockapi"
@@ -74,7 +74,7 @@ func stockServiceWith(
 	db, err := mysqldb.Open(dsn, mysqldb.Options{MaxConns: 64})
 	must(t, err)
 	ledger := stockdb.New(db, nil)
-	flags := opflag.Open(serverstest.Redis(t).Addr(), quiet)
+	flags := redisdb.OpenFlags(redisdb.Server{Addrs: []string{serverstest.Redis(t).Addr()}}, quiet)
 	strategy, err := deduct.New(name, deduct.Config{Ledger: ledger, Config: coordination.Config{
 		ZooKeeper: []string{serverstest.ZooKeeper(t).Addr()}, Root: serverstest.ZooKeeperRoot(t),
 		SessionTimeout: 5 * time.Second, Log: quiet,
@@ -192,7 +192,7 @@ func stoppingCutsNoOrder(t *testing.T, orders, shared int) {
 	})
 	restock(t, stockServer.URL, int64(orders))
 	cfg := testConfig(t, stockServer.URL)
-	cfg.StockRequests = shared
+	cfg.alone = shared == 0
 	// The orders commit one after the other, each with the disk's own time, after the test held them up.
 	cfg.ConfirmBudget, cfg.PendingLimit = 15*time.Second, 30*time.Second
 	url, stop, ended := start(t, cfg)
@@ -260,7 +260,7 @@ func TestStockServicesAreFound(t *testing.T) {
 	stockServer := stockService(t, func(next http.Handler) http.Handler { return next })
 	restock(t, stockServer.URL, 5)
 	cfg := testConfig(t, stockServer.URL)
-	cfg.StockURLs, cfg.StockSpread, cfg.StockRequests = nil, true, 4
+	cfg.StockURLs, cfg.spread, cfg.alone = nil, true, false
 	url, stop, ended := start(t, cfg)
 	const body = `{"items":[{"goods_id":"1","num":1}]}`
 	if status, answer := send(t, "POST", url+"/v1/orders", body); status != http.StatusServiceUnavailable {
@@ -289,7 +289,7 @@ func TestAStrangerGetsNoToken(t *testing.T) {
 	stockServer := stockService(t, func(next http.Handler) http.Handler { return next })
 	restock(t, stockServer.URL, 5)
 	cfg := testConfig(t, stockServer.URL)
-	cfg.StockURLs, cfg.StockSpread = nil, true
+	cfg.StockURLs, cfg.spread = nil, true
 	where := cfg.ZooKeeper()
 	where.Log = quiet
 	announcer := coordination.Open("test", where)
@@ -392,7 +392,6 @@ func TestConfigIsChecked(t *testing.T) {
 		{"OTEL_EXPORTER_OTLP_ENDPOINT", "127.0.0.1:4318", "OTEL_EXPORTER_OTLP_ENDPOINT"},
 		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "localhost:4318", "must begin with http:// or https://"},
 		{"OTEL_BSP_MAX_QUEUE_SIZE", "-1", "OTEL_BSP_MAX_QUEUE_SIZE (-1) must be a whole number above 0"},
-		{"STOCK_REQUESTS", "-1", "STOCK_REQUESTS (-1) must be at least 0"},
 		{"RATE_LIMIT_ORDERS", "10", `RATE_LIMIT_ORDERS: "10" is not a rate such as 100-S`},
 		{"TRUSTED_PROXIES", "front", "TRUSTED_PROXIES"},
 		{"IDEMPOTENCY_KEY", "maybe", "IDEMPOTENCY_KEY (maybe) must be optional or required"},

@@ -19,7 +19,7 @@ import (
 	"orderstock/loadtest/trial"
 	"orderstock/migrations"
 	"orderstock/pkg/operation"
-	"orderstock/pkg/opflag"
+	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/stockapi"
 )
@@ -181,7 +181,7 @@ func (c *contestant) asOrderService(load *fire.Config) (stop func() error, err e
 	if err != nil {
 		return nil, err
 	}
-	flags := opflag.Open(c.stack.Servers.Redis.Addr(), slog.New(slog.DiscardHandler))
+	flags := redisdb.OpenFlags(redisdb.Server{Addrs: []string{c.stack.Servers.Redis.Addr()}}, slog.New(slog.DiscardHandler))
 	load.Deduct = func(ctx context.Context, flag string, items []history.Item) (stockapi.Operation, error) {
 		flags.Set(ctx, flag)
 		return client.Deduct(ctx, flag, stockapi.ItemsOf(items))

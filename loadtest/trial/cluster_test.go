@@ -98,13 +98,13 @@ func zookeeper(t *testing.T) *servers.ZooKeeper {
 	return s
 }
 
-// up starts two services of each kind. Calls go to both stock services in turn.
+// up starts two services of each kind. The partitions give both stock services work.
 func up(t *testing.T, s *system.Servers, strategy string) *system.Stack {
 	t.Helper()
-	accounts := migrations.DefaultAccounts()
+	accounts, partitions := migrations.DefaultAccounts(), map[string]string{"STOCK_PARTITIONS": "16"}
 	st, err := system.Up(t.Context(), system.Config{
 		Dir: t.TempDir(), Bin: systemtest.Build(t), Servers: s, Accounts: accounts, Strategy: strategy,
-		OrderEnv: map[string]string{"STOCK_SPREAD": "true"},
+		OrderEnv: partitions, StockEnv: partitions,
 	})
 	must(t, err)
 	t.Cleanup(func() { must(t, st.Kill()) })

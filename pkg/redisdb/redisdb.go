@@ -1,5 +1,5 @@
 // Package redisdb opens a Redis that the caller can do without: calls to it are short, are never retried, and stop for
-// a while when it fails.
+// a while when it fails. Flags are operation flags in it.
 package redisdb
 
 import (

@@ -17,7 +17,7 @@ import (
 	"orderstock/pkg/command"
 	"orderstock/pkg/coordination"
 	"orderstock/pkg/mysqldb"
-	"orderstock/pkg/opflag"
+	"orderstock/pkg/redisdb"
 	"orderstock/pkg/tracing/otlp"
 )
 
@@ -44,7 +44,7 @@ type Base struct {
 	Metrics *prometheus.Registry
 	Named   prometheus.Registerer
 	DB      *gorm.DB
-	Flags   *opflag.Flags
+	Flags   *redisdb.Flags
 	// ZooKeeper configures sessions.
 	ZooKeeper coordination.Config
 }
@@ -74,7 +74,7 @@ func Open(ctx context.Context, o Options) (*Base, error) {
 		traces.Close(ctx)
 		return nil, err
 	}
-	flags := opflag.OpenAt(o.Settings.Redis(), o.Log)
+	flags := redisdb.OpenFlags(o.Settings.Redis(), o.Log)
 	flags.Instrument(traces.Redis)
 	flags.Register(named)
 	zookeeper := o.Settings.ZooKeeper()

@@ -16,7 +16,7 @@ import (
 
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/operation"
-	"orderstock/pkg/opflag"
+	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/deduct/compared"
@@ -417,7 +417,7 @@ func TestZooKeeperAway(t *testing.T) {
 // TestRedisAway: slower at first, never wrong, never stuck.
 func TestRedisAway(t *testing.T) {
 	p := stocktest.New(t)
-	p.Flags = opflag.Open("127.0.0.1:1", stocktest.Quiet)
+	p.Flags = redisdb.OpenFlags(redisdb.Server{Addrs: []string{"127.0.0.1:1"}}, stocktest.Quiet)
 	s := p.Service(p.Open(t, "grouped"))
 	goods, start := p.Goods(t, 100), time.Now()
 	stocktest.Workers(10, func(int) {

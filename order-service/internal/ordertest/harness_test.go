@@ -30,7 +30,6 @@ import (
 	"orderstock/pkg/httpapi/contracttest"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/operation"
-	"orderstock/pkg/opflag"
 	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/stockapi"
@@ -68,7 +67,7 @@ func newWorld(t *testing.T) *world {
 	w.orderDB, w.orderDSN = database(t, migrations.Order)
 	w.stockDB, _ = database(t, migrations.Stock)
 	ledger := stockdb.New(w.stockDB, nil)
-	hints := opflag.OpenAt(redisdb.Server{Addrs: []string{w.redisAddr}, DB: w.redisDB}, quiet)
+	hints := redisdb.OpenFlags(redisdb.Server{Addrs: []string{w.redisAddr}, DB: w.redisDB}, quiet)
 	strategy, err := deduct.New("conditional-update", deduct.Config{Ledger: ledger})
 	must(t, err)
 	handler := contracttest.Read(t, stockhttp.OpenAPI).Check(t,
@@ -135,7 +134,7 @@ type replica struct {
 func (w *world) replica(cfg order.Config) *replica {
 	w.t.Helper()
 	r := &replica{w: w, store: orderdb.New(w.orderDB)}
-	hints := opflag.OpenAt(redisdb.Server{Addrs: []string{w.redisAddr}, DB: w.redisDB}, quiet)
+	hints := redisdb.OpenFlags(redisdb.Server{Addrs: []string{w.redisAddr}, DB: w.redisDB}, quiet)
 	client, err := stockapi.NewClient([]string{w.stockURL}, token, stockapi.WithBreakers(time.Second, quiet))
 	must(w.t, err)
 	r.stock = stockclient.New(client, stockclient.Config{})

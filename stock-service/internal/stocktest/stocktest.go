@@ -14,7 +14,6 @@ import (
 
 	"orderstock/migrations"
 	"orderstock/pkg/mysqldb"
-	"orderstock/pkg/opflag"
 	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/stock-service/stock"
@@ -27,7 +26,7 @@ var Quiet = slog.New(slog.DiscardHandler)
 // Place is the ledger and the flags of one test.
 type Place struct {
 	Ledger *stockdb.DB
-	Flags  *opflag.Flags
+	Flags  *redisdb.Flags
 	// DB is the ledger's database, and DSN its address.
 	DB  *gorm.DB
 	DSN string
@@ -56,7 +55,7 @@ func NewWaiting(t testing.TB, lockWait time.Duration) *Place {
 	must(t, err)
 	must(t, migrations.Up(t.Context(), pool, migrations.Stock))
 	p.Ledger = stockdb.New(p.DB, nil)
-	p.Flags = opflag.OpenAt(redisdb.Server{
+	p.Flags = redisdb.OpenFlags(redisdb.Server{
 		Addrs: []string{serverstest.Redis(t).Addr()}, DB: serverstest.RedisDB(t),
 	}, Quiet)
 	t.Cleanup(func() {

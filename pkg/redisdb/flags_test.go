@@ -1,4 +1,4 @@
-package opflag_test
+package redisdb_test
 
 import (
 	"bytes"
@@ -14,15 +14,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"orderstock/pkg/opflag"
 	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
 )
 
-func open(t *testing.T, addr string, db int, log slog.Handler, opts ...opflag.Option) *opflag.Flags {
+func open(t *testing.T, addr string, db int, log slog.Handler, opts ...redisdb.Option) *redisdb.Flags {
 	t.Helper()
-	f := opflag.OpenAt(redisdb.Server{Addrs: []string{addr}, DB: db}, slog.New(log), opts...)
+	f := redisdb.OpenFlags(redisdb.Server{Addrs: []string{addr}, DB: db}, slog.New(log), opts...)
 	t.Cleanup(func() {
 		if err := f.Close(); err != nil {
 			t.Error(err)
@@ -32,7 +31,7 @@ func open(t *testing.T, addr string, db int, log slog.Handler, opts ...opflag.Op
 }
 
 // patient is for the shared Redis, which may be slow, though it is not broken.
-var patient = opflag.WithTimeout(20 * time.Second)
+var patient = redisdb.WithTimeout(20 * time.Second)
 
 func TestOneTakesEachFlag(t *testing.T) {
 	f := open(t, serverstest.Redis(t).Addr(), serverstest.RedisDB(t), slog.DiscardHandler, patient)

@@ -1,4 +1,4 @@
-package opflag_test
+package redisdb_test
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"orderstock/pkg/opflag"
 	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers/serverstest"
 )
@@ -18,7 +17,7 @@ func Example() {
 	defer end()
 
 	where := redisdb.Server{Addrs: []string{serverstest.Redis(t).Addr()}, DB: serverstest.RedisDB(t)}
-	flags := opflag.OpenAt(where, slog.New(slog.DiscardHandler), opflag.WithTimeout(20*time.Second))
+	flags := redisdb.OpenFlags(where, slog.New(slog.DiscardHandler), redisdb.WithTimeout(20*time.Second))
 	defer func() { _ = flags.Close() }()
 	fmt.Println("set:", flags.Set(ctx, "1234"))
 	fmt.Println("first attempt:", flags.Take(ctx, "1234"))

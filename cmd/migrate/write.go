@@ -1,5 +1,4 @@
-// Package secrets generates passwords and tokens, and keeps them in files.
-package secrets
+package main
 
 import (
 	"crypto/hkdf"
@@ -14,11 +13,11 @@ import (
 	"strings"
 )
 
-// Write writes files below the folder dir, each given as FILE=TEXT. In a TEXT, $NAME stands for the secret of that
+// writeSecrets writes files below the folder dir, each given as FILE=TEXT. In a TEXT, $NAME stands for the secret of that
 // name: the value of the environment variable NAME or, if that is not set, 160 bits derived from the name and the
-// random key in dir/key, in letters and digits. Write makes the key if it is missing. Every user may read the files,
+// random key in dir/key, in letters and digits. writeSecrets makes the key if it is missing. Every user may read the files,
 // only the owner the key.
-func Write(dir string, files []string) error {
+func writeSecrets(dir string, files []string) error {
 	key, err := keyOf(filepath.Join(dir, "key"))
 	if err != nil {
 		return fmt.Errorf("make secrets: %w", err)

@@ -1,4 +1,4 @@
-package opflag
+package redisdb
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"github.com/sony/gobreaker/v2"
 
 	"orderstock/pkg/batch"
-	"orderstock/pkg/redisdb"
 )
 
 // ttl is how long a flag waits to be taken.
@@ -25,36 +24,37 @@ const (
 	tripAfter = 3
 )
 
-// Flags is the store of operation flags. Safe for concurrent use. Make one with
-// Open.
+// Flags keeps operation flags. The order service sets a flag before it calls the stock service, and the first attempt
+// that arrives there takes it.
+//
+// A flag is a hint. An attempt that takes it is the first, and need not look the operation up in MySQL. An attempt that
+// does not take it knows nothing, and must look it up. So Redis alone never refuses an operation and never allows one,
+// and every failure of Redis means "not taken". If Redis is down or hangs, the first calls wait for a bounded time;
+// then a circuit breaker opens.
+//
+// Concurrent calls share round trips as one pipeline. Flags are safe for concurrent use. Make them with OpenFlags.
 type Flags struct {
-	client  redisdb.Client
+	client  Client
 	breaker *gobreaker.CircuitBreaker[[]redis.Cmder]
 	sets    *batch.Group[string, bool]
 	takes   *batch.Group[string, bool]
 }
 
-// Open returns the flags in the Redis at addr, host:port. It connects on first use,
-// and logs when the circuit breaker opens or closes. Callers must Close the flags.
-func Open(addr string, log *slog.Logger) *Flags {
-	return OpenAt(redisdb.Server{Addrs: []string{addr}}, log)
-}
-
-// OpenAt is Open for the server, the database and the user in the options. With Sentinels, the flags follow the server
-// through a failover. The user needs the commands SET and DEL on the keys opflag:*, and PING. The package sets timeouts
-// and retries.
-func OpenAt(where redisdb.Server, log *slog.Logger, opts ...Option) *Flags {
+// OpenFlags returns the flags of that server. It connects on first use, and logs when the circuit breaker opens or
+// closes. With Sentinels, the flags follow the server through a failover. The user needs the commands SET and DEL on
+// the keys opflag:*, and PING. Callers must Close the flags.
+func OpenFlags(where Server, log *slog.Logger, opts ...Option) *Flags {
 	timeout := defaultTimeout
 	for _, opt := range opts {
 		opt(&timeout)
 	}
-	f := &Flags{client: redisdb.Open(where, timeout), breaker: redisdb.Breaker[[]redis.Cmder]("redis", tripAfter, log)}
+	f := &Flags{client: Open(where, timeout), breaker: Breaker[[]redis.Cmder]("redis", tripAfter, log)}
 	f.sets = f.pipelined(timeout, func(ctx context.Context, p redis.Pipeliner, key string) { p.Set(ctx, key, 1, ttl) })
 	f.takes = f.pipelined(timeout, func(ctx context.Context, p redis.Pipeliner, key string) { p.Del(ctx, key) })
 	return f
 }
 
-// Option changes a default of OpenAt.
+// Option changes a default of OpenFlags.
 type Option func(timeout *time.Duration)
 
 // WithTimeout bounds a round trip to Redis. Default 200 ms.
@@ -62,7 +62,7 @@ func WithTimeout(d time.Duration) Option { return func(timeout *time.Duration) {
 
 // Instrument passes the client to the function, which may add hooks that watch its commands. Call it before any other
 // method.
-func (f *Flags) Instrument(with func(redisdb.Client)) { with(f.client) }
+func (f *Flags) Instrument(with func(Client)) { with(f.client) }
 
 // Register registers the metrics of the connection pool and of the circuit breaker.
 func (f *Flags) Register(r prometheus.Registerer) {
