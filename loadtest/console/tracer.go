@@ -9,13 +9,12 @@ import (
 
 	spans "orderstock/loadtest/trace"
 	"orderstock/pkg/tracing"
-	"orderstock/pkg/tracing/otlp"
 )
 
 // tracer keeps the spans of the last orders, from the services and from the console's own calls.
 type tracer struct {
 	store *spans.Store
-	hand  *otlp.Client // of orders by hand, which are always traced
+	hand  *tracing.Client // of orders by hand, which are always traced
 }
 
 func newTracer() (*tracer, error) {
@@ -26,8 +25,8 @@ func newTracer() (*tracer, error) {
 }
 
 // client returns a client that traces that share of its calls. Callers must Close it.
-func (t *tracer) client(share float64) (*otlp.Client, error) {
-	return otlp.NewClient("client", share, t.store.Exporter())
+func (t *tracer) client(share float64) (*tracing.Client, error) {
+	return tracing.NewClient("client", share, t.store.Exporter())
 }
 
 // envOf returns the environment of services that send their spans to url.

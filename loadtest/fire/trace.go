@@ -26,7 +26,7 @@ func (c *client) appendTrace(header []byte) []byte {
 		return header
 	}
 	header = append(header, tracing.Header+": "...)
-	header = tracing.Append(header, c.span.SpanContext())
+	header = append(header, tracing.Format(c.span.SpanContext())...)
 	return append(header, "\r\n"...)
 }
 

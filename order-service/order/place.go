@@ -98,6 +98,7 @@ func (s *Service) draft(ctx context.Context, r Request) (Order, error) {
 	return Order{
 		ID: id, Status: Pending, Key: r.key, BodyHash: r.hash,
 		Items: items, Total: sum, CreatedAt: now, UpdatedAt: now, InsertBefore: now.Add(insertWithin),
+		Trace: observe.Parent(ctx),
 	}, nil
 }
 

@@ -13,13 +13,12 @@ import (
 	"orderstock/pkg/tracing"
 )
 
-// Store returns s with its steps recorded. An order that is traced is stored with its trace.
+// Store returns s with its steps recorded.
 func Store(s order.Store) order.Store { return store{s} }
 
 type store struct{ order.Store }
 
 func (s store) Insert(ctx context.Context, o order.Order) (stored order.Order, inserted bool, err error) {
-	o.Trace = tracing.Parent(ctx)
 	ctx, step := tracing.Step(ctx, "insert-order")
 	stored, inserted, err = s.Store.Insert(ctx, o)
 	step.Set(attribute.Bool("inserted", inserted))

@@ -17,6 +17,8 @@ type Recorder interface {
 	Event(ctx context.Context, name string, err error, args ...any)
 	// Set adds attributes to the work of ctx.
 	Set(ctx context.Context, args ...any)
+	// Parent returns the span of ctx as the value of W3C's traceparent header, or "".
+	Parent(ctx context.Context) string
 	// TraceID returns the id of the trace that ctx belongs to, or "".
 	TraceID(ctx context.Context) string
 	// Together begins a span of work for several callers at once, given by their contexts, at the time began. Callers must
@@ -48,6 +50,14 @@ func Set(ctx context.Context, args ...any) {
 func TraceID(ctx context.Context) string {
 	if r := present.Load(); r != nil {
 		return (*r).TraceID(ctx)
+	}
+	return ""
+}
+
+// Parent is Recorder.Parent.
+func Parent(ctx context.Context) string {
+	if r := present.Load(); r != nil {
+		return (*r).Parent(ctx)
 	}
 	return ""
 }

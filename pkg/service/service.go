@@ -18,7 +18,7 @@ import (
 	"orderstock/pkg/coordination"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/redisdb"
-	"orderstock/pkg/tracing/otlp"
+	"orderstock/pkg/tracing"
 )
 
 // Options configure Open. All but Wrap and Steps are required.
@@ -37,7 +37,7 @@ type Options struct {
 
 // Base is what both services use. Its fields are safe for concurrent use.
 type Base struct {
-	Traces *otlp.Exporter
+	Traces *tracing.Exporter
 	// TLS is nil if the service speaks plain HTTP.
 	TLS *tls.Config
 	// Metrics holds all metrics. Named registers there, with the project's prefix.
@@ -56,7 +56,7 @@ func Open(ctx context.Context, o Options) (*Base, error) {
 	if err != nil {
 		return nil, err
 	}
-	traces, err := otlp.Start(ctx, o.Name, o.Settings.Exports, o.Log)
+	traces, err := tracing.Start(ctx, o.Name, o.Settings.Exports, o.Log)
 	if err != nil {
 		return nil, err
 	}

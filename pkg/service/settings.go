@@ -11,7 +11,7 @@ import (
 	"orderstock/pkg/config"
 	"orderstock/pkg/coordination"
 	"orderstock/pkg/redisdb"
-	"orderstock/pkg/tracing/otlp"
+	"orderstock/pkg/tracing"
 )
 
 // Settings are those that both services share. A service's settings embed them.
@@ -48,7 +48,7 @@ type Settings struct {
 	// TLSKey is the key of TLS_CERT, in PEM.
 	TLSKey config.Secret `env:"TLS_KEY"`
 
-	otlp.Exports
+	tracing.Exports
 
 	// StockPartitions is the number of partitions of the stock, 1 to 1024, the same for all services.
 	StockPartitions int `env:"STOCK_PARTITIONS" envDefault:"1"`

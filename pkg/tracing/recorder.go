@@ -41,6 +41,9 @@ func attributes(args []any) []attribute.KeyValue {
 	return attrs
 }
 
+// Parent implements observe.Recorder.
+func (recorder) Parent(ctx context.Context) string { return Parent(ctx) }
+
 // TraceID implements observe.Recorder.
 func (recorder) TraceID(ctx context.Context) string {
 	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {

@@ -2,14 +2,15 @@ package tracing
 
 import (
 	"context"
-	"encoding/hex"
-	"strings"
 
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 )
 
 // Header is the name of W3C's header.
 const Header = "traceparent"
+
+var w3c propagation.TraceContext
 
 // Parent returns the span of ctx as the value of W3C's traceparent header, or "" if ctx is not recorded.
 func Parent(ctx context.Context) string {
@@ -19,35 +20,18 @@ func Parent(ctx context.Context) string {
 	return ""
 }
 
-// Format returns sc as the value of W3C's traceparent header.
-func Format(sc trace.SpanContext) string { return string(Append(nil, sc)) }
-
-// Append appends Format(sc) to b.
-func Append(b []byte, sc trace.SpanContext) []byte {
-	traceID, spanID := sc.TraceID(), sc.SpanID()
-	b = hex.AppendEncode(append(b, "00-"...), traceID[:])
-	b = hex.AppendEncode(append(b, '-'), spanID[:])
-	return hex.AppendEncode(append(b, '-'), []byte{byte(sc.TraceFlags())})
+// Format returns sc as the value of W3C's traceparent header, or "" if sc is not valid.
+func Format(sc trace.SpanContext) string {
+	header := propagation.MapCarrier{}
+	w3c.Inject(trace.ContextWithSpanContext(nothing, sc), header)
+	return header[Header]
 }
 
 // Parse reads the value of a traceparent header. It returns the zero SpanContext, which is not valid, for a
 // malformed value.
 func Parse(traceparent string) trace.SpanContext {
-	fields := strings.Split(traceparent, "-")
-	if len(fields) < 4 || len(fields[0]) != 2 || len(fields[3]) != 2 || fields[0] == "ff" {
-		return trace.SpanContext{}
-	}
-	id, err := trace.TraceIDFromHex(fields[1])
-	if err != nil {
-		return trace.SpanContext{}
-	}
-	span, err := trace.SpanIDFromHex(fields[2])
-	if err != nil {
-		return trace.SpanContext{}
-	}
-	var flags trace.TraceFlags
-	if strings.ContainsAny(fields[3][1:], "13579bdf") {
-		flags = trace.FlagsSampled
-	}
-	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: span, TraceFlags: flags, Remote: true})
+	return trace.SpanContextFromContext(w3c.Extract(nothing, propagation.MapCarrier{Header: traceparent}))
 }
+
+// nothing carries values between this package and the propagator alone.
+var nothing = context.Background() //nolint:forbidigo // see above

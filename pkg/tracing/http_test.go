@@ -1,4 +1,4 @@
-package otlp_test
+package tracing_test
 
 import (
 	"log/slog"
@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"orderstock/pkg/tracing"
-	"orderstock/pkg/tracing/otlp"
 )
 
 // TestTheSamplingDecisionIsOurs: a trace that comes from outside neither switches recording on nor off, and one from
@@ -34,7 +33,7 @@ func TestTheSamplingDecisionIsOurs(t *testing.T) {
 	} {
 		t.Setenv("OTEL_TRACES_SAMPLER", c.sampler)
 		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.URL)
-		e, err := otlp.Start(t.Context(), "test", otlp.Settings{Endpoint: receiver.URL, Sampler: c.sampler},
+		e, err := tracing.Start(t.Context(), "test", tracing.Settings{Endpoint: receiver.URL, Sampler: c.sampler},
 			slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package otlp
+package tracing
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"orderstock/pkg/redisdb"
-	"orderstock/pkg/tracing"
 )
 
 // Redis records the commands of client, without their arguments.
@@ -28,7 +27,7 @@ func (redisHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 // ProcessHook implements redis.Hook.
 func (redisHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		ctx, call := tracing.Call(ctx, cmd.FullName(), redisSystem)
+		ctx, call := Call(ctx, cmd.FullName(), redisSystem)
 		err := next(ctx, cmd)
 		call.End(failure(err))
 		return err
@@ -38,10 +37,10 @@ func (redisHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // ProcessPipelineHook implements redis.Hook.
 func (redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if len(cmds) == 0 || !tracing.On(ctx) {
+		if len(cmds) == 0 || !On(ctx) {
 			return next(ctx, cmds)
 		}
-		ctx, call := tracing.Call(ctx, "redis.pipeline "+cmds[0].FullName(), redisSystem,
+		ctx, call := Call(ctx, "redis.pipeline "+cmds[0].FullName(), redisSystem,
 			attribute.Int("db.operation.batch.size", len(cmds)))
 		err := next(ctx, cmds)
 		call.End(failure(err))

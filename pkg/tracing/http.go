@@ -1,4 +1,4 @@
-package otlp
+package tracing
 
 import (
 	"context"
@@ -7,8 +7,6 @@ import (
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	"go.opentelemetry.io/otel/trace"
-
-	"orderstock/pkg/tracing"
 )
 
 // Handler records each request of h whose path begins with /v1/, in its own trace or, if the sampler decides so, in a
@@ -30,7 +28,7 @@ func (e *Exporter) Handler(h http.Handler, trusted func(*http.Request) bool) htt
 	}
 	// A request whose trace is not sampled is not recorded. Its context gets only the trace's id, for the log.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		parent := tracing.Parse(r.Header.Get(tracing.Header))
+		parent := Parse(r.Header.Get(Header))
 		record := !e.beginsNone
 		if parent.IsValid() && trusted(r) {
 			record = parent.IsSampled()
@@ -64,11 +62,11 @@ type transport struct {
 }
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if tracing.On(r.Context()) {
+	if On(r.Context()) {
 		return t.traced.RoundTrip(r)
 	}
 	r = r.Clone(r.Context())
-	r.Header.Set(tracing.Header, untraced(r.Context()))
+	r.Header.Set(Header, untraced(r.Context()))
 	return t.rt.RoundTrip(r)
 }
 
@@ -82,7 +80,7 @@ func (t *transport) CloseIdleConnections() {
 // untraced returns a trace context that is not sampled: the one in ctx, so that log lines agree, or a new one.
 func untraced(ctx context.Context) string {
 	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
-		return tracing.Format(sc)
+		return Format(sc)
 	}
-	return tracing.Format(trace.NewSpanContext(trace.SpanContextConfig{TraceID: traceOf(""), SpanID: newSpanID()}))
+	return Format(trace.NewSpanContext(trace.SpanContextConfig{TraceID: traceOf(""), SpanID: newSpanID()}))
 }

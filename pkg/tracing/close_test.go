@@ -1,4 +1,4 @@
-package otlp_test
+package tracing_test
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel"
 
-	"orderstock/pkg/tracing/otlp"
+	"orderstock/pkg/tracing"
 )
 
 // TestASilentCollectorIsNoFailure: it costs its spans and some seconds, and a line in the log.
@@ -21,7 +21,7 @@ func TestASilentCollectorIsNoFailure(t *testing.T) { // not parallel: tracing is
 	defer func() { _ = silent.Close() }()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+silent.Addr().String())
 	var log bytes.Buffer
-	e, err := otlp.Start(t.Context(), "test", otlp.Settings{Endpoint: "http://" + silent.Addr().String()},
+	e, err := tracing.Start(t.Context(), "test", tracing.Settings{Endpoint: "http://" + silent.Addr().String()},
 		slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)

@@ -1,8 +1,4 @@
-// Package otlp exports the spans of a program by OTLP over HTTP, if the environment asks for it, and propagates traces
-// by HTTP, SQL and Redis.
-//
-// Without an address in the environment nothing is set up, and nothing is exported.
-package otlp
+package tracing
 
 import (
 	"context"
@@ -25,7 +21,6 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"orderstock/pkg/config"
-	"orderstock/pkg/tracing"
 )
 
 // Exports are the OpenTelemetry variables that a program documents. The exporter and the library read the others.
@@ -138,7 +133,7 @@ func Start(ctx context.Context, name string, s Exports, log *slog.Logger) (*Expo
 		beginsNone: s.Sampler == "parentbased_always_off",
 	}
 	ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	e.watching.Go(func() { tracing.WatchPauses(ctx) })
+	e.watching.Go(func() { WatchPauses(ctx) })
 	return e, nil
 }
 
@@ -149,7 +144,7 @@ func newProvider(service, instance string, opts ...sdk.TracerProviderOption) (*s
 	if err != nil {
 		return nil, fmt.Errorf("start tracing: read OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
-	tracing.Enable()
+	Enable()
 	return sdk.NewTracerProvider(append(opts, sdk.WithResource(what))...), nil
 }
 
