@@ -13,7 +13,6 @@ import (
 	"orderstock/order-service/ordertrace"
 	"orderstock/order-service/stockclient"
 	"orderstock/pkg/coordination"
-	"orderstock/pkg/discovery"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/ratelimit"
@@ -81,7 +80,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	defer func() { err = errors.Join(err, ids.Close(background)) }()
 	if len(cfg.StockURLs) == 0 {
 		// The token goes only to addresses that a replica with the token has announced.
-		terms := discovery.Terms{Token: string(cfg.Token), HTTPS: cfg.StockServerName != ""}
+		terms := coordination.Terms{Token: string(cfg.Token), HTTPS: cfg.StockServerName != ""}
 		stopDiscovery := zookeeper.Discover(background, "stock", terms, func(urls []string) {
 			log.Info("stock services", "urls", urls)
 			if err := client.SetReplicas(urls); err != nil {

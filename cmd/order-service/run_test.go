@@ -20,12 +20,12 @@ import (
 	"orderstock/order-service/orderhttp"
 	"orderstock/pkg/config"
 	"orderstock/pkg/coordination"
-	"orderstock/pkg/discovery"
 	"orderstock/pkg/httpapi/contracttest"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/service"
 	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/stock"
@@ -298,7 +298,7 @@ func TestAStrangerGetsNoToken(t *testing.T) {
 	zookeeper, err := announcer.Get(t.Context())
 	must(t, err)
 	eventually(t, "the stranger is announced", func() bool { return announcer.Announced(t.Context()) == nil })
-	unproved := discovery.Dir(where.Root, "stock") + "/" + strings.TrimPrefix(stranger.URL, "http://") + "_1"
+	unproved := coordination.Dir(where.Root, "stock") + "/" + strings.TrimPrefix(stranger.URL, "http://") + "_1"
 	_, err = zookeeper.Conn().Create(unproved, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 	must(t, err)
 

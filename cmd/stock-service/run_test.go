@@ -20,6 +20,7 @@ import (
 	"orderstock/pkg/operation"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/service"
 	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/deduct/compared"
 	"orderstock/stock-service/deduct/strategy"
@@ -111,7 +112,8 @@ func testReady(t *testing.T, strategy string, status int, body string) {
 	cfg := settingsFor(t, strategy)
 	redis := serverstest.Start(t, servers.StartRedis, servers.Options{})
 	zookeeper := serverstest.Start(t, servers.StartZooKeeper, servers.Options{})
-	cfg.RedisAddr, cfg.ZooKeeperAddrs, cfg.SessionTimeout = redis.Addr(), []string{zookeeper.Addr()}, 30*time.Second
+	cfg.RedisAddrs, cfg.ZooKeeperAddrs = []string{redis.Addr()}, []string{zookeeper.Addr()}
+	cfg.SessionTimeout = 30 * time.Second
 
 	base, stop, ended := start(t, cfg)
 	if err := redis.Kill(); err != nil {

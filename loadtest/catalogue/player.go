@@ -13,7 +13,7 @@ import (
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
-	"orderstock/pkg/tracing/otlp"
+	"orderstock/pkg/tracing"
 )
 
 // Player plays plans on a system, one at a time: it starts the services, fires, judges, tries further seeds, and keeps
@@ -27,7 +27,7 @@ type Player struct {
 	// Progress, if not nil, gets a bar while orders are fired.
 	Progress io.Writer
 	// Tracer, if not nil, returns a client that traces that share of the calls.
-	Tracer func(share float64) (*otlp.Client, error)
+	Tracer func(share float64) (*tracing.Client, error)
 	// Declared, if not nil, returns the flags and keys of orders that others have placed.
 	Declared func() []string
 

@@ -15,7 +15,6 @@ import (
 	"go.uber.org/goleak"
 
 	"orderstock/pkg/coordination"
-	"orderstock/pkg/discovery"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/snowid"
@@ -23,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines()...) }
 
-var terms = discovery.Terms{Token: "token"}
+var terms = coordination.Terms{Token: "token"}
 
 func testConfig(t *testing.T) coordination.Config {
 	t.Helper()

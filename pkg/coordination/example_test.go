@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"orderstock/pkg/coordination"
-	"orderstock/pkg/discovery"
 	"orderstock/pkg/servers/serverstest"
 )
 
@@ -25,7 +24,7 @@ func ExampleOpen() {
 	withdraw := session.Announce(ctx, "stock", "10.0.0.1:8081", false, "token")
 	defer withdraw()
 	found := make(chan []string, 1)
-	ignore := session.Discover(ctx, "stock", discovery.Terms{Token: "token"}, func(urls []string) { found <- urls })
+	ignore := session.Discover(ctx, "stock", coordination.Terms{Token: "token"}, func(urls []string) { found <- urls })
 	defer ignore()
 	fmt.Println(<-found)
 	// Output: [http://10.0.0.1:8081]

@@ -8,7 +8,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"orderstock/pkg/discovery"
 	"orderstock/pkg/retry"
 	"orderstock/pkg/zklock"
 )
@@ -22,7 +21,7 @@ func (s *Session) Announce(
 	return s.begin(ctx, func(ctx context.Context, session *zklock.Session) {
 		var once sync.Once
 		reachable, err := retry.Do(ctx, pauses, func() (string, error) {
-			reachable, err := discovery.Reachable(ctx, addr, session.Conn().Server())
+			reachable, err := Reachable(ctx, addr, session.Conn().Server())
 			if err != nil && ctx.Err() == nil {
 				once.Do(func() { s.cfg.Log.Error("not announced yet: set ADVERTISE_ADDR", "error", err) })
 			}
@@ -32,9 +31,9 @@ func (s *Session) Announce(
 			return // ctx has ended
 		}
 		if https {
-			reachable = discovery.HTTPS(reachable)
+			reachable = HTTPS(reachable)
 		}
-		discovery.Announce(ctx, session, discovery.Dir(s.cfg.Root, service), reachable, tokens, s.cfg.Log,
+		Announce(ctx, session, Dir(s.cfg.Root, service), reachable, tokens, s.cfg.Log,
 			s.announced.Store)
 	})
 }
@@ -52,7 +51,7 @@ func (s *Session) Announced(context.Context) error {
 // again whenever they change, until ctx ends or stop is called, which waits for the last call. Announcements that it
 // ignores are logged and counted; terms.Ignored is not used.
 func (s *Session) Discover(
-	ctx context.Context, service string, terms discovery.Terms, changed func(urls []string),
+	ctx context.Context, service string, terms Terms, changed func(urls []string),
 ) (stop func()) {
 	ignored := promauto.With(s.cfg.Metrics).NewCounter(prometheus.CounterOpts{
 		Name: "zookeeper_announcements_ignored_total", ConstLabels: prometheus.Labels{"service": service},
@@ -63,10 +62,10 @@ func (s *Session) Discover(
 		s.cfg.Log.Warn("announcement ignored", "node", node, "error", why.Error())
 	}
 	return s.begin(ctx, func(ctx context.Context, session *zklock.Session) {
-		discovery.Watch(ctx, session, discovery.Dir(s.cfg.Root, service), terms, func(addrs []string) {
+		Watch(ctx, session, Dir(s.cfg.Root, service), terms, func(addrs []string) {
 			urls := make([]string, len(addrs))
 			for i, addr := range addrs {
-				urls[i] = discovery.URL(addr)
+				urls[i] = URL(addr)
 			}
 			changed(urls)
 		})

@@ -62,7 +62,7 @@ func WithTimeout(d time.Duration) Option { return func(timeout *time.Duration) {
 
 // Instrument passes the client to the function, which may add hooks that watch its commands. Call it before any other
 // method.
-func (f *Flags) Instrument(with func(Client)) { with(f.client) }
+func (f *Flags) Instrument(with func(Client) error) error { return with(f.client) }
 
 // Register registers the metrics of the connection pool and of the circuit breaker.
 func (f *Flags) Register(r prometheus.Registerer) {

@@ -75,7 +75,10 @@ func Open(ctx context.Context, o Options) (*Base, error) {
 		return nil, err
 	}
 	flags := redisdb.OpenFlags(o.Settings.Redis(), o.Log)
-	flags.Instrument(traces.Redis)
+	if err := flags.Instrument(traces.Redis); err != nil {
+		traces.Close(ctx)
+		return nil, errors.Join(err, flags.Close(), mysqldb.Close(db))
+	}
 	flags.Register(named)
 	zookeeper := o.Settings.ZooKeeper()
 	zookeeper.Metrics, zookeeper.Log = named, o.Log

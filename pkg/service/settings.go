@@ -48,12 +48,12 @@ type Settings struct {
 	// TLSKey is the key of TLS_CERT, in PEM.
 	TLSKey config.Secret `env:"TLS_KEY"`
 
-	tracing.Exports
-
 	// StockPartitions is the number of partitions of the stock, 1 to 1024, the same for all services.
 	StockPartitions int `env:"STOCK_PARTITIONS" envDefault:"1"`
 	// Token is the bearer token of the stock service, at least 16 characters.
 	Token config.Secret `env:"SERVICE_TOKEN,required,notEmpty"`
+
+	tracing.Exports
 }
 
 const (

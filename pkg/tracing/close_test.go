@@ -21,7 +21,7 @@ func TestASilentCollectorIsNoFailure(t *testing.T) { // not parallel: tracing is
 	defer func() { _ = silent.Close() }()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+silent.Addr().String())
 	var log bytes.Buffer
-	e, err := tracing.Start(t.Context(), "test", tracing.Settings{Endpoint: "http://" + silent.Addr().String()},
+	e, err := tracing.Start(t.Context(), "test", tracing.Exports{Endpoint: "http://" + silent.Addr().String()},
 		slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)

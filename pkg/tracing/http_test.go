@@ -33,7 +33,7 @@ func TestTheSamplingDecisionIsOurs(t *testing.T) {
 	} {
 		t.Setenv("OTEL_TRACES_SAMPLER", c.sampler)
 		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.URL)
-		e, err := tracing.Start(t.Context(), "test", tracing.Settings{Endpoint: receiver.URL, Sampler: c.sampler},
+		e, err := tracing.Start(t.Context(), "test", tracing.Exports{Endpoint: receiver.URL, Sampler: c.sampler},
 			slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package discovery
+package coordination
 
 import (
 	"context"
@@ -42,7 +42,7 @@ func Watch(ctx context.Context, s *zklock.Session, dir string, terms Terms, chan
 	var last []string
 	ignored := map[string]error{}
 	for ctx.Err() == nil {
-		now, err := retry.Do(ctx, pauses, func() (listing, error) {
+		now, err := retry.Do(ctx, looks, func() (listing, error) {
 			l, err := zklock.Call(ctx, func() (l listing, err error) {
 				l.names, _, l.events, err = s.Conn().ChildrenW(dir)
 				return l, err

@@ -1,9 +1,4 @@
-// Package discovery lets the replicas of a service announce their addresses in
-// ZooKeeper, and lets other processes watch them. It does not poll.
-//
-// Anyone who reaches ZooKeeper may be able to write there. So an announcement proves that its writer knows
-// a token that the replicas and the watchers share, without showing the token.
-package discovery
+package coordination
 
 import (
 	"context"
@@ -24,8 +19,8 @@ import (
 // themselves.
 func Dir(root, service string) string { return root + "/replicas/" + service }
 
-// pauses lie between tries while ZooKeeper does not answer.
-var pauses = retry.Policy{First: 50 * time.Millisecond, Max: 2 * time.Second}
+// looks are the pauses between tries while ZooKeeper does not answer.
+var looks = retry.Policy{First: 50 * time.Millisecond, Max: 2 * time.Second}
 
 // HTTPS marks the address of a replica that speaks HTTPS, to be announced.
 func HTTPS(addr string) string { return secure + addr }
@@ -42,18 +37,19 @@ func URL(announced string) string {
 // because the address is part of the name of a node.
 const secure = "https:"
 
-// Announce keeps an ephemeral node for addr, host:port, under dir, in every session
-// that s has, until ctx ends. Then it removes the node. If somebody else removes the
-// node, Announce makes it again. If the process dies, the node ends with the session.
-// The node holds a proof by each of the tokens, for Watch.
-// Announce calls announced with true once the node is made, and with false when it
-// finds the node missing; a ZooKeeper that is away changes nothing.
+// Announce keeps an ephemeral node for addr, host:port, under dir, in every session that s has, until ctx ends. Then it
+// removes the node. If somebody else removes the node, Announce makes it again. If the process dies, the node ends with
+// the session. The node holds a proof by each of the tokens, for Watch: anyone who reaches ZooKeeper may be able to write
+// there, and the proof shows that its writer knows a token, without showing the token.
+//
+// Announce calls announced with true once the node is made, and with false when it finds the node missing; a ZooKeeper
+// that is away changes nothing.
 func Announce(
 	ctx context.Context, s *zklock.Session, dir, addr string, tokens []string, log *slog.Logger, announced func(bool),
 ) {
 	for ctx.Err() == nil {
 		var lost <-chan struct{}
-		node, err := retry.Do(ctx, pauses, func() (string, error) {
+		node, err := retry.Do(ctx, looks, func() (string, error) {
 			lost = s.Lost() // read before the node is made, so that it cannot be a later session's
 			select {
 			case <-lost: // a node made now may be removed, and its proof would be of no session
@@ -190,7 +186,7 @@ func makeDir(ctx context.Context, s *zklock.Session, dir string) error {
 
 func pause(ctx context.Context) {
 	select {
-	case <-time.After(pauses.First):
+	case <-time.After(looks.First):
 	case <-ctx.Done():
 	}
 }

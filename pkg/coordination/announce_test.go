@@ -1,4 +1,4 @@
-package discovery_test
+package coordination_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/pkg/discovery"
+	"orderstock/pkg/coordination"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
@@ -31,17 +31,17 @@ func session(t *testing.T, addr string, opts ...zklock.SessionOption) *zklock.Se
 // TestReplicasComeAndGo: a watcher is told of each address once, whoever came first, and an address that
 // is withdrawn, or whose process has ended, goes away. An empty set is not told.
 func TestReplicasComeAndGo(t *testing.T) {
-	addr, dir := serverstest.ZooKeeper(t).Addr(), discovery.Dir(serverstest.ZooKeeperRoot(t), "stock")
+	addr, dir := serverstest.ZooKeeper(t).Addr(), coordination.Dir(serverstest.ZooKeeperRoot(t), "stock")
 	told := make(chan []string, 16)
 	var working sync.WaitGroup
 	watching, stopWatching := context.WithCancel(t.Context())
 	working.Go(func() {
-		discovery.Watch(watching, session(t, addr), dir, discovery.Terms{}, func(addrs []string) { told <- addrs })
+		coordination.Watch(watching, session(t, addr), dir, coordination.Terms{}, func(addrs []string) { told <- addrs })
 	})
 	announce := func(s *zklock.Session, addr string) (withdraw func()) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var done sync.WaitGroup
-		done.Go(func() { discovery.Announce(ctx, s, dir, addr, nil, slog.New(slog.DiscardHandler), func(bool) {}) })
+		done.Go(func() { coordination.Announce(ctx, s, dir, addr, nil, slog.New(slog.DiscardHandler), func(bool) {}) })
 		return func() {
 			cancel()
 			done.Wait()
@@ -94,17 +94,19 @@ func TestReplicasComeAndGo(t *testing.T) {
 func TestZooKeeperAway(t *testing.T) {
 	t.Parallel()
 	zookeeper := serverstest.Start(t, servers.StartZooKeeper, servers.Options{})
-	dir := discovery.Dir("/away", "stock")
+	dir := coordination.Dir("/away", "stock")
 	told := make(chan []string, 16)
 	ctx, stop := context.WithCancel(t.Context())
 	var working sync.WaitGroup
 	watcher, replicas := session(t, zookeeper.Addr()), session(t, zookeeper.Addr())
-	working.Go(func() { discovery.Watch(ctx, watcher, dir, discovery.Terms{}, func(addrs []string) { told <- addrs }) })
+	working.Go(func() {
+		coordination.Watch(ctx, watcher, dir, coordination.Terms{}, func(addrs []string) { told <- addrs })
+	})
 	defer working.Wait()
 	defer stop()
 	announce := func(addr string) {
 		working.Go(func() {
-			discovery.Announce(ctx, replicas, dir, addr, nil, slog.New(slog.DiscardHandler), func(bool) {})
+			coordination.Announce(ctx, replicas, dir, addr, nil, slog.New(slog.DiscardHandler), func(bool) {})
 		})
 	}
 	want := func(addrs ...string) {
@@ -142,7 +144,7 @@ func TestZooKeeperAway(t *testing.T) {
 // its node already, and withdraws it.
 func TestAnnouncedOnce(t *testing.T) {
 	t.Parallel()
-	addr, dir := serverstest.ZooKeeper(t).Addr(), discovery.Dir(serverstest.ZooKeeperRoot(t), "stock")
+	addr, dir := serverstest.ZooKeeper(t).Addr(), coordination.Dir(serverstest.ZooKeeperRoot(t), "stock")
 	var late sync.RWMutex // held while the answers are late
 	s := session(t, addr, zklock.WithDialer(func(network, addr string, timeout time.Duration) (net.Conn, error) {
 		conn, err := net.DialTimeout(network, addr, timeout)
@@ -152,7 +154,7 @@ func TestAnnouncedOnce(t *testing.T) {
 	var working sync.WaitGroup
 	announced := make(chan bool, 16)
 	working.Go(func() {
-		discovery.Announce(ctx, s, dir, "10.0.0.1:8081", nil, slog.New(slog.DiscardHandler),
+		coordination.Announce(ctx, s, dir, "10.0.0.1:8081", nil, slog.New(slog.DiscardHandler),
 			func(is bool) { announced <- is })
 	})
 	<-announced
@@ -190,13 +192,13 @@ func (c lateConn) Read(p []byte) (int, error) {
 
 // TestARemovedAnnouncementIsMadeAgain: by an operator, or with a snapshot that does not have it.
 func TestARemovedAnnouncementIsMadeAgain(t *testing.T) {
-	addr, dir := serverstest.ZooKeeper(t).Addr(), discovery.Dir(serverstest.ZooKeeperRoot(t), "stock")
+	addr, dir := serverstest.ZooKeeper(t).Addr(), coordination.Dir(serverstest.ZooKeeperRoot(t), "stock")
 	ctx, stop := context.WithCancel(t.Context())
 	var working sync.WaitGroup
 	announced := make(chan bool, 16)
 	s := session(t, addr)
 	working.Go(func() {
-		discovery.Announce(ctx, s, dir, "10.0.0.1:8081", nil, slog.New(slog.DiscardHandler),
+		coordination.Announce(ctx, s, dir, "10.0.0.1:8081", nil, slog.New(slog.DiscardHandler),
 			func(is bool) { announced <- is })
 	})
 	defer working.Wait()
@@ -229,7 +231,7 @@ func TestARemovedAnnouncementIsMadeAgain(t *testing.T) {
 
 // TestAStrangersAnnouncementIsIgnored: of one who does not know the token, or copies a proof of another session.
 func TestAStrangersAnnouncementIsIgnored(t *testing.T) {
-	addr, dir := serverstest.ZooKeeper(t).Addr(), discovery.Dir(serverstest.ZooKeeperRoot(t), "stock")
+	addr, dir := serverstest.ZooKeeper(t).Addr(), coordination.Dir(serverstest.ZooKeeperRoot(t), "stock")
 	stranger := session(t, addr)
 	put := func(name string, data []byte, acl []zk.ACL) string {
 		t.Helper()
@@ -244,7 +246,7 @@ func TestAStrangersAnnouncementIsIgnored(t *testing.T) {
 		var done sync.WaitGroup
 		made := make(chan bool, 1)
 		done.Go(func() {
-			discovery.Announce(ctx, s, dir, addr, tokens, slog.New(slog.DiscardHandler), func(is bool) { made <- is })
+			coordination.Announce(ctx, s, dir, addr, tokens, slog.New(slog.DiscardHandler), func(is bool) { made <- is })
 		})
 		<-made
 		return func() {
@@ -254,8 +256,8 @@ func TestAStrangersAnnouncementIsIgnored(t *testing.T) {
 	}
 	replicas := session(t, addr)
 	defer announce(replicas, "10.0.0.1:8081", "token", "old")()
-	defer announce(replicas, discovery.HTTPS("10.0.0.2:8081"), "token")()
-	withdrawn := announce(replicas, discovery.HTTPS("10.0.0.3:8081"), "token")
+	defer announce(replicas, coordination.HTTPS("10.0.0.2:8081"), "token")()
+	withdrawn := announce(replicas, coordination.HTTPS("10.0.0.3:8081"), "token")
 	nodes, _, err := stranger.Conn().Children(dir)
 	if err != nil || len(nodes) != 3 {
 		t.Fatalf("announced %q: %v", nodes, err)
@@ -274,13 +276,13 @@ func TestAStrangersAnnouncementIsIgnored(t *testing.T) {
 	defer announce(session(t, addr), "10.6.6.4:8081", "guess")()
 
 	for _, c := range []struct {
-		terms   discovery.Terms
+		terms   coordination.Terms
 		want    []string
 		ignored int
 	}{
-		{discovery.Terms{Token: "token"}, []string{"10.0.0.1:8081", "https:10.0.0.2:8081"}, len(strangers) + 1},
-		{discovery.Terms{Token: "old"}, []string{"10.0.0.1:8081"}, len(strangers) + 2},
-		{discovery.Terms{Token: "token", HTTPS: true}, []string{"https:10.0.0.2:8081"}, len(strangers) + 2},
+		{coordination.Terms{Token: "token"}, []string{"10.0.0.1:8081", "https:10.0.0.2:8081"}, len(strangers) + 1},
+		{coordination.Terms{Token: "old"}, []string{"10.0.0.1:8081"}, len(strangers) + 2},
+		{coordination.Terms{Token: "token", HTTPS: true}, []string{"https:10.0.0.2:8081"}, len(strangers) + 2},
 	} {
 		ctx, stop := context.WithCancel(t.Context())
 		why := map[string]error{}
@@ -293,13 +295,13 @@ func TestAStrangersAnnouncementIsIgnored(t *testing.T) {
 		told := make(chan []string, 16)
 		var working sync.WaitGroup
 		working.Go(func() {
-			discovery.Watch(ctx, session(t, addr), dir, c.terms, func(addrs []string) { told <- addrs })
+			coordination.Watch(ctx, session(t, addr), dir, c.terms, func(addrs []string) { told <- addrs })
 		})
 		if got := <-told; !slices.Equal(got, c.want) {
 			t.Errorf("on %+v it follows %q; want %q", c.terms, got, c.want)
 		}
 		if c.terms.HTTPS { // another look, which does not report the same nodes again
-			defer announce(replicas, discovery.HTTPS("10.0.0.4:8081"), "token")()
+			defer announce(replicas, coordination.HTTPS("10.0.0.4:8081"), "token")()
 			if got := <-told; !slices.Equal(got, append(c.want, "https:10.0.0.4:8081")) {
 				t.Errorf("then it follows %q", got)
 			}
@@ -310,7 +312,7 @@ func TestAStrangersAnnouncementIsIgnored(t *testing.T) {
 			t.Errorf("on %+v it ignores %v; want %d nodes", c.terms, why, c.ignored)
 		}
 		for _, node := range strangers {
-			if !errors.Is(why[node], discovery.ErrUnproved) {
+			if !errors.Is(why[node], coordination.ErrUnproved) {
 				t.Errorf("%s: %v", node, why[node])
 			}
 		}
@@ -322,11 +324,11 @@ func TestReachable(t *testing.T) {
 		":8081": "127.0.0.1:8081", "[::]:8081": "127.0.0.1:8081", "0.0.0.0:8081": "127.0.0.1:8081",
 		"10.1.2.3:8081": "10.1.2.3:8081", "stock:8081": "stock:8081",
 	} {
-		if got, err := discovery.Reachable(t.Context(), addr, "127.0.0.1:2181"); err != nil || got != want {
+		if got, err := coordination.Reachable(t.Context(), addr, "127.0.0.1:2181"); err != nil || got != want {
 			t.Errorf("%s is reached at %s, %v; want %s", addr, got, err, want)
 		}
 	}
-	if _, err := discovery.Reachable(t.Context(), "8081", "127.0.0.1:2181"); err == nil {
+	if _, err := coordination.Reachable(t.Context(), "8081", "127.0.0.1:2181"); err == nil {
 		t.Error("took an address without a port")
 	}
 }

@@ -1,4 +1,4 @@
-package discovery_test
+package coordination_test
 
 import (
 	"context"
@@ -6,13 +6,13 @@ import (
 	"log/slog"
 	"sync"
 
-	"orderstock/pkg/discovery"
+	"orderstock/pkg/coordination"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
 
 // A replica announces its address, and whoever calls it learns of it.
-func Example() {
+func ExampleAnnounce() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	t, end := serverstest.Example()
@@ -27,15 +27,15 @@ func Example() {
 	var working sync.WaitGroup
 	defer working.Wait() // after stop
 	defer stop()
-	replicas := discovery.Dir(serverstest.ZooKeeperRoot(t), "stock")
+	replicas := coordination.Dir(serverstest.ZooKeeperRoot(t), "stock")
 	working.Go(func() {
-		discovery.Announce(ctx, session, replicas, "10.0.0.1:8081", []string{"token"}, slog.New(slog.DiscardHandler),
+		coordination.Announce(ctx, session, replicas, "10.0.0.1:8081", []string{"token"}, slog.New(slog.DiscardHandler),
 			func(bool) {})
 	})
 	found := make(chan []string, 1)
 	working.Go(func() {
-		discovery.Watch(ctx, session, replicas, discovery.Terms{Token: "token"}, func(addrs []string) { found <- addrs })
+		coordination.Watch(ctx, session, replicas, coordination.Terms{Token: "token"}, func(addrs []string) { found <- addrs })
 	})
-	fmt.Println(discovery.URL((<-found)[0]))
+	fmt.Println(coordination.URL((<-found)[0]))
 	// Output: http://10.0.0.1:8081
 }

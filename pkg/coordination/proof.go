@@ -1,4 +1,4 @@
-package discovery
+package coordination
 
 import (
 	"bytes"
