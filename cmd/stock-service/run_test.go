@@ -15,7 +15,6 @@ import (
 	"github.com/caarlos0/env/v11"
 
 	"orderstock/migrations"
-	"orderstock/pkg/config"
 	"orderstock/pkg/httpapi/contracttest"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/servers"
