@@ -27,7 +27,7 @@ func (p *Player) acts(plan Plan, m *Meter) (acts []trial.Timed) {
 	return acts
 }
 
-// lasting is an act that lasts until the run is over. The set heals it then, together with what was broken by hand.
+// lasting is an act of a whole run. The set heals it in the end, together with the acts by hand.
 type lasting struct{ *trial.Armed }
 
 // Hold implements trial.Act.

@@ -141,7 +141,10 @@ func kindOf(k history.Kind) string {
 func (m *Meter) Since() (time.Duration, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return time.Since(m.started), !m.started.IsZero()
+	if m.started.IsZero() {
+		return 0, false
+	}
+	return time.Since(m.started), true
 }
 
 // Take ends an interval of that length, t after the first order, and returns its sample.

@@ -178,7 +178,7 @@ func TestRatesOutliveTheConsole(t *testing.T) {
 	}
 }
 
-// TestPlannedFaultThatDidNotComeUp leaves a line in the log, which is bounded.
+// TestPlannedFaultThatDidNotComeUp leaves a line in the log, which is bounded. Its times begin with the first order.
 func TestPlannedFaultThatDidNotComeUp(t *testing.T) {
 	p, err := NewPlayer(systemtest.Idle(t), t.TempDir())
 	if err != nil {
@@ -190,7 +190,7 @@ func TestPlannedFaultThatDidNotComeUp(t *testing.T) {
 	kill := p.Acts.Add(trial.Action{Action: "kill", Target: "stock-1"}, &trial.Simple{})
 	p.sayStrike(lasting{kill}, trial.Strike{Err: trial.ErrOver})
 	const want = "not brought about, as the run was over before: kill at stock-1"
-	if n := len(p.log); n != MostLines || p.log[0].Text != "line 1" || p.log[n-1].Text != want {
-		t.Errorf("%d lines, %q to %q", n, p.log[0].Text, p.log[n-1].Text)
+	if n := len(p.log); n != MostLines || p.log[0].Text != "line 1" || p.log[0].TMS != 0 || p.log[n-1].Text != want {
+		t.Errorf("%d lines, %+v to %q", n, p.log[0], p.log[n-1].Text)
 	}
 }
