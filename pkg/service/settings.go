@@ -14,7 +14,7 @@ import (
 	"orderstock/pkg/tracing"
 )
 
-// Settings are those that both services share. A service's settings embed them.
+// Settings configure what both services share. A service's settings embed them.
 type Settings struct {
 	// OpsAddr is the address of /metrics and /debug/pprof (block and mutex with ?seconds=10); empty: not served.
 	OpsAddr string `env:"OPS_ADDR"`
