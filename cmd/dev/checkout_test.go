@@ -71,7 +71,8 @@ func TestContainersReadNoFileWithTheRightsOfTheCheckout(t *testing.T) {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(string(text)) {
-			if (strings.HasPrefix(line, "COPY ") || strings.HasPrefix(line, "ADD ")) && !strings.HasPrefix(line, "COPY --chown=") {
+			copies := strings.HasPrefix(line, "COPY ") || strings.HasPrefix(line, "ADD ")
+			if copies && !strings.HasPrefix(line, "COPY --chown=") {
 				t.Errorf("%s: %swant the owner who reads it", file, line)
 			}
 		}

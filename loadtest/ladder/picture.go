@@ -18,8 +18,8 @@ func (r *Result) hot() []Row {
 	return rows
 }
 
-// strategies draws a ladder: for each path, throughput by clients and p99 latency by clients, both on log scales, with a
-// line for each strategy, for one hot product and one replica; and what survived.
+// strategies draws a ladder: for each path, throughput by clients and p99 latency by clients, both on log scales, with
+// a line for each strategy, for one hot product and one replica; and what survived.
 func (r *Result) strategies() template.HTML {
 	rows := r.hot()
 	names := distinct(r.Rows, func(row Row) string { return row.Strategy })

@@ -127,8 +127,7 @@ func (cfg Config) undergo(ctx context.Context, result *Result, o ordeal) (err er
 	return nil
 }
 
-// firstSuccess returns how many seconds after the fault every product was sold again, or -1. Each order is of one
-// product.
+// firstSuccess returns how many seconds after the fault every product was sold again, or -1.
 func firstSuccess(h *history.History, struck time.Time) float64 {
 	at := struck.Sub(h.Started)
 	sold := map[int64]time.Duration{} // when each product was first sold again
@@ -136,9 +135,10 @@ func firstSuccess(h *history.History, struck time.Time) float64 {
 		if c.Kind != history.Place || c.Status != history.Confirmed && c.Status != history.Done || c.Sent < at {
 			continue
 		}
-		product := h.Items(int(c.Op))[0].GoodsID
-		if first, some := sold[product]; !some || c.Done < first {
-			sold[product] = c.Done
+		for _, item := range h.Items(int(c.Op)) {
+			if first, some := sold[item.GoodsID]; !some || c.Done < first {
+				sold[item.GoodsID] = c.Done
+			}
 		}
 	}
 	if len(sold) < len(h.Goods) {
