@@ -52,19 +52,19 @@ var latecomers = fire.Config{
 // sleeper's own end without effect. It is plain, since the lock keeps no restock from a level that is written
 // absolutely.
 var sleeper = fire.Config{
-	Path: history.PathDeduct, Orders: 150, Concurrency: 150, Rate: 30, Timeout: 15 * time.Second, Disturbed: true, Plain: true,
+	Path: history.PathDeduct, Orders: 150, Concurrency: 150, Rate: 30, Timeout: 30 * time.Second, Disturbed: true, Plain: true,
 	Mix: fire.Mix{Goods: 1, Stock: 400, ItemsMax: 1, NumMax: 3},
 }
 
 // lateSleeper is a sleeper's sale that comes faster than holders work, so that there is another holder, and a queue
 // behind it, when the sleeper wakes up.
 var lateSleeper = fire.Config{
-	Path: history.PathDeduct, Orders: 60, Concurrency: 60, Rate: 30, Timeout: 15 * time.Second, Disturbed: true, Plain: true,
-	Mix: fire.Mix{Goods: 1, Stock: 200, ItemsMax: 1, NumMax: 3},
+	Path: history.PathDeduct, Orders: 110, Concurrency: 110, Rate: 30, Timeout: 30 * time.Second, Disturbed: true, Plain: true,
+	Mix: fire.Mix{Goods: 1, Stock: 300, ItemsMax: 1, NumMax: 3},
 }
 
-// In unhurried, timeouts are longer than the queue for the lock and than a pause, so that an order is lost by the fault
-// and not by a timeout.
+// In unhurried, timeouts are longer than the queue for the lock, so that an order is lost by the fault and not by a
+// timeout.
 var unhurried = map[string]string{
 	"LOCK_TIMEOUT": "8s", "STOCK_TIMEOUT": "9s", "REQUEST_TIMEOUT": "9s",
 	"CONFIRM_BUDGET": "14s", "PENDING_LIMIT": "14s", "CANCEL_AFTER": "30s",
@@ -73,7 +73,7 @@ var unhurried = map[string]string{
 
 // In outslept, a pause is longer than the session, and shorter than every timeout. Otherwise the deadline of the request
 // rejects the paused holder's write before the fencing token can.
-var outslept = with(unhurried, map[string]string{"ZOOKEEPER_SESSION_TIMEOUT": "1s"})
+var outslept = with(unhurried, map[string]string{"LOCK_TIMEOUT": "25s", "REQUEST_TIMEOUT": "30s"})
 
 // In hanging, who waits for ever does so for a few seconds.
 var hanging = with(unhurried, map[string]string{"LOCK_TIMEOUT": "4s", "CONFIRM_BUDGET": "8s", "PENDING_LIMIT": "8s"})

@@ -45,12 +45,18 @@ func (f Fault) Plan(s Side, seed uint64) Plan {
 		},
 	}
 	e.Load.Mix.Seed, e.Load.Patience = seed, v.Patience
+	e.Acts = f.Acts()
+	return Plan{Experiment: e, Fault: &f, Side: s, Says: v.Says, TraceSample: traced}
+}
+
+// Acts returns what breaks during a run. A holder that is paused sleeps until another one has written.
+func (f Fault) Acts() (acts []trial.Action) {
 	cell, _ := faults.Find(f.Strike) // none: nothing
 	for _, a := range cell.Acts {
-		a.EndsLoad = false
-		e.Acts = append(e.Acts, a.At(500*time.Millisecond))
+		a.EndsLoad, a.Outlast = false, a.Action == "arm-pause"
+		acts = append(acts, a.At(500*time.Millisecond))
 	}
-	return Plan{Experiment: e, Fault: &f, Side: s, Says: v.Says, TraceSample: traced}
+	return acts
 }
 
 // Try describes a try of the plan, counted from 1, with the plan's seed.

@@ -410,7 +410,10 @@ func published(name, letter string, side catalogue.Side, by string) trial.Experi
 	case f.Demand != nil:
 		return strictly(f.Strike, e)
 	}
-	return under(f.Strike, e)
+	e = under(f.Strike, e)
+	e.Acts = f.Acts()
+	e.Load.Mix.Repeat = f.Load.Mix.Repeat // a repeat would be deducted in a sleeper's place
+	return e
 }
 
 // fronts stand between the clients and right services, and each harms somebody.

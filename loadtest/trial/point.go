@@ -166,12 +166,43 @@ func (s *strike) poison(r *system.Service) error {
 
 func (s *strike) losesReply() bool { return s.action.Action == "arm-reply-lost" }
 
+// outlastWithin bounds how long a pause goes on for others.
+const outlastWithin = 20 * time.Second
+
+// awaitOthers waits until another stock service than the struck ones commits.
+func (s *strike) awaitOthers(ctx context.Context) error {
+	first := -1
+	return await(ctx, outlastWithin, "for another replica", func(ctx context.Context) error {
+		commits := 0
+		for _, r := range s.lab.Stocks {
+			if slices.Contains(s.replicas, r) {
+				continue
+			}
+			reached, err := r.Reached(ctx)
+			if err != nil {
+				return err
+			}
+			commits += reached[string(faultpoint.Commit)+"/"+string(faultpoint.After)]
+		}
+		if first < 0 {
+			first = commits
+		}
+		if commits == first {
+			return errors.New("none has committed")
+		}
+		return nil
+	})
+}
+
 func (s *strike) heal(ctx context.Context) error {
 	if s.hangUp != nil {
 		s.hangUp()
 		s.hangUp = nil
 	}
 	var errs []error
+	if s.action.Outlast {
+		errs = append(errs, s.awaitOthers(ctx))
+	}
 	s.mu.Lock()
 	if s.losesReply() { // the connection is lost with the reply, and a new one is refused for a while
 		for _, w := range s.poisoned {
