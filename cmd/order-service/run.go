@@ -10,7 +10,6 @@ import (
 	"orderstock/order-service/order"
 	"orderstock/order-service/orderdb"
 	"orderstock/order-service/orderhttp"
-	"orderstock/order-service/ordertrace"
 	"orderstock/order-service/stockclient"
 	"orderstock/pkg/coordination"
 	"orderstock/pkg/httpapi"
@@ -91,7 +90,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	}
 
 	orders := order.NewService(
-		ordertrace.Store(faults.store(store)), ordertrace.Stock(faults.stock(stock)), ordertrace.Flags(faults.flags(flags)),
+		traced.store(faults.store(store)), traced.stock(faults.stock(stock)), traced.flags(faults.flags(flags)),
 		ids, order.Config{
 			ConfirmBudget: cfg.ConfirmBudget, PendingLimit: cfg.PendingLimit, CancelAfter: cfg.CancelAfter,
 			PriceTTL: cfg.PriceTTL, MaxInFlight: cfg.MaxInFlight,
@@ -104,7 +103,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	registerOrders(named, orders.Stats())
 	defer inBackground(background, func(ctx context.Context) { orders.WatchBacklog(ctx, backlogEvery, log) })()
 	reconciler := order.NewReconciler(orders, order.ReconcilerConfig{
-		Interval: cfg.ReconcileInterval, MaxPause: cfg.ReconcileMaxPause, Begin: ordertrace.Reconcile,
+		Interval: cfg.ReconcileInterval, MaxPause: cfg.ReconcileMaxPause, Begin: traced.reconcile,
 	}, log)
 	stopReconciler := zookeeper.Lead(background, "reconciler", cfg.ReconcileMaxPause, reconciler.Run)
 	defer stopReconciler()

@@ -15,7 +15,6 @@ import (
 	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stockdb"
 	"orderstock/stock-service/stockhttp"
-	"orderstock/stock-service/stocktrace"
 )
 
 type options struct {
@@ -62,7 +61,7 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	announcing := coordination.Open("announcement", base.ZooKeeper)
 	defer func() { err = errors.Join(err, announcing.Close()) }()
 
-	stocks := stock.NewService(stocktrace.Flags(faults.flags(flags)), stocktrace.Ledger(faults.ledger(ledger)), deducter)
+	stocks := stock.NewService(traced.flags(faults.flags(flags)), traced.ledger(faults.ledger(ledger)), deducter)
 	handler := stockhttp.New(stocks, stockhttp.Config{
 		Token: string(cfg.Token), OldToken: string(cfg.OldToken),
 		MaxInFlight: cfg.MaxInFlight, Timeout: cfg.RequestTimeout, Metrics: named,

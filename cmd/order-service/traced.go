@@ -1,6 +1,4 @@
-// Package ordertrace records the steps of an order that go through the ports of the order service, each under the
-// step's name. It lets the reconciler continue the trace of the placing request.
-package ordertrace
+package main
 
 import (
 	"context"
@@ -13,12 +11,18 @@ import (
 	"orderstock/pkg/tracing"
 )
 
-// Store returns s with its steps recorded.
-func Store(s order.Store) order.Store { return store{s} }
+// traced records the steps of an order that go through the ports of the service, each under the step's name.
+var traced tracedPorts
 
-type store struct{ order.Store }
+type tracedPorts struct{}
 
-func (s store) Insert(ctx context.Context, o order.Order) (stored order.Order, inserted bool, err error) {
+func (tracedPorts) store(s order.Store) order.Store { return tracedStore{s} }
+func (tracedPorts) stock(s order.Stock) order.Stock { return tracedStock{s} }
+func (tracedPorts) flags(f order.Flags) order.Flags { return tracedFlags{f} }
+
+type tracedStore struct{ order.Store }
+
+func (s tracedStore) Insert(ctx context.Context, o order.Order) (stored order.Order, inserted bool, err error) {
 	ctx, step := tracing.Step(ctx, "insert-order")
 	stored, inserted, err = s.Store.Insert(ctx, o)
 	step.Set(attribute.Bool("inserted", inserted))
@@ -26,7 +30,7 @@ func (s store) Insert(ctx context.Context, o order.Order) (stored order.Order, i
 	return stored, inserted, err
 }
 
-func (s store) Move(ctx context.Context, m order.Move) (bool, error) {
+func (s tracedStore) Move(ctx context.Context, m order.Move) (bool, error) {
 	name := "set-status"
 	if m.To == order.Cancelling {
 		name = "cancel-order"
@@ -38,32 +42,29 @@ func (s store) Move(ctx context.Context, m order.Move) (bool, error) {
 	return moved, err
 }
 
-// Stock returns s with its steps recorded.
-func Stock(s order.Stock) order.Stock { return stock{s} }
+type tracedStock struct{ order.Stock }
 
-type stock struct{ order.Stock }
-
-func (s stock) Deduct(ctx context.Context, flag string, items []order.Item) (order.Operation, error) {
-	return record(ctx, "call-stock", func(ctx context.Context) (order.Operation, error) {
+func (s tracedStock) Deduct(ctx context.Context, flag string, items []order.Item) (order.Operation, error) {
+	return recordCall(ctx, "call-stock", func(ctx context.Context) (order.Operation, error) {
 		return s.Stock.Deduct(ctx, flag, items)
 	})
 }
 
-func (s stock) Cancel(ctx context.Context, flag string) (order.Operation, error) {
-	return record(ctx, "cancel-flag", func(ctx context.Context) (order.Operation, error) {
+func (s tracedStock) Cancel(ctx context.Context, flag string) (order.Operation, error) {
+	return recordCall(ctx, "cancel-flag", func(ctx context.Context) (order.Operation, error) {
 		return s.Stock.Cancel(ctx, flag)
 	})
 }
 
-func (s stock) Recorded(ctx context.Context, flag string) (op order.Operation, found bool, err error) {
-	op, err = record(ctx, "confirm", func(ctx context.Context) (order.Operation, error) {
+func (s tracedStock) Recorded(ctx context.Context, flag string) (op order.Operation, found bool, err error) {
+	op, err = recordCall(ctx, "confirm", func(ctx context.Context) (order.Operation, error) {
 		op, found, err = s.Stock.Recorded(ctx, flag)
 		return op, err
 	})
 	return op, found, err
 }
 
-func record(
+func recordCall(
 	ctx context.Context, name string, call func(context.Context) (order.Operation, error),
 ) (order.Operation, error) {
 	ctx, step := tracing.Step(ctx, name)
@@ -73,12 +74,9 @@ func record(
 	return op, err
 }
 
-// Flags returns f with its steps recorded.
-func Flags(f order.Flags) order.Flags { return flags{f} }
+type tracedFlags struct{ order.Flags }
 
-type flags struct{ order.Flags }
-
-func (f flags) Set(ctx context.Context, flag string) bool {
+func (f tracedFlags) Set(ctx context.Context, flag string) bool {
 	ctx, step := tracing.Step(ctx, "set-flag")
 	set := f.Flags.Set(ctx, flag)
 	step.Set(attribute.Bool("set", set))
@@ -86,9 +84,9 @@ func (f flags) Set(ctx context.Context, flag string) bool {
 	return set
 }
 
-// Reconcile begins the reconciler's work on an order, for order.ReconcilerConfig. The work continues the order's trace,
+// reconcile begins the reconciler's work on an order, for order.ReconcilerConfig. The work continues the order's trace,
 // with a link to the request that placed it. If that request was not traced, the work is not traced either.
-func Reconcile(ctx context.Context, o order.Order) (_ context.Context, end func(order.Order, error)) {
+func (tracedPorts) reconcile(ctx context.Context, o order.Order) (_ context.Context, end func(order.Order, error)) {
 	first := tracing.Parse(o.Trace)
 	if !first.IsSampled() {
 		return ctx, func(order.Order, error) {}
