@@ -1,6 +1,6 @@
 // Package catalogue holds the published faults of the case study, A to Q: the defect, its fix here, the regression
-// tests, and the experiment that shows it broken and fixed. A Player plays them, and loads of one's own, for the console
-// and for the command line; the tables of the documents come from them.
+// tests, and the experiment that shows it broken and fixed. The tables of the documents come from them. A Player plays
+// them, and loads of one's own, for the console and for the command line.
 package catalogue
 
 import (

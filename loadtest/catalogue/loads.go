@@ -47,19 +47,21 @@ var latecomers = fire.Config{
 	Mix: fire.Mix{Goods: 1, Stock: 60, ItemsMax: 1, NumMax: 2},
 }
 
-// sleeper is a slow sale of one product: others buy while a holder sleeps. The calls go to the stock service directly: an
-// order service would soon send the sleeper's deduction to the other replica, and what is deducted there makes the
+// sleeper is a slow sale of one product: others buy while a holder sleeps. The calls go to the stock service directly:
+// an order service would soon send the sleeper's deduction to the other replica, and what is deducted there makes the
 // sleeper's own end without effect. It is plain, since the lock keeps no restock from a level that is written
 // absolutely.
 var sleeper = fire.Config{
-	Path: history.PathDeduct, Orders: 150, Concurrency: 150, Rate: 30, Timeout: 30 * time.Second, Disturbed: true, Plain: true,
+	Path: history.PathDeduct, Orders: 150, Concurrency: 150, Rate: 30, Timeout: 30 * time.Second,
+	Disturbed: true, Plain: true,
 	Mix: fire.Mix{Goods: 1, Stock: 400, ItemsMax: 1, NumMax: 3},
 }
 
 // lateSleeper is a sleeper's sale that comes faster than holders work, so that there is another holder, and a queue
 // behind it, when the sleeper wakes up.
 var lateSleeper = fire.Config{
-	Path: history.PathDeduct, Orders: 110, Concurrency: 110, Rate: 30, Timeout: 30 * time.Second, Disturbed: true, Plain: true,
+	Path: history.PathDeduct, Orders: 110, Concurrency: 110, Rate: 30, Timeout: 30 * time.Second,
+	Disturbed: true, Plain: true,
 	Mix: fire.Mix{Goods: 1, Stock: 300, ItemsMax: 1, NumMax: 3},
 }
 
@@ -71,8 +73,8 @@ var unhurried = map[string]string{
 	"ZOOKEEPER_SESSION_TIMEOUT": "4s",
 }
 
-// In outslept, a pause is longer than the session, and shorter than every timeout. Otherwise the deadline of the request
-// rejects the paused holder's write before the fencing token can.
+// In outslept, a pause is longer than the session, and shorter than every timeout. Otherwise the deadline of the
+// request rejects the paused holder's write before the fencing token can.
 var outslept = with(unhurried, map[string]string{"LOCK_TIMEOUT": "25s", "REQUEST_TIMEOUT": "30s"})
 
 // In hanging, who waits for ever does so for a few seconds.

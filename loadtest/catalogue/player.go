@@ -72,7 +72,9 @@ func NewPlayer(at trial.System, out string) (*Player, error) {
 		Start:    func(_ context.Context, _ trial.Services, do func() error) error { return do() },
 	}
 	p.lab, _ = at.(*system.System)
-	p.Acts = &trial.Set{Lab: p.lab, SinceMS: p.sinceMS, Say: p.Say, Show: func(all []trial.Shown) { p.Show("faults", all) }}
+	p.Acts = &trial.Set{
+		Lab: p.lab, SinceMS: p.sinceMS, Say: p.Say, Show: func(all []trial.Shown) { p.Show("faults", all) },
+	}
 	return p, err
 }
 

@@ -74,7 +74,7 @@ type Compare struct {
 	FixedSays  string  `json:"fixed_says"`
 }
 
-// Headline is the sentence and the word at the top of a page or a report. The word is an outcome, or one of the constants.
+// Headline is the sentence and the word at the top of a page or a report. The word is an outcome, or a constant below.
 type Headline struct {
 	Sentence string `json:"sentence"`
 	Word     string `json:"word"`
