@@ -23,7 +23,10 @@ func mutantsCommand() *cobra.Command {
 			if cfg.List {
 				return listNames(cmd, mutants.All())
 			}
-			cfg.Table, cfg.Experiments = "mutants", mutants.Select(cfg.Only, cfg.Changes)
+			if cfg.Table = "mutants"; cfg.Only != "" {
+				cfg.Table += "-only" // a part is not mistaken for the whole
+			}
+			cfg.Experiments = mutants.Select(cfg.Only, cfg.Changes)
 			return runSuite(cmd, cfg.Suite, cfg.resultFlags)
 		},
 	}

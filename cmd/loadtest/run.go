@@ -161,7 +161,7 @@ func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 	case isMutant:
 		return func(cmd *cobra.Command) error {
 			return runSuite(cmd, trial.Suite{
-				Table: "mutants", Experiments: []trial.Experiment{mutant}, FirstSeed: cfg.own.Load.Mix.Seed, Out: cfg.out,
+				Table: "mutants-only", Experiments: []trial.Experiment{mutant}, FirstSeed: cfg.own.Load.Mix.Seed, Out: cfg.out,
 			}, cfg.resultFlags)
 		}, nil
 	}

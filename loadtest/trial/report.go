@@ -55,6 +55,9 @@ type Report struct {
 	NotApplicable []Experiment `json:"not_applicable"`
 }
 
+// Whole reports whether the report is of a table with a name. Files of an older form have none.
+func (r *Report) Whole() bool { return r.Table != "" && len(r.Rows) > 0 }
+
 // newReport sums up the runs of a suite, with a row for each applicable experiment, in their order.
 func newReport(s Suite, ended *progress) *Report {
 	r := &Report{Table: s.Table, Seeds: s.Seeds, Verdict: verify.Pass, Rows: []*Row{}, NotApplicable: []Experiment{}}

@@ -39,8 +39,9 @@ func (r *Report) Sheet() report.Sheet {
 	for _, e := range r.NotApplicable {
 		not.Add(false, e.Name, e.NA)
 	}
+	ofMutants := strings.HasPrefix(r.Table, "mutants")
 	switch {
-	case r.Table == "mutants":
+	case ofMutants:
 		s.Title = "Broken variants of the services, each of which must be caught"
 		s.Sentence = fmt.Sprintf("%d of %d as expected", r.passed(), len(r.Rows))
 		s.Add(r.byCatcher(s.Sentence)...)
@@ -49,7 +50,7 @@ func (r *Report) Sheet() report.Sheet {
 	default:
 		s.Add(r.byFault()...)
 	}
-	if r.Table != "mutants" {
+	if !ofMutants {
 		slices.SortFunc(bars, func(a, b report.Bar) int { return cmp.Compare(b.Value, a.Value) })
 		s.Add(report.Part{
 			Title:   "Longest until the last orders had ended",

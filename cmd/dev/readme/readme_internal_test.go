@@ -84,7 +84,7 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 	around := func(fault string, settleMS int) string {
 		return fmt.Sprintf(`{"name":"around/during/%s","group":"around","runs":1,"settle_p99_ms":%d},`, fault, settleMS)
 	}
-	write("faults.json", `{"seeds":1,"rows":[
+	write("faults.json", `{"table":"faults","seeds":1,"rows":[
 		{"name":"commit/before/kill","group":"kill","fired":2,"orders":30,"settle_p99_ms":1500},
 		{"name":"commit/after/kill","group":"kill","fired":1,"orders":10,"violations":3,"settle_p99_ms":500},
 		{"name":"around/during/redis-down","group":"around","fired":1,"orders":10,"settle_p99_ms":220},
@@ -120,7 +120,7 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		}
 	}
 	write("tour.json", "["+strings.Join(all, ",")+"]")
-	write("faults-cluster.json", `{"rows":[
+	write("faults-cluster.json", `{"table":"faults-cluster","rows":[
 		{"name":"around/during/primary-killed","group":"cluster","orders":1000,"ok":600,"rejected":300,
 			"unknown_to_client":100,"writes_again_s":8.26,"retried_503":7,"retried_lost":2,"verdict":"pass"},
 		{"name":"around/during/quorum","group":"cluster","verdict":"unknown"}]}`)
@@ -202,6 +202,10 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		if err != nil || !bytes.Contains(svg, []byte("<svg")) {
 			t.Errorf("%s is no picture: %v", picture, err)
 		}
+	}
+	write("faults.json", `{"cells":[{"fault":"kill"}]}`)
+	if text, err := made("faults"); err != nil || text != "" {
+		t.Errorf("results of an older form are taken: %q, %v", text, err)
 	}
 	write("tour.json", "["+played("A", "books")+"]")
 	if text, err := made("tour"); err != nil || text != "" {
