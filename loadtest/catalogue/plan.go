@@ -12,8 +12,8 @@ import (
 	"orderstock/stock-service/deduct/strategy"
 )
 
-// tries is the number of seeds that a broken variant gets before it counts as not caught: whether two buyers collide is
-// a matter of chance.
+// tries is the number of seeds that a broken variant gets before it counts as not caught: a machine may stand still for
+// longer than an act waits.
 const tries = 3
 
 // Plan is an experiment that a Player plays: a side of a published fault or, without one, free play.
