@@ -3,13 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
+
+	"gorm.io/gorm"
 
 	"orderstock/migrations"
 	"orderstock/pkg/mysqldb"
@@ -26,6 +28,8 @@ func TestAHeldRowClosesNoOtherProduct(t *testing.T) {
 
 const heldLeg = 6 * time.Second
 
+// The limits are the defaults, unless the machine is too slow for them: while no row is held, orders must succeed in a
+// quarter of the time. If they do not, before or after, the test begins again with twice the limits.
 func heldRowClosesNoOther(t *testing.T, strategy string) {
 	t.Helper()
 	dsn := migrated(t, migrations.Stock)
@@ -39,78 +43,124 @@ func heldRowClosesNoOther(t *testing.T, strategy string) {
 	}
 	client.Close()
 	cfg := testConfig(t, stockServer.URL)
-	url, stop, ended := start(t, cfg)
-
 	operator, err := mysqldb.Open(dsn, mysqldb.Options{IdleTimeout: time.Hour})
 	must(t, err)
 	defer func() { must(t, mysqldb.Close(operator)) }()
-	held := operator.Begin()
-	must(t, held.Exec("SELECT num FROM stock WHERE goods_id = 1 FOR UPDATE").Error)
-
-	transport := &http.Transport{MaxIdleConnsPerHost: 100}
-	defer transport.CloseIdleConnections()
-	users := &http.Client{Transport: transport}
-	ctx, over := context.WithCancel(t.Context())
-	var (
-		all             sync.WaitGroup
-		asked, answered atomic.Int64
-	)
-	order := func(goods int) (status int) {
-		body := fmt.Sprintf(`{"items":[{"goods_id":"%d","num":1}]}`, goods)
-		req, err := http.NewRequest(http.MethodPost, url+"/v1/orders", strings.NewReader(body))
-		must(t, err)
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := users.Do(req)
-		if err != nil {
-			return 0
-		}
-		_ = resp.Body.Close()
-		return resp.StatusCode
-	}
-	for range 60 {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				order(1)
-			}
-		})
-	}
-	begin := time.Now()
-	var others sync.WaitGroup
-	for i := range 36 {
-		others.Go(func() {
-			for time.Since(begin) < heldLeg {
-				status := order(2 + i%9)
-				asked.Add(1)
-				if status == http.StatusCreated {
-					answered.Add(1)
-				} else {
-					t.Logf("an order for another product is answered %d", status)
-				}
-				time.Sleep(100 * time.Millisecond)
-			}
-		})
-	}
-	others.Wait()
-
 	orders, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{})
 	must(t, err)
 	defer func() { must(t, mysqldb.Close(orders)) }()
+	for !holdRow(t, cfg, operator, orders) {
+		cfg.StockTimeout, cfg.ConfirmBudget = 2*cfg.StockTimeout, 2*cfg.ConfirmBudget
+		cfg.PendingLimit, cfg.CancelAfter = 2*cfg.PendingLimit, 2*cfg.CancelAfter
+		t.Logf("the machine is too slow: a call to the stock service may take %s", cfg.StockTimeout)
+	}
+}
+
+// holdRow holds a row of a running service, and reports whether the machine is fast enough for the result to say
+// anything.
+func holdRow(t *testing.T, cfg settings, operator, orders *gorm.DB) (fast bool) {
+	t.Helper()
+	url, stop, ended := start(t, cfg)
+	defer func() { stop(); must(t, <-ended) }()
+	transport := &http.Transport{MaxIdleConnsPerHost: 100}
+	defer transport.CloseIdleConnections()
+	shop := shop{url, &http.Client{Transport: transport}}
+	isFast := func() bool {
+		enough, slowest := shop.sellsOthers(t, heldLeg/3)
+		return enough && slowest < cfg.StockTimeout/4
+	}
+	if !isFast() {
+		return false
+	}
+
+	held := operator.Begin()
+	must(t, held.Exec("SELECT num FROM stock WHERE goods_id = 1 FOR UPDATE").Error)
+	ctx, over := context.WithCancel(t.Context())
+	var wanting sync.WaitGroup
+	for range 60 {
+		wanting.Go(func() {
+			for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+				shop.order(1)
+			}
+		})
+	}
+	eventually(t, "the row is known to be held", func() bool { // the first wait for it may take a second of others' time
+		_, answer := shop.order(1)
+		return strings.Contains(answer, "stock_locked")
+	})
+	enough, _ := shop.sellsOthers(t, heldLeg)
 	unfinished := func(which string) (n int64) {
 		must(t, orders.Raw("SELECT COUNT(*) FROM orders JOIN order_items ON order_id = id "+
 			"WHERE status IN ('PENDING','CANCELLING') AND "+which).Scan(&n).Error)
 		return n
 	}
 	eventually(t, "no order for another product is unfinished", func() bool { return unfinished("goods_id <> 1") == 0 })
-	t.Logf("%d of %d orders for other products are answered 201; %d for the held one wait", answered.Load(), asked.Load(),
-		unfinished("goods_id = 1"))
-	if asked.Load() == 0 || 100*answered.Load() < 97*asked.Load() {
-		t.Errorf("%d of %d orders for other products are answered 201, want 97 %%", answered.Load(), asked.Load())
-	}
 	must(t, held.Rollback().Error)
 	over()
-	all.Wait()
-	eventually(t, "the product is sold again", func() bool { return order(1) == http.StatusCreated })
+	wanting.Wait()
+	eventually(t, "the product is sold again", func() bool {
+		status, _ := shop.order(1)
+		return status == http.StatusCreated
+	})
 	eventually(t, "no order is unfinished", func() bool { return unfinished("TRUE") == 0 })
-	stop()
-	must(t, <-ended)
+	if enough {
+		return true
+	}
+	fast = isFast()
+	if fast {
+		t.Error("while a row is held, too few orders for other products are answered 201")
+	}
+	return fast
+}
+
+// shop is a running order service with its users.
+type shop struct {
+	url   string
+	users *http.Client
+}
+
+func (s shop) order(goods int) (status int, answer string) {
+	body := fmt.Sprintf(`{"items":[{"goods_id":"%d","num":1}]}`, goods)
+	resp, err := s.users.Post(s.url+"/v1/orders", "application/json", strings.NewReader(body))
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return resp.StatusCode, string(text)
+}
+
+// sellsOthers has 36 users order nine products other than product 1 for a while. It reports whether at least 97 % of the
+// orders are answered 201, and how long the slowest took.
+func (s shop) sellsOthers(t *testing.T, while time.Duration) (enough bool, slowest time.Duration) {
+	t.Helper()
+	var (
+		users           sync.WaitGroup
+		mu              sync.Mutex
+		asked, answered int
+	)
+	begin := time.Now()
+	for i := range 36 {
+		users.Go(func() {
+			for ; time.Since(begin) < while; time.Sleep(100 * time.Millisecond) {
+				sent := time.Now()
+				status, answer := s.order(2 + i%9)
+				mu.Lock()
+				asked++
+				slowest = max(slowest, time.Since(sent))
+				if status == http.StatusCreated {
+					answered++
+				} else {
+					t.Logf("an order for another product is answered %d: %s", status, answer)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	users.Wait()
+	t.Logf("%d of %d orders for other products are answered 201, the slowest after %s", answered, asked, slowest)
+	return asked > 0 && 100*answered >= 97*asked, slowest
 }
