@@ -145,7 +145,7 @@ func percentile(values []float64, q float64) float64 {
 type progress struct {
 	mu    sync.Mutex
 	table *report.Table
-	total int // experiments and seeds; one may take several tries
+	total int
 	runs  []*Result
 	began time.Time
 }
@@ -157,6 +157,13 @@ func newProgress(out io.Writer, total int) *progress {
 	}
 	p.table.Follow(out, 62)
 	return p
+}
+
+// oneMore adds a run that was not planned: another try.
+func (p *progress) oneMore() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.total++
 }
 
 // add keeps and prints a run. It is safe for concurrent use.

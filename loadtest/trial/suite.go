@@ -119,6 +119,9 @@ func (w *lane) try(ctx context.Context, j job) error {
 		spare = 2
 	}
 	for seed := j.seed; tries > 0; seed++ {
+		if seed > j.seed {
+			w.progress.oneMore()
+		}
 		r, err := w.run(ctx, j.Experiment, seed)
 		if err != nil {
 			return err
