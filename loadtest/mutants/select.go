@@ -3,6 +3,7 @@ package mutants
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"orderstock/loadtest/faults"
@@ -34,14 +35,14 @@ func Honest() []trial.Experiment {
 	return all
 }
 
-// Select returns the experiments whose name, with their group before as in "front: ", holds only. If only is "", it
-// returns all but the honest shapes, which take minutes, and n random changes to good runs.
+// Select returns the experiments whose name, with their group before as in "front: ", holds only, among them runs with n
+// random changes. If only is "", it returns all but the honest shapes, which take minutes.
 func Select(only string, n int) []trial.Experiment {
 	if only == "" {
 		return append(All(), randomChanges(n)...)
 	}
 	var some []trial.Experiment
-	for _, e := range append(All(), Honest()...) {
+	for _, e := range slices.Concat(All(), Honest(), randomChanges(n)) {
 		if strings.Contains(e.Group+": "+e.Name, only) {
 			some = append(some, e)
 		}
