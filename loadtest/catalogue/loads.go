@@ -60,9 +60,9 @@ var sleeper = fire.Config{
 // lateSleeper is a sleeper's sale that comes faster than holders work, so that there is another holder, and a queue
 // behind it, when the sleeper wakes up.
 var lateSleeper = fire.Config{
-	Path: history.PathDeduct, Orders: 110, Concurrency: 110, Rate: 30, Timeout: 30 * time.Second,
+	Path: history.PathDeduct, Orders: 140, Concurrency: 140, Rate: 35, Timeout: 30 * time.Second,
 	Disturbed: true, Plain: true,
-	Mix: fire.Mix{Goods: 1, Stock: 300, ItemsMax: 1, NumMax: 3},
+	Mix: fire.Mix{Goods: 1, Stock: 400, ItemsMax: 1, NumMax: 3},
 }
 
 // In unhurried, timeouts are longer than the queue for the lock, so that an order is lost by the fault and not by a

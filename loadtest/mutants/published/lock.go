@@ -187,12 +187,15 @@ func (l *Lock) queue() ([]string, error) {
 	return children, nil
 }
 
-// releasing is how long a release is tried: the connection of a process that slept is dead, and needs a while to notice.
-var releasing = retry.Policy{First: 10 * time.Millisecond, Max: 100 * time.Millisecond, Tries: 40}
+// releaseWithin is how long a release is tried: a process that slept needs a new connection, and ZooKeeper may be busy.
+const releaseWithin = 20 * time.Second
 
 // Release gives the lock back. It is tried again after an error of the connection.
 func (h *Held) Release() error {
-	return retry.Run(context.Background(), releasing, func() error {
+	ctx, cancel := context.WithTimeout(context.Background(), releaseWithin)
+	defer cancel()
+	again := retry.Policy{First: 10 * time.Millisecond, Max: 100 * time.Millisecond}
+	return retry.Run(ctx, again, func() error {
 		if !h.lock.has(FirstChild) {
 			return h.lock.remove(h.node)
 		}
