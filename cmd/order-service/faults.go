@@ -12,6 +12,7 @@ import (
 
 	"orderstock/loadtest/faults/faultpoint"
 	"orderstock/order-service/order"
+	"orderstock/pkg/operation"
 )
 
 // faults puts the points of the protocol's steps between the service and its ports.
@@ -84,37 +85,37 @@ func (s faultyStore) Stuck(ctx context.Context, status order.Status, after int64
 
 type faultyStock struct{ order.Stock }
 
-func (s faultyStock) Deduct(ctx context.Context, flag string, items []order.Item) (order.Operation, error) {
-	if err := point(ctx, faultpoint.CallStock, faultpoint.Before, order.ErrStockUnavailable); err != nil {
-		return order.Operation{}, err
+func (s faultyStock) Deduct(ctx context.Context, flag string, items []operation.Item) (operation.Operation, error) {
+	if err := point(ctx, faultpoint.CallStock, faultpoint.Before, operation.ErrUnavailable); err != nil {
+		return operation.Operation{}, err
 	}
 	op, err := s.Stock.Deduct(ctx, flag, items)
 	if err != nil {
 		return op, err
 	}
-	return op, point(ctx, faultpoint.CallStock, faultpoint.After, order.ErrOutcomeUnknown)
+	return op, point(ctx, faultpoint.CallStock, faultpoint.After, operation.ErrUnknownOutcome)
 }
 
-func (s faultyStock) Cancel(ctx context.Context, flag string) (order.Operation, error) {
-	if err := point(ctx, faultpoint.CancelFlag, faultpoint.Before, order.ErrStockUnavailable); err != nil {
-		return order.Operation{}, err
+func (s faultyStock) Cancel(ctx context.Context, flag string) (operation.Operation, error) {
+	if err := point(ctx, faultpoint.CancelFlag, faultpoint.Before, operation.ErrUnavailable); err != nil {
+		return operation.Operation{}, err
 	}
 	op, err := s.Stock.Cancel(ctx, flag)
 	if err != nil {
 		return op, err
 	}
-	return op, point(ctx, faultpoint.CancelFlag, faultpoint.After, order.ErrOutcomeUnknown)
+	return op, point(ctx, faultpoint.CancelFlag, faultpoint.After, operation.ErrUnknownOutcome)
 }
 
-func (s faultyStock) Recorded(ctx context.Context, flag string) (order.Operation, bool, error) {
-	if err := point(ctx, faultpoint.Confirm, faultpoint.Before, order.ErrStockUnavailable); err != nil {
-		return order.Operation{}, false, err
+func (s faultyStock) Recorded(ctx context.Context, flag string) (operation.Operation, bool, error) {
+	if err := point(ctx, faultpoint.Confirm, faultpoint.Before, operation.ErrUnavailable); err != nil {
+		return operation.Operation{}, false, err
 	}
 	op, found, err := s.Stock.Recorded(ctx, flag)
 	if err != nil {
 		return op, found, err
 	}
-	return op, found, point(ctx, faultpoint.Confirm, faultpoint.After, order.ErrStockUnavailable)
+	return op, found, point(ctx, faultpoint.Confirm, faultpoint.After, operation.ErrUnavailable)
 }
 
 type faultyFlags struct{ order.Flags }

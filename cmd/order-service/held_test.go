@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"orderstock/migrations"
 	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/stockapi"
 )
 
@@ -34,11 +34,11 @@ func heldRowClosesNoOther(t *testing.T, strategy string) {
 	t.Helper()
 	dsn := migrated(t, migrations.Stock)
 	stockServer := stockServiceWith(t, strategy, dsn, func(next http.Handler) http.Handler { return next })
-	client, err := stockapi.NewClient([]string{stockServer.URL}, token)
+	client, err := stockapi.NewClient([]string{stockServer.URL}, stockapi.Config{Token: token, Tries: 1})
 	must(t, err)
 	for goods := 1; goods <= 10; goods++ {
-		_, err := client.Restock(t.Context(), strconv.Itoa(goods),
-			stockapi.RestockRequest{Flag: fmt.Sprint("first-", goods), Num: 1_000_000})
+		_, err := client.Restock(t.Context(),
+			operation.Restock{GoodsID: int64(goods), Flag: fmt.Sprint("first-", goods), Num: 1_000_000})
 		must(t, err)
 	}
 	client.Close()

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/stockapi"
 )
 
@@ -49,12 +49,12 @@ func TestReadersLeaveOrdersTheirRate(t *testing.T) {
 		turns, leg       = 8, 1500 * time.Millisecond
 	)
 	stockServer := stockService(t, func(next http.Handler) http.Handler { return next })
-	client, err := stockapi.NewClient([]string{stockServer.URL}, token)
+	client, err := stockapi.NewClient([]string{stockServer.URL}, stockapi.Config{Token: token, Tries: 1})
 	must(t, err)
 	defer client.Close()
 	for goods := range clients {
-		_, err := client.Restock(t.Context(), strconv.Itoa(goods+1),
-			stockapi.RestockRequest{Flag: fmt.Sprint("first-", goods), Num: 1_000_000})
+		_, err := client.Restock(t.Context(),
+			operation.Restock{GoodsID: int64(goods + 1), Flag: fmt.Sprint("first-", goods), Num: 1_000_000})
 		must(t, err)
 	}
 	cfg := testConfig(t, stockServer.URL)

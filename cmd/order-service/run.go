@@ -10,7 +10,6 @@ import (
 	"orderstock/order-service/order"
 	"orderstock/order-service/orderdb"
 	"orderstock/order-service/orderhttp"
-	"orderstock/order-service/stockclient"
 	"orderstock/pkg/coordination"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/mysqldb"
@@ -52,23 +51,18 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	defer store.Close()
 	limits := ratelimit.Open(ratelimit.Config{Redis: cfg.Redis(), Proxies: cfg.TrustedProxies, Metrics: named, Log: log})
 	defer func() { err = errors.Join(err, limits.Close()) }()
-	calls := []stockapi.Option{
-		stockapi.WithServerName(cfg.StockServerName), stockapi.WithMiddleware(traces.Transport),
-		stockapi.WithDiscovery(), stockapi.WithPartitions(cfg.StockPartitions),
-		stockapi.WithBreakers(time.Second, log),
+	requests := sharedRequests
+	if cfg.alone {
+		requests = 0
 	}
-	if !cfg.alone {
-		calls = append(calls, stockapi.WithSharedRequests(sharedRequests))
-	}
-	if cfg.spread || faults.spread() {
-		calls = append(calls, stockapi.WithSpread())
-	}
-	client, err := stockapi.NewClient(cfg.StockURLs, string(cfg.Token), calls...)
+	stock, err := stockapi.NewClient(cfg.StockURLs, stockapi.Config{
+		Token: string(cfg.Token), ServerName: cfg.StockServerName, Partitions: cfg.StockPartitions,
+		Spread: cfg.spread || faults.spread(), SharedRequests: requests, BreakerRest: time.Second,
+		Timeout: cfg.StockTimeout, Middleware: traces.Transport, Metrics: named, Log: log,
+	})
 	if err != nil {
 		return err
 	}
-	defer client.Close()
-	stock := stockclient.New(client, stockclient.Config{Timeout: cfg.StockTimeout, Metrics: named})
 	defer stock.Close()
 
 	// ZooKeeper's sessions stop after the server: an order in flight may still need an id.
@@ -82,7 +76,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 		terms := coordination.Terms{Token: string(cfg.Token), HTTPS: cfg.StockServerName != ""}
 		stopDiscovery := zookeeper.Discover(background, "stock", terms, func(urls []string) {
 			log.Info("stock services", "urls", urls)
-			if err := client.SetReplicas(urls); err != nil {
+			if err := stock.SetReplicas(urls); err != nil {
 				log.Error("stock services not taken over", "error", err)
 			}
 		})

@@ -22,6 +22,7 @@ import (
 	"orderstock/pkg/coordination"
 	"orderstock/pkg/httpapi/contracttest"
 	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
@@ -163,10 +164,10 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 func restock(t *testing.T, stockURL string, num int64) {
 	t.Helper()
-	client, err := stockapi.NewClient([]string{stockURL}, token)
+	client, err := stockapi.NewClient([]string{stockURL}, stockapi.Config{Token: token, Tries: 1})
 	must(t, err)
 	defer client.Close()
-	_, err = client.Restock(t.Context(), "1", stockapi.RestockRequest{Flag: "first", Num: num})
+	_, err = client.Restock(t.Context(), operation.Restock{GoodsID: 1, Flag: "first", Num: num})
 	must(t, err)
 }
 

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"orderstock/order-service/order"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/tracing"
 )
 
@@ -44,20 +45,20 @@ func (s tracedStore) Move(ctx context.Context, m order.Move) (bool, error) {
 
 type tracedStock struct{ order.Stock }
 
-func (s tracedStock) Deduct(ctx context.Context, flag string, items []order.Item) (order.Operation, error) {
-	return recordCall(ctx, "call-stock", func(ctx context.Context) (order.Operation, error) {
+func (s tracedStock) Deduct(ctx context.Context, flag string, items []operation.Item) (operation.Operation, error) {
+	return recordCall(ctx, "call-stock", func(ctx context.Context) (operation.Operation, error) {
 		return s.Stock.Deduct(ctx, flag, items)
 	})
 }
 
-func (s tracedStock) Cancel(ctx context.Context, flag string) (order.Operation, error) {
-	return recordCall(ctx, "cancel-flag", func(ctx context.Context) (order.Operation, error) {
+func (s tracedStock) Cancel(ctx context.Context, flag string) (operation.Operation, error) {
+	return recordCall(ctx, "cancel-flag", func(ctx context.Context) (operation.Operation, error) {
 		return s.Stock.Cancel(ctx, flag)
 	})
 }
 
-func (s tracedStock) Recorded(ctx context.Context, flag string) (op order.Operation, found bool, err error) {
-	op, err = recordCall(ctx, "confirm", func(ctx context.Context) (order.Operation, error) {
+func (s tracedStock) Recorded(ctx context.Context, flag string) (op operation.Operation, found bool, err error) {
+	op, err = recordCall(ctx, "confirm", func(ctx context.Context) (operation.Operation, error) {
 		op, found, err = s.Stock.Recorded(ctx, flag)
 		return op, err
 	})
@@ -65,8 +66,8 @@ func (s tracedStock) Recorded(ctx context.Context, flag string) (op order.Operat
 }
 
 func recordCall(
-	ctx context.Context, name string, call func(context.Context) (order.Operation, error),
-) (order.Operation, error) {
+	ctx context.Context, name string, call func(context.Context) (operation.Operation, error),
+) (operation.Operation, error) {
 	ctx, step := tracing.Step(ctx, name)
 	op, err := call(ctx)
 	step.Set(attribute.String("state", string(op.State)))

@@ -13,6 +13,7 @@ import (
 
 	"orderstock/loadtest/faults/faultpoint"
 	"orderstock/loadtest/mutants/published"
+	"orderstock/pkg/operation"
 	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/deduct/compared"
 	"orderstock/stock-service/stock"
@@ -94,19 +95,19 @@ type faultyLedger struct{ stock.Ledger }
 
 // Find passes the points of the look-up that a deduction makes. The order service's confirmation uses the same method,
 // and has its own points.
-func (l faultyLedger) Find(ctx context.Context, flags ...string) (map[string]stock.Operation, error) {
+func (l faultyLedger) Find(ctx context.Context, flags ...string) (map[string]operation.Operation, error) {
 	if !deducts(ctx) {
 		return l.Ledger.Find(ctx, flags...)
 	}
 	if err := faultpoint.At(ctx, faultpoint.LookupFlow, faultpoint.Before); err != nil {
-		return nil, fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
+		return nil, fmt.Errorf("%w: %w", operation.ErrUnavailable, err)
 	}
 	found, err := l.Ledger.Find(ctx, flags...)
 	if err != nil {
 		return nil, err
 	}
 	if err := faultpoint.At(ctx, faultpoint.LookupFlow, faultpoint.After); err != nil {
-		return nil, fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
+		return nil, fmt.Errorf("%w: %w", operation.ErrUnavailable, err)
 	}
 	return found, nil
 }

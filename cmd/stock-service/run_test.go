@@ -138,12 +138,12 @@ func testReady(t *testing.T, strategy string, status int, body string) {
 func TestServesAndStops(t *testing.T) {
 	cfg := settingsFor(t, strategy.Default)
 	base, stop, ended := start(t, cfg)
-	client, err := stockapi.NewClient([]string{base}, "sesame-of-the-test")
+	client, err := stockapi.NewClient([]string{base}, stockapi.Config{Token: "sesame-of-the-test", Tries: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	if _, err := client.Restock(t.Context(), "1001", stockapi.RestockRequest{Flag: "restock", Num: 1000}); err != nil {
+	if _, err := client.Restock(t.Context(), operation.Restock{GoodsID: 1001, Flag: "restock", Num: 1000}); err != nil {
 		t.Fatal(err)
 	}
 	const crowd = 40
@@ -151,7 +151,7 @@ func TestServesAndStops(t *testing.T) {
 	for i := range crowd {
 		go func() {
 			sent <- struct{}{}
-			one := []stockapi.Item{{GoodsID: "1001", Num: 1}}
+			one := []operation.Item{{GoodsID: 1001, Num: 1}}
 			op, err := client.Deduct(context.WithoutCancel(t.Context()), fmt.Sprint("flag-", i), one)
 			if err == nil && op.State != operation.Done {
 				err = fmt.Errorf("state %s", op.State)
@@ -182,12 +182,12 @@ func TestServesAndStops(t *testing.T) {
 		t.Errorf("stop: %v", err)
 	}
 	base, _, _ = start(t, cfg)
-	again, err := stockapi.NewClient([]string{base}, "sesame-of-the-test")
+	again, err := stockapi.NewClient([]string{base}, stockapi.Config{Token: "sesame-of-the-test", Tries: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer again.Close()
-	goods, err := again.Stock(t.Context(), "1001")
+	goods, err := again.Stock(t.Context(), 1001)
 	if err != nil || len(goods) != 1 || goods[0].Num != int64(1000-done) || done == 0 {
 		t.Errorf("%d answered as done, of 1000 are left: %+v, %v", done, goods, err)
 	}
@@ -196,7 +196,7 @@ func TestServesAndStops(t *testing.T) {
 // TestFlowsOfTheMostAndLongestFlags fit into a request.
 func TestFlowsOfTheMostAndLongestFlags(t *testing.T) {
 	base, _, _ := start(t, settingsFor(t, "conditional-update"))
-	client, err := stockapi.NewClient([]string{base}, "sesame-of-the-test")
+	client, err := stockapi.NewClient([]string{base}, stockapi.Config{Token: "sesame-of-the-test", Tries: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

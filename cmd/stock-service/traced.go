@@ -5,6 +5,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
+	"orderstock/pkg/operation"
 	"orderstock/pkg/tracing"
 	"orderstock/stock-service/stock"
 )
@@ -30,7 +31,7 @@ func (f tracedFlags) Take(ctx context.Context, flag string) bool {
 
 type tracedLedger struct{ stock.Ledger }
 
-func (l tracedLedger) Find(ctx context.Context, flags ...string) (map[string]stock.Operation, error) {
+func (l tracedLedger) Find(ctx context.Context, flags ...string) (map[string]operation.Operation, error) {
 	ctx, step := tracing.Step(ctx, "lookup-flow")
 	found, err := l.Ledger.Find(ctx, flags...)
 	step.Set(attribute.Int("found", len(found)))
@@ -38,7 +39,7 @@ func (l tracedLedger) Find(ctx context.Context, flags ...string) (map[string]sto
 	return found, err
 }
 
-func (l tracedLedger) Cancel(ctx context.Context, flag string) (stock.Operation, error) {
+func (l tracedLedger) Cancel(ctx context.Context, flag string) (operation.Operation, error) {
 	ctx, step := tracing.Step(ctx, "cancel-operation")
 	op, err := l.Ledger.Cancel(ctx, flag)
 	step.Set(attribute.String("state", string(op.State)))
@@ -46,7 +47,7 @@ func (l tracedLedger) Cancel(ctx context.Context, flag string) (stock.Operation,
 	return op, err
 }
 
-func (l tracedLedger) Restock(ctx context.Context, r stock.Restock) (stock.Goods, error) {
+func (l tracedLedger) Restock(ctx context.Context, r operation.Restock) (operation.Goods, error) {
 	ctx, step := tracing.Step(ctx, "restock")
 	goods, err := l.Ledger.Restock(ctx, r)
 	step.End(err)

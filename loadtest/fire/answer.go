@@ -83,12 +83,11 @@ func (c *client) readLedger(e *history.Call, sent []history.Item, body []byte) {
 	}
 	rows := make([]history.Row, len(o.Flows))
 	for i, f := range o.Flows {
-		goods, err := operation.ParseGoodsID(f.GoodsID)
-		if err != nil || f.Flag != c.flag(e) {
+		if f.Flag != c.flag(e) {
 			unreadable(e)
 			return
 		}
-		rows[i] = history.Row{Kind: string(f.Kind), Item: history.Item{GoodsID: goods, Num: f.Num}}
+		rows[i] = history.Row{Kind: string(f.Kind), Item: history.Item{GoodsID: f.GoodsID, Num: f.Num}}
 	}
 	for _, op := range o.Operations {
 		c.takeOperation(e, sent, op)
@@ -113,7 +112,7 @@ func (c *client) flag(e *history.Call) string {
 // readOperation reads the stock service's answer into the call.
 func (c *client) readOperation(e *history.Call, sent []history.Item, body []byte) {
 	var o struct {
-		stockapi.Operation
+		operation.Operation
 		Code string `json:"code"` // of a problem
 	}
 	if err := json.Unmarshal(body, &o); err != nil {
@@ -128,14 +127,13 @@ func (c *client) readOperation(e *history.Call, sent []history.Item, body []byte
 }
 
 // takeOperation copies the result recorded under the call's flag into the call.
-func (c *client) takeOperation(e *history.Call, sent []history.Item, op stockapi.Operation) {
-	items, err := stockapi.ParseItems(op.Items)
-	if err != nil || op.Flag != c.flag(e) {
+func (c *client) takeOperation(e *history.Call, sent []history.Item, op operation.Operation) {
+	if op.Flag != c.flag(e) {
 		unreadable(e)
 		return
 	}
 	c.named = c.named[:0]
-	for _, it := range items {
+	for _, it := range op.Items {
 		c.named = append(c.named, history.PricedItem{Item: it})
 	}
 	e.Status, e.Replayed = history.ParseStatus(string(op.State)), op.Repeat

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"orderstock/loadtest/history"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/stockapi"
 )
 
@@ -111,7 +112,7 @@ func (c *client) byFunction(ctx context.Context, call history.Call, items []hist
 	ctx = c.beginSpan(ctx, call)
 	e, key := c.begin(call, items), c.f.h.Key(int(call.Op))
 	var (
-		op      stockapi.Operation
+		op      operation.Operation
 		placed  Placed
 		err     error
 		refused *stockapi.Error
@@ -124,8 +125,8 @@ func (c *client) byFunction(ctx context.Context, call history.Call, items []hist
 	e.Done = time.Since(c.f.start)
 	switch {
 	case errors.As(err, &refused):
-		e.Code, e.Problem = uint16(refused.Status), history.ParseProblem(string(refused.Code))
-	case errors.Is(err, stockapi.ErrUnavailable):
+		e.Code, e.Problem = uint16(refused.Status), history.ParseProblem(refused.Code)
+	case errors.Is(err, operation.ErrUnavailable):
 		e.Failure = history.Refused
 	case err != nil:
 		e.Failure = failureOf(err)

@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"orderstock/loadtest/history"
-	"orderstock/pkg/stockapi"
+	"orderstock/pkg/operation"
 )
 
 // Target is the addresses of the services.
@@ -47,7 +47,7 @@ type Config struct {
 	Path history.Path `json:"path,omitzero"`
 	// Deduct, if not nil, makes the first call of each deduction on PathDeduct instead of a plain request, for example
 	// through the order service's client. It must not change the items, which come in any order.
-	Deduct func(ctx context.Context, flag string, items []history.Item) (stockapi.Operation, error) `json:"-"`
+	Deduct func(ctx context.Context, flag string, items []history.Item) (operation.Operation, error) `json:"-"`
 	// Place, if not nil, makes the first call of each order on PathOrder instead of a request. It must not change the
 	// items, either.
 	Place func(ctx context.Context, key string, items []history.Item) (Placed, error) `json:"-"`

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines().
 
 // body is the body of an order or a deduction.
 type body struct {
-	Items []stockapi.Item `json:"items"`
+	Items []operation.Item `json:"items"`
 }
 
 // shop answers as the two services do, and counts.
@@ -94,14 +94,14 @@ func (s *shop) restock(w http.ResponseWriter, r *http.Request) {
 }
 
 // take deducts the items if there is stock for all of them.
-func (s *shop) take(items []stockapi.Item) bool {
+func (s *shop) take(items []operation.Item) bool {
 	for _, it := range items {
-		if s.stock[it.GoodsID] < it.Num {
+		if s.stock[operation.FormatGoodsID(it.GoodsID)] < it.Num {
 			return false
 		}
 	}
 	for _, it := range items {
-		s.stock[it.GoodsID] -= it.Num
+		s.stock[operation.FormatGoodsID(it.GoodsID)] -= it.Num
 	}
 	return true
 }
@@ -306,7 +306,7 @@ func TestDeductionsMadeByAFunction(t *testing.T) {
 	cfg := s.config()
 	cfg.Path, cfg.Orders, cfg.Concurrency, cfg.Timeout = history.PathDeduct, 6, 1, 2*time.Second
 	var made []string
-	cfg.Deduct = func(ctx context.Context, flag string, sent []history.Item) (stockapi.Operation, error) {
+	cfg.Deduct = func(ctx context.Context, flag string, sent []history.Item) (operation.Operation, error) {
 		made = append(made, flag)
 		if len(sent) == 0 || sent[0].Num < 1 {
 			t.Errorf("items %v", sent)
@@ -314,21 +314,21 @@ func TestDeductionsMadeByAFunction(t *testing.T) {
 		// As the stock service does, it answers by rising goods id.
 		sent = slices.Clone(sent)
 		history.SortItems(sent)
-		items := stockapi.ItemsOf(sent)
+		items := sent
 		switch len(made) {
 		case 1:
-			return stockapi.Operation{Flag: flag, State: operation.Done, Items: items}, nil
+			return operation.Operation{Flag: flag, State: operation.Done, Items: items}, nil
 		case 2:
-			return stockapi.Operation{Flag: flag, State: operation.Rejected, Repeat: true}, nil
+			return operation.Operation{Flag: flag, State: operation.Rejected, Repeat: true}, nil
 		case 3:
-			return stockapi.Operation{}, &stockapi.Error{Code: stockapi.CodeFlagConflict, Status: http.StatusConflict}
+			return operation.Operation{}, &stockapi.Error{Code: operation.ErrFlagConflict.Name(), Status: http.StatusConflict}
 		case 4:
-			return stockapi.Operation{}, fmt.Errorf("%w: no connection", stockapi.ErrUnavailable)
+			return operation.Operation{}, fmt.Errorf("%w: no connection", operation.ErrUnavailable)
 		case 5:
 			<-ctx.Done()
-			return stockapi.Operation{}, fmt.Errorf("%w: %w", stockapi.ErrUnknownOutcome, ctx.Err())
+			return operation.Operation{}, fmt.Errorf("%w: %w", operation.ErrUnknownOutcome, ctx.Err())
 		}
-		return stockapi.Operation{}, stockapi.ErrUnknownOutcome
+		return operation.Operation{}, operation.ErrUnknownOutcome
 	}
 	h, _ := run(t, cfg)
 	for i, want := range []history.Call{

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"orderstock/loadtest/history"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/retry"
-	"orderstock/pkg/stockapi"
 )
 
 // makeGoods creates the products of a run under fresh ids, and stocks each by a restock, a ledger entry like any other.
@@ -64,15 +64,15 @@ func reachable(ctx context.Context, cfg Config) error {
 }
 
 // restockOf returns the restock of product i of the run.
-func restockOf(h *history.History, i int) stockapi.RestockRequest {
+func restockOf(h *history.History, i int) operation.Restock {
 	name := h.GoodsName()
-	return stockapi.RestockRequest{Flag: h.RestockFlag(i), Num: h.Goods[i].Stock, Name: &name, Price: &h.Goods[i].Price}
+	return operation.Restock{Flag: h.RestockFlag(i), Num: h.Goods[i].Stock, Name: &name, Price: &h.Goods[i].Price}
 }
 
 // repricing returns the restock that changes a price in the middle of the run.
-func repricing(h *history.History) stockapi.RestockRequest {
+func repricing(h *history.History) operation.Restock {
 	price := h.NewPrice()
-	return stockapi.RestockRequest{Flag: h.RepriceFlag(), Num: history.RepricePieces, Price: &price}
+	return operation.Restock{Flag: h.RepriceFlag(), Num: history.RepricePieces, Price: &price}
 }
 
 // restock stocks one product of the run. Its flag makes it safe to retry.
@@ -98,7 +98,7 @@ func restock(ctx context.Context, cfg Config, stock *replicas, h *history.Histor
 			}
 			return err
 		}
-		var told stockapi.Goods
+		var told operation.Goods
 		if err := json.Unmarshal(a.body, &told); err != nil {
 			return retry.Stop(fmt.Errorf("read answer: %w", err))
 		}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/history"
-	"orderstock/pkg/stockapi"
+	"orderstock/pkg/operation"
 )
 
 // look makes the reads and the odd calls that follow the first answer to an order: a small share of the orders have
@@ -154,10 +154,10 @@ func (c *client) goods(ctx context.Context, kind history.AsideKind, i int) histo
 		r.method, r.path = http.MethodPost, r.path+"/restock"
 	}
 	return c.ask(ctx, a, &c.stock, r, func(a *history.Aside, body []byte) bool {
-		var told stockapi.Goods
+		var told operation.Goods
 		err := json.Unmarshal(body, &told)
 		a.Num, a.Price = told.Num, told.Price
-		return err == nil && told.GoodsID == strconv.FormatInt(c.f.h.Goods[i].ID, 10) && told.Name == c.f.h.GoodsName()
+		return err == nil && told.GoodsID == c.f.h.Goods[i].ID && told.Name == c.f.h.GoodsName()
 	})
 }
 

@@ -18,7 +18,6 @@ import (
 	"orderstock/order-service/orderdb"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/operation"
-	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stockdb"
@@ -69,17 +68,10 @@ func (d *direct) close() error {
 }
 
 // deduct makes a deduction as fire.Config.Deduct wants it.
-func (d *direct) deduct(ctx context.Context, flag string, items []history.Item) (stockapi.Operation, error) {
-	op, err := d.carryOut(ctx, flag, slices.Clone(items))
-	return stockapi.Operation{
-		Flag: op.Flag, State: op.State, Reason: op.Reason, Items: stockapi.ItemsOf(op.Items), Repeat: op.Repeat,
-	}, err
-}
-
-func (d *direct) carryOut(ctx context.Context, flag string, items []operation.Item) (stock.Operation, error) {
+func (d *direct) deduct(ctx context.Context, flag string, items []history.Item) (operation.Operation, error) {
 	items, err := operation.NewItems(items)
 	if err != nil {
-		return stock.Operation{}, err
+		return operation.Operation{}, err
 	}
 	return d.deducter.Deduct(ctx, stock.Request{Flag: flag, Items: items})
 }
@@ -98,14 +90,14 @@ func (d *direct) place(ctx context.Context, key string, items []history.Item) (f
 		if err != nil {
 			return fire.Placed{}, err
 		}
-		o.Items = append(o.Items, order.Item{GoodsID: item.GoodsID, Num: item.Num, Price: price})
+		o.Items, o.Prices = append(o.Items, item), append(o.Prices, price)
 		o.Total += price * item.Num
 	}
 	stored, inserted, err := d.orders.Insert(ctx, o)
 	if err != nil || !inserted {
 		return fire.Placed{}, errors.Join(err, fmt.Errorf("order %d: inserted is %t", stored.ID, inserted))
 	}
-	if _, err := d.carryOut(ctx, o.Flag(), wanted); err != nil {
+	if _, err := d.deduct(ctx, o.Flag(), wanted); err != nil {
 		return fire.Placed{}, err
 	}
 	recorded, err := d.ledger.Find(ctx, o.Flag())

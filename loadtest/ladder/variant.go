@@ -176,15 +176,16 @@ func (c *contestant) run(ctx context.Context, load fire.Config, acts ...trial.Ti
 // that shares requests. Callers must call stop when the load has ended.
 func (c *contestant) asOrderService(load *fire.Config) (stop func() error, err error) {
 	partitions, _ := strconv.Atoi(c.env["STOCK_PARTITIONS"]) // a value that is no number stops the services
-	client, err := stockapi.NewClient(load.StockURLs, load.StockToken, stockapi.WithSharedRequests(sharedRequests),
-		stockapi.WithPartitions(cmp.Or(partitions, operation.Partitions)))
+	client, err := stockapi.NewClient(load.StockURLs, stockapi.Config{
+		Token: load.StockToken, SharedRequests: sharedRequests, Partitions: partitions, Tries: 1, Timeout: time.Minute,
+	})
 	if err != nil {
 		return nil, err
 	}
 	flags := redisdb.OpenFlags(redisdb.Server{Addrs: []string{c.stack.Servers.Redis.Addr()}}, slog.New(slog.DiscardHandler))
-	load.Deduct = func(ctx context.Context, flag string, items []history.Item) (stockapi.Operation, error) {
+	load.Deduct = func(ctx context.Context, flag string, items []history.Item) (operation.Operation, error) {
 		flags.Set(ctx, flag)
-		return client.Deduct(ctx, flag, stockapi.ItemsOf(items))
+		return client.Deduct(ctx, flag, items)
 	}
 	return func() error {
 		client.Close()

@@ -13,6 +13,7 @@ import (
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/stockapi"
 )
 
@@ -62,13 +63,12 @@ func lateDeduction(ctx context.Context, l *system.System, _ []history.Goods) ([]
 	if err != nil {
 		return nil, err
 	}
-	client, err := stockapi.NewClient([]string{l.Stocks[0].URL()}, l.Target().StockToken)
+	client, err := stockapi.NewClient([]string{l.Stocks[0].URL()}, stockapi.Config{Token: l.Target().StockToken, Tries: 1})
 	if err != nil {
 		return nil, err
 	}
 	defer client.Close()
-	flag, item := strconv.FormatInt(r.History.Calls[0].Order, 10), r.History.Items(0)[0]
-	items := []stockapi.Item{{GoodsID: strconv.FormatInt(item.GoodsID, 10), Num: item.Num}}
+	flag, items := strconv.FormatInt(r.History.Calls[0].Order, 10), r.History.Items(0)[:1]
 	if _, err := client.Deduct(ctx, flag, items); err != nil {
 		return nil, err
 	}
@@ -81,13 +81,13 @@ func lateDeduction(ctx context.Context, l *system.System, _ []history.Goods) ([]
 
 // changedBody deducts one piece, and then asks for two under the same flag.
 func changedBody(ctx context.Context, l *system.System, goods []history.Goods) ([]string, error) {
-	client, err := stockapi.NewClient([]string{l.Stocks[0].URL()}, l.Target().StockToken)
+	client, err := stockapi.NewClient([]string{l.Stocks[0].URL()}, stockapi.Config{Token: l.Target().StockToken, Tries: 1})
 	if err != nil {
 		return nil, err
 	}
 	defer client.Close()
 	flag := history.DirectPrefix + strconv.FormatInt(time.Now().UnixNano(), 36)
-	items := []stockapi.Item{{GoodsID: strconv.FormatInt(goods[0].ID, 10), Num: 1}}
+	items := []operation.Item{{GoodsID: goods[0].ID, Num: 1}}
 	if _, err := client.Deduct(ctx, flag, items); err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func changedBody(ctx context.Context, l *system.System, goods []history.Goods) (
 	switch _, err := client.Deduct(ctx, flag, items); {
 	case err == nil:
 		return []string{flagConflict}, nil
-	case !errors.Is(err, stockapi.ErrFlagConflict):
+	case !errors.Is(err, operation.ErrFlagConflict):
 		return nil, err
 	}
 	return nil, nil

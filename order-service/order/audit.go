@@ -73,7 +73,7 @@ func (s *Service) agrees(ctx context.Context, o Order) (bool, error) {
 		if err == nil && o.agreesWith(op, found) {
 			return true, nil
 		}
-		if err != nil && !errors.Is(err, ErrBooksDisagree) {
+		if err != nil && !errors.Is(err, operation.ErrBooksDisagree) {
 			return false, err
 		}
 		o, err = s.store.Get(ctx, o.ID)
@@ -87,7 +87,7 @@ func (s *Service) agrees(ctx context.Context, o Order) (bool, error) {
 	return false, nil
 }
 
-func (o Order) agreesWith(op Operation, found bool) bool {
+func (o Order) agreesWith(op operation.Operation, found bool) bool {
 	switch o.Status {
 	case Pending, Cancelling:
 		return true // not settled yet
@@ -95,9 +95,9 @@ func (o Order) agreesWith(op Operation, found bool) bool {
 		return o.Reason == ReasonConflict ||
 			found && (op.State == operation.Cancelled || op.State == operation.Restored)
 	case Confirmed:
-		return found && op.State == operation.Done && op.of(o)
+		return found && op.State == operation.Done && belongs(op, o)
 	case Rejected:
-		return found && op.State == operation.Rejected && op.of(o)
+		return found && op.State == operation.Rejected && belongs(op, o)
 	}
 	return false
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"orderstock/pkg/batch"
+	"orderstock/pkg/operation"
 )
 
 // maxPrices bounds the number of cached prices.
@@ -48,38 +49,38 @@ func newCatalogue(stock Stock, ttl time.Duration) *catalogue {
 	return c
 }
 
-// price returns the items with their prices, or ErrUnknownGoods or ErrStockUnavailable.
-func (c *catalogue) price(ctx context.Context, items []Item) ([]Item, error) {
-	items = slices.Clone(items)
-	missing := c.fill(items)
+// price returns the prices of the items, or operation.ErrUnknownGoods or operation.ErrUnavailable.
+func (c *catalogue) price(ctx context.Context, items []operation.Item) ([]int64, error) {
+	prices := make([]int64, len(items))
+	missing := c.fill(items, prices)
 	if len(missing) == 0 {
-		return items, nil
+		return prices, nil
 	}
-	prices, err := c.fetch.Do(ctx, missing)
+	fetched, err := c.fetch.Do(ctx, missing)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrStockUnavailable, err)
+		return nil, fmt.Errorf("%w: %w", operation.ErrUnavailable, err)
 	}
 	for i := range items {
 		if _, asked := slices.BinarySearch(missing, items[i].GoodsID); !asked {
 			continue
 		}
-		value, known := prices[items[i].GoodsID]
+		value, known := fetched[items[i].GoodsID]
 		if !known {
-			return nil, fmt.Errorf("%w: product %d", ErrUnknownGoods, items[i].GoodsID)
+			return nil, fmt.Errorf("%w: product %d", operation.ErrUnknownGoods, items[i].GoodsID)
 		}
-		items[i].Price = value
+		prices[i] = value
 	}
-	return items, nil
+	return prices, nil
 }
 
-// fill sets the cached prices and returns the ids of the products without one.
-func (c *catalogue) fill(items []Item) (missing []int64) {
+// fill sets the cached prices of the items and returns the ids of the products without one.
+func (c *catalogue) fill(items []operation.Item, prices []int64) (missing []int64) {
 	now := time.Now()
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for i := range items {
 		if p, ok := c.prices[items[i].GoodsID]; ok && now.Before(p.until) {
-			items[i].Price = p.value
+			prices[i] = p.value
 		} else {
 			missing = append(missing, items[i].GoodsID)
 		}

@@ -12,6 +12,6 @@
 // late reply decides nothing. Place waits for that record for a bounded time. The Reconciler settles the orders that
 // Place leaves unsettled, in this process or in one that died.
 //
-// Adapters: orderdb keeps the orders in MySQL, stockclient calls the stock service, orderhttp serves the use cases over
-// HTTP.
+// Adapters: orderdb keeps the orders in MySQL, package stockapi calls the stock service, orderhttp serves the use cases
+// over HTTP.
 package order

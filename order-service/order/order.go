@@ -1,6 +1,7 @@
 package order
 
 import (
+	"orderstock/pkg/operation"
 	"strconv"
 	"time"
 )
@@ -40,8 +41,9 @@ type Order struct {
 	Key string
 	// BodyHash is the hash of the items in the request. A repeat of the key must have the same.
 	BodyHash [32]byte
-	// Items by ascending goods id.
-	Items []Item
+	// Items by ascending goods id, and the Prices of one piece of each when it was ordered, in minor units of the currency.
+	Items  []operation.Item
+	Prices []int64
 	// Total is the sum of price times quantity, in minor units of the currency.
 	Total     int64
 	CreatedAt time.Time
@@ -67,12 +69,4 @@ func (o Order) AtFirstEnd() Order {
 		o.Reason = ""
 	}
 	return o
-}
-
-// Item is a quantity of one product, at the price that it had when ordered.
-type Item struct {
-	GoodsID int64
-	Num     int64
-	// Price of one piece, in minor units of the currency.
-	Price int64
 }

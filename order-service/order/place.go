@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orderstock/pkg/observe"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/retry"
 )
 
@@ -23,8 +24,7 @@ type Placement struct {
 // the caller, and the reconciler finishes the rest.
 //
 // If the request's key has an order already, which the insert finds out, Place returns that order's answer and places
-// no second one. After ErrKeyReused, ErrUnknownGoods, ErrTotalOverflow, ErrOverloaded, ErrStockUnavailable,
-// operation.ErrLocked and ErrUnavailable no order was placed. After ErrUnanswered one may have been.
+// no second one. After ErrUnanswered an order may have been placed; after any other error none was.
 func (s *Service) Place(ctx context.Context, r Request) (Placement, error) {
 	release, err := s.admit()
 	if err != nil {
@@ -79,11 +79,11 @@ func (s *Service) draft(ctx context.Context, r Request) (Order, error) {
 	if err := s.stock.Refuses(nil); err != nil {
 		return Order{}, fmt.Errorf("place order: %w", err)
 	}
-	items, err := s.catalogue.price(ctx, r.items)
+	prices, err := s.catalogue.price(ctx, r.items)
 	if err != nil {
 		return Order{}, fmt.Errorf("price order: %w", err)
 	}
-	sum, err := total(items)
+	sum, err := total(r.items, prices)
 	if err != nil {
 		return Order{}, err
 	}
@@ -91,13 +91,13 @@ func (s *Service) draft(ctx context.Context, r Request) (Order, error) {
 	if err != nil {
 		return Order{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	if err := s.stock.Refuses(items); err != nil { // last: an order that passes must go on to Deduct
+	if err := s.stock.Refuses(r.items); err != nil { // last: an order that passes must go on to Deduct
 		return Order{}, fmt.Errorf("place order: %w", err)
 	}
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	return Order{
 		ID: id, Status: Pending, Key: r.key, BodyHash: r.hash,
-		Items: items, Total: sum, CreatedAt: now, UpdatedAt: now, InsertBefore: now.Add(insertWithin),
+		Items: r.items, Prices: prices, Total: sum, CreatedAt: now, UpdatedAt: now, InsertBefore: now.Add(insertWithin),
 		Trace: observe.Parent(ctx),
 	}, nil
 }
@@ -179,11 +179,14 @@ func (s *Service) call(ctx context.Context, o Order) (done bool, end Order) {
 	try, cancel := context.WithTimeout(ctx, s.cfg.ConfirmBudget*2/3)
 	defer cancel()
 	_, err := s.stock.Deduct(try, o.Flag(), o.Items)
-	switch {
-	case err == nil, errors.Is(err, ErrOutcomeUnknown):
+	if err == nil {
 		return false, o
-	case errors.Is(err, ErrFlagConflict), errors.Is(err, ErrUnknownGoods):
-		end, err := s.refuse(ctx, o, err)
+	}
+	switch code := operation.CodeOf(err); code {
+	case operation.ErrUnknownOutcome:
+		return false, o
+	case operation.ErrFlagConflict, operation.ErrUnknownGoods:
+		end, err := s.refuse(ctx, o, code)
 		if err != nil {
 			observe.Logger(ctx).Warn("order not cancelled, left to the reconciler", "error", err.Error())
 		}
@@ -196,20 +199,20 @@ func (s *Service) call(ctx context.Context, o Order) (done bool, end Order) {
 
 // confirm reads the ledger for the order's flag, at once and then with growing pauses, until something is recorded or
 // ctx ends.
-func (s *Service) confirm(ctx context.Context, o Order) (Operation, error) {
+func (s *Service) confirm(ctx context.Context, o Order) (operation.Operation, error) {
 	poll := retry.Policy{First: 20 * time.Millisecond, Max: time.Second}
-	op, err := retry.Do(ctx, poll, func() (Operation, error) { return s.recorded(ctx, o) })
+	op, err := retry.Do(ctx, poll, func() (operation.Operation, error) { return s.recorded(ctx, o) })
 	if err != nil {
-		return Operation{}, fmt.Errorf("confirm: %w", err)
+		return operation.Operation{}, fmt.Errorf("confirm: %w", err)
 	}
 	return op, nil
 }
 
-// recorded reads the ledger once. It returns ErrOutcomeUnknown if nothing is recorded yet.
-func (s *Service) recorded(ctx context.Context, o Order) (Operation, error) {
+// recorded reads the ledger once. It returns errNoOutcome if nothing is recorded yet.
+func (s *Service) recorded(ctx context.Context, o Order) (operation.Operation, error) {
 	op, found, err := s.stock.Recorded(ctx, o.Flag())
 	if err == nil && !found {
-		err = ErrOutcomeUnknown
+		err = errNoOutcome
 	}
 	return op, err
 }

@@ -2,7 +2,6 @@ package order
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"orderstock/pkg/operation"
@@ -57,42 +56,26 @@ type Move struct {
 	Reason   string
 }
 
-// Operation is the stock service's record under a flag.
-type Operation struct {
-	State  operation.State
-	Reason string
-	// Items by ascending goods id, without prices; none if a cancellation came first.
-	Items []Item
-}
-
-// of reports whether the operation belongs to the order.
-func (op Operation) of(o Order) bool {
-	if op.State == operation.Cancelled {
-		return true
-	}
-	return slices.EqualFunc(op.Items, o.Items, func(a, b Item) bool { return a.GoodsID == b.GoodsID && a.Num == b.Num })
-}
-
-// Stock is the stock service.
+// Stock is the stock service. Its errors are codes of package operation; operation.CodeOf says which one counts.
 type Stock interface {
-	// Deduct takes the items from the stock under the flag, all or none. It retries if that may help. After
-	// ErrStockUnavailable and operation.ErrLocked nothing was done; after ErrOutcomeUnknown it may have been.
-	// ErrFlagConflict and ErrUnknownGoods are final.
-	Deduct(ctx context.Context, flag string, items []Item) (Operation, error)
-	// Cancel ends the flag for good: with a tombstone, or by returning a deduction. Errors: ErrStockUnavailable,
-	// operation.ErrLocked, ErrOutcomeUnknown.
-	Cancel(ctx context.Context, flag string) (Operation, error)
+	// Deduct takes the items from the stock under the flag, all or none. It retries if that may help. After ErrUnavailable
+	// and ErrLocked nothing was done; after ErrUnknownOutcome it may have been. ErrFlagConflict and ErrUnknownGoods are
+	// final.
+	Deduct(ctx context.Context, flag string, items []operation.Item) (operation.Operation, error)
+	// Cancel ends the flag for good: with a tombstone, or by returning a deduction. Errors: ErrUnavailable, ErrLocked,
+	// ErrUnknownOutcome.
+	Cancel(ctx context.Context, flag string) (operation.Operation, error)
 	// Recorded returns the flag's operation in the ledger, and whether there is
-	// one. Errors: ErrStockUnavailable, ErrBooksDisagree.
-	Recorded(ctx context.Context, flag string) (Operation, bool, error)
-	// Prices returns the price of each product; unknown ones are missing. It may return ErrStockUnavailable.
+	// one. Errors: ErrUnavailable, operation.ErrBooksDisagree.
+	Recorded(ctx context.Context, flag string) (operation.Operation, bool, error)
+	// Prices returns the price of each product; unknown ones are missing. It may return ErrUnavailable.
 	Prices(ctx context.Context, goodsIDs []int64) (map[int64]int64, error)
-	// Oversold returns the products whose level is below zero. It may return ErrStockUnavailable.
+	// Oversold returns the products whose level is below zero. It may return ErrUnavailable.
 	Oversold(ctx context.Context, goodsIDs []int64) ([]int64, error)
-	// Refuses returns the error with which a deduction of the items is known to fail now: ErrStockUnavailable for any
-	// items, even none, or an operation.Locked. After nil, call Deduct: from time to time one order for a product that is
+	// Refuses returns the error with which a deduction of the items is known to fail now: ErrUnavailable for any items,
+	// even none, or a Locked. After nil, call Deduct: from time to time one order for a product that is
 	// held passes, to find out whether it still is.
-	Refuses(items []Item) error
+	Refuses(items []operation.Item) error
 }
 
 // Flags sets operation flags in Redis, as a hint for the stock service. A

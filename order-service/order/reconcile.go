@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"orderstock/pkg/observe"
+	"orderstock/pkg/operation"
 )
 
 // maxFailures is the number of consecutive rounds that may fail before Run gives up.
@@ -118,7 +118,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 
 // Round takes the oldest unsettled orders that follow the last round's, at most a batch of each status, and drives each
 // one step or to its outcome. It reports whether there were more, and returns the error that stopped it: the
-// database's, ErrStockUnavailable, or ErrOutcomeUnknown if the stock service answered for none of them. Whatever stops
+// database's, operation.ErrUnavailable, or operation.ErrUnknownOutcome if the stock service answered for none of them. Whatever stops
 // it, the next round goes on with the orders that follow.
 func (r *Reconciler) Round(ctx context.Context) (more bool, err error) {
 	r.service.stats.Rounds.Add(1)
@@ -147,7 +147,7 @@ func (r *Reconciler) Round(ctx context.Context) (more bool, err error) {
 
 // driveAll drives the orders, which were read at now, several at a time, and returns how many it began. Once the stock
 // service is down it begins no more, but lets running ones finish: a circuit breaker may be probing the service with
-// their calls. It returns ErrStockUnavailable if any order met it, and ErrOutcomeUnknown if any order met it and none
+// their calls. It returns operation.ErrUnavailable if any order met it, and operation.ErrUnknownOutcome if any order met it and none
 // was settled. Any other failure, such as a held row, concerns its order alone and is only logged.
 func (r *Reconciler) driveAll(ctx context.Context, orders []Order, now time.Time) (begun int, err error) {
 	var (
@@ -174,7 +174,7 @@ func (r *Reconciler) driveAll(ctx context.Context, orders []Order, now time.Time
 			}
 			observe.Logger(ctx).Warn("order not reconciled", "order_id", o.ID, "error", err.Error())
 			failed[i] = err
-			if errors.Is(err, ErrStockUnavailable) {
+			if operation.CodeOf(err) == operation.ErrUnavailable {
 				down.Store(true)
 				return err
 			}
@@ -184,8 +184,10 @@ func (r *Reconciler) driveAll(ctx context.Context, orders []Order, now time.Time
 	if err := all.Wait(); err != nil || settled.Load() {
 		return begun, err
 	}
-	if i := slices.IndexFunc(failed, func(err error) bool { return errors.Is(err, ErrOutcomeUnknown) }); i >= 0 {
-		return begun, failed[i]
+	for _, err := range failed {
+		if operation.CodeOf(err) == operation.ErrUnknownOutcome {
+			return begun, err
+		}
 	}
 	return begun, nil
 }
@@ -206,7 +208,7 @@ func (s *Service) drive(ctx context.Context, o Order, age time.Duration) (Order,
 	if err == nil {
 		return s.ended(s.settle(ctx, o, op))
 	}
-	if !errors.Is(err, ErrOutcomeUnknown) {
+	if !errors.Is(err, errNoOutcome) {
 		return o, err
 	}
 	if age > s.cfg.CancelAfter {
@@ -216,10 +218,11 @@ func (s *Service) drive(ctx context.Context, o Order, age time.Duration) (Order,
 		return o, err
 	}
 	_, err = s.stock.Deduct(ctx, o.Flag(), o.Items)
-	switch {
-	case errors.Is(err, ErrFlagConflict), errors.Is(err, ErrUnknownGoods):
-		return s.ended(s.refuse(ctx, o, err))
-	case err != nil:
+	if err != nil {
+		code := operation.CodeOf(err)
+		if code == operation.ErrFlagConflict || code == operation.ErrUnknownGoods {
+			return s.ended(s.refuse(ctx, o, code))
+		}
 		return o, err
 	}
 	if op, err = s.recorded(ctx, o); err != nil {
@@ -228,10 +231,10 @@ func (s *Service) drive(ctx context.Context, o Order, age time.Duration) (Order,
 	return s.ended(s.settle(ctx, o, op))
 }
 
-// ended returns ErrOutcomeUnknown for an order without an outcome.
+// ended returns errNoOutcome for an order without an outcome.
 func (s *Service) ended(o Order, err error) (Order, error) {
 	if err == nil && !o.Status.End() {
-		err = ErrOutcomeUnknown
+		err = errNoOutcome
 	}
 	return o, err
 }

@@ -65,7 +65,7 @@ func (s *Service) awaitOutcome(ctx context.Context, o Order) Order {
 	latest, err := retry.Do(ctx, poll, func() (Order, error) {
 		latest, err := s.latest(ctx, o)
 		if err == nil && latest.Outcome == "" {
-			err = ErrOutcomeUnknown
+			err = errNoOutcome
 		}
 		return latest, err
 	})

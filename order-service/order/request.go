@@ -2,7 +2,6 @@ package order
 
 import (
 	"crypto/sha256"
-	"errors"
 	"strconv"
 
 	"orderstock/pkg/operation"
@@ -18,44 +17,29 @@ const (
 	maxTotal = 1<<53 - 1
 )
 
-// The reasons to refuse a request, in addition to the rules of package operation; match them with errors.Is.
-var (
-	ErrTotalOverflow = errors.New("the order's total is above 9007199254740991")
-	ErrInvalidKey    = errors.New("an idempotency key has 1 to 255 visible ASCII characters")
-)
-
 // Request is a validated request for an order. Make one with NewRequest.
 type Request struct {
 	key   string
-	items []Item // by ascending goods id, without prices
+	items []operation.Item // by ascending goods id
 	hash  [32]byte
 }
 
-// NewRequest validates the key, "" for none, and the items. It ignores their prices: the stock service sets those. It
-// returns ErrInvalidKey, or the error of package operation for the rule that the items break.
-func NewRequest(key string, items []Item) (Request, error) {
+// NewRequest validates the key, "" for none, and the items. It returns ErrInvalidKey, or the error of
+// operation.NewItems.
+func NewRequest(key string, items []operation.Item) (Request, error) {
 	if !validKey(key) {
 		return Request{}, ErrInvalidKey
 	}
-	unpriced := make([]operation.Item, len(items))
-	for i, item := range items {
-		unpriced[i] = operation.Item{GoodsID: item.GoodsID, Num: item.Num}
-	}
-	unpriced, err := operation.NewItems(unpriced)
+	items, err := operation.NewItems(items)
 	if err != nil {
 		return Request{}, err
 	}
-	r := Request{key: key, items: make([]Item, len(unpriced))}
-	for i, item := range unpriced {
-		r.items[i] = Item{GoodsID: item.GoodsID, Num: item.Num}
-	}
-	r.hash = hashItems(r.items)
-	return r, nil
+	return Request{key, items, hashItems(items)}, nil
 }
 
 // hashItems returns the SHA-256 of the items in canonical form: two bodies that order the same items have the same
 // hash, however they are written.
-func hashItems(items []Item) [32]byte {
+func hashItems(items []operation.Item) [32]byte {
 	text := make([]byte, 0, 32*len(items))
 	for _, item := range items {
 		text = strconv.AppendInt(text, item.GoodsID, 10)
@@ -89,13 +73,13 @@ func ParseID(s string) (int64, error) {
 }
 
 // total returns the sum of price times quantity, or ErrTotalOverflow if it is above maxTotal.
-func total(items []Item) (int64, error) {
+func total(items []operation.Item, prices []int64) (int64, error) {
 	var sum int64
-	for _, item := range items {
-		if item.Price > 0 && item.Num > (maxTotal-sum)/item.Price {
+	for i, item := range items {
+		if prices[i] > 0 && item.Num > (maxTotal-sum)/prices[i] {
 			return 0, ErrTotalOverflow
 		}
-		sum += item.Price * item.Num
+		sum += prices[i] * item.Num
 	}
 	return sum, nil
 }

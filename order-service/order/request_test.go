@@ -14,26 +14,26 @@ import (
 )
 
 func TestRequests(t *testing.T) {
-	one := []order.Item{{GoodsID: 1, Num: 1}}
-	many := make([]order.Item, 101)
+	one := []operation.Item{{GoodsID: 1, Num: 1}}
+	many := make([]operation.Item, 101)
 	for i := range many {
-		many[i] = order.Item{GoodsID: int64(i + 1), Num: 1}
+		many[i] = operation.Item{GoodsID: int64(i + 1), Num: 1}
 	}
 	for name, c := range map[string]struct {
 		key   string
-		items []order.Item
+		items []operation.Item
 		want  error
 	}{
 		"one item":             {"", one, nil},
 		"a hundred items":      {"", many[:100], nil},
-		"the highest quantity": {"", []order.Item{{GoodsID: math.MaxInt64, Num: math.MaxInt32}}, nil},
+		"the highest quantity": {"", []operation.Item{{GoodsID: math.MaxInt64, Num: math.MaxInt32}}, nil},
 		"the longest key":      {strings.Repeat("~", 255), one, nil},
 		"no items":             {"", nil, operation.ErrInvalidItems},
 		"101 items":            {"", many, operation.ErrInvalidItems},
-		"no quantity":          {"", []order.Item{{GoodsID: 1}}, operation.ErrInvalidNum},
-		"a negative quantity":  {"", []order.Item{{GoodsID: 1, Num: -1}}, operation.ErrInvalidNum},
-		"too high a quantity":  {"", []order.Item{{GoodsID: 1, Num: 1 << 31}}, operation.ErrInvalidNum},
-		"no goods":             {"", []order.Item{{Num: 1}}, operation.ErrInvalidGoodsID},
+		"no quantity":          {"", []operation.Item{{GoodsID: 1}}, operation.ErrInvalidNum},
+		"a negative quantity":  {"", []operation.Item{{GoodsID: 1, Num: -1}}, operation.ErrInvalidNum},
+		"too high a quantity":  {"", []operation.Item{{GoodsID: 1, Num: 1 << 31}}, operation.ErrInvalidNum},
+		"no goods":             {"", []operation.Item{{Num: 1}}, operation.ErrInvalidGoodsID},
 		"goods twice":          {"", append(one, one...), operation.ErrDuplicateGoods},
 		"too long a key":       {strings.Repeat("~", 256), one, order.ErrInvalidKey},
 		"a key with a newline": {"a\nb", one, order.ErrInvalidKey},
@@ -49,12 +49,12 @@ func TestRequests(t *testing.T) {
 // Requests are compared by their items, not by their spelling; any other difference makes another request.
 func TestRequestsThatOrderTheSameAreEqual(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		items := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) order.Item {
-			return order.Item{GoodsID: rapid.Int64Range(1, 200).Draw(t, "goods"), Num: rapid.Int64Range(1, 50).Draw(t, "num")}
-		}), 1, 20, func(i order.Item) int64 { return i.GoodsID }).Draw(t, "items")
-		shuffled := append([]order.Item(nil), items...)
+		items := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) operation.Item {
+			return operation.Item{GoodsID: rapid.Int64Range(1, 200).Draw(t, "goods"), Num: rapid.Int64Range(1, 50).Draw(t, "num")}
+		}), 1, 20, func(i operation.Item) int64 { return i.GoodsID }).Draw(t, "items")
+		shuffled := append([]operation.Item(nil), items...)
 		rand.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		changed := append([]order.Item(nil), items...)
+		changed := append([]operation.Item(nil), items...)
 		changed[rapid.IntRange(0, len(changed)-1).Draw(t, "which")].Num++
 
 		a, errA := order.NewRequest("k", items)

@@ -12,8 +12,8 @@ const storedLimit = time.Second
 //
 //	who                 repeats               how often                               within
 //	Reconciler          an unsettled order    once a round, to the CancelAfter        its limit of 5 s for one order
-//	stockclient.Caller  the request           3 tries, a tenth of all calls more      two thirds of ConfirmBudget
-//	stockapi.Client     one try               once at each replica: if it refuses     STOCK_TIMEOUT, 2 s
+//	stockapi.write      the request           3 tries, a tenth of all calls more      two thirds of ConfirmBudget
+//	stockapi.at         one try               once at each replica: if it refuses     STOCK_TIMEOUT, 2 s
 //	                                          the connection, or is silent for 0.3 s
 //	mysqldb.Transact    the transaction       5 tries, after a deadlock or a change   the try's deadline, or 5 s
 //	                                          between a read and its write

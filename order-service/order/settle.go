@@ -2,8 +2,8 @@ package order
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 
 	"orderstock/pkg/observe"
 	"orderstock/pkg/operation"
@@ -20,10 +20,10 @@ const (
 
 // settle moves the order to the outcome that the recorded operation implies, unless another call has moved it already,
 // and returns the order as stored. A deduction does not finish an order that is being cancelled: it stays CANCELLING.
-func (s *Service) settle(ctx context.Context, o Order, op Operation) (Order, error) {
-	if !op.of(o) {
+func (s *Service) settle(ctx context.Context, o Order, op operation.Operation) (Order, error) {
+	if !belongs(op, o) {
 		observe.Logger(ctx).Error("another operation has the order's flag", "order_id", o.ID, "state", string(op.State))
-		return s.refuse(ctx, o, ErrFlagConflict)
+		return s.refuse(ctx, o, operation.ErrFlagConflict)
 	}
 	switch op.State {
 	case operation.Done:
@@ -43,11 +43,16 @@ func (s *Service) settle(ctx context.Context, o Order, op Operation) (Order, err
 	return o, fmt.Errorf("settle order %d: operation in state %q", o.ID, op.State)
 }
 
+// belongs reports whether the operation is the order's.
+func belongs(op operation.Operation, o Order) bool {
+	return op.State == operation.Cancelled || slices.Equal(op.Items, o.Items)
+}
+
 // refuse finishes an order that can never be deducted. If the stock service does not know a product, refuse cancels the
 // flag, so that no late call deducts once the product appears, and then the order. If the flag belongs to another
 // operation, refuse cancels the order alone.
-func (s *Service) refuse(ctx context.Context, o Order, cause error) (Order, error) {
-	if errors.Is(cause, ErrFlagConflict) {
+func (s *Service) refuse(ctx context.Context, o Order, cause operation.Code) (Order, error) {
+	if cause == operation.ErrFlagConflict {
 		return s.move(ctx, o, Cancelled, ReasonConflict, Pending, Cancelling)
 	}
 	return s.cancel(ctx, o, ReasonUnknown)
@@ -78,7 +83,7 @@ func (s *Service) latest(ctx context.Context, o Order) (Order, error) {
 	if err != nil {
 		return o, err
 	}
-	stored.Items = o.Items
+	stored.Items, stored.Prices = o.Items, o.Prices
 	return stored, nil
 }
 

@@ -179,8 +179,9 @@ func insertItems(tx *gorm.DB, orders []order.Order, skip map[int]bool) error {
 		if skip[i] {
 			continue
 		}
-		for _, item := range orders[i].Items {
-			err := insert.Row(func(s *mysqldb.Statement) { s.Ints([]int64{orders[i].ID, item.GoodsID, item.Num, item.Price}) })
+		for n, item := range orders[i].Items {
+			row := []int64{orders[i].ID, item.GoodsID, item.Num, orders[i].Prices[n]}
+			err := insert.Row(func(s *mysqldb.Statement) { s.Ints(row) })
 			if err != nil {
 				return err
 			}

@@ -64,7 +64,7 @@ func pending(id int64, key string) order.Order {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678_000, time.UTC)
 	return order.Order{
 		ID: id, Status: order.Pending, Key: key, BodyHash: [32]byte{byte(id), '\'', '\\', 0xff}, Total: 3 * id,
-		Items:     []order.Item{{GoodsID: 7, Num: 1, Price: id}, {GoodsID: 9, Num: 2, Price: id}},
+		Items: []operation.Item{{GoodsID: 7, Num: 1}, {GoodsID: 9, Num: 2}}, Prices: []int64{id, id},
 		CreatedAt: at, UpdatedAt: at,
 	}
 }
@@ -107,9 +107,9 @@ func TestAPageIsBoundedByItems(t *testing.T) {
 	for id := range int64(heavy + light) {
 		o := pending(id+1, "")
 		if id < heavy {
-			o.Items = nil
+			o.Items, o.Prices = nil, slices.Repeat([]int64{1}, operation.MaxItems)
 			for goods := range int64(operation.MaxItems) {
-				o.Items = append(o.Items, order.Item{GoodsID: goods + 1, Num: 1, Price: 1})
+				o.Items = append(o.Items, operation.Item{GoodsID: goods + 1, Num: 1})
 			}
 		}
 		if _, inserted, err := stores[0].Insert(t.Context(), o); err != nil || !inserted {
@@ -184,7 +184,7 @@ func TestConcurrentInsertsOfOneKey(t *testing.T) {
 				told[key] = map[int64]bool{}
 			}
 			told[key][stored.ID] = true
-			if stored.Key != key || len(stored.Items) != 2 || stored.Items[0].Price != stored.ID {
+			if stored.Key != key || len(stored.Items) != 2 || stored.Prices[0] != stored.ID {
 				t.Errorf("answered %+v", stored)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 
 	"orderstock/order-service/order"
 	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/snowid"
 )
 
@@ -190,7 +191,8 @@ func (d *DB) loadPart(ctx context.Context, query *gorm.DB, maxItems int) (part [
 	}
 	for _, item := range items {
 		if i := place[item.OrderID]; i < len(orders) {
-			orders[i].Items = append(orders[i].Items, item.domain())
+			orders[i].Items = append(orders[i].Items, operation.Item{GoodsID: item.GoodsID, Num: item.Num})
+			orders[i].Prices = append(orders[i].Prices, item.Price)
 		}
 	}
 	return orders, more, nil

@@ -52,7 +52,3 @@ func (r orderRow) domain() order.Order {
 	copy(o.BodyHash[:], r.BodyHash)
 	return o
 }
-
-func (r itemRow) domain() order.Item {
-	return order.Item{GoodsID: r.GoodsID, Num: r.Num, Price: r.Price}
-}

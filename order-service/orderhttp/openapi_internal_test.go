@@ -8,6 +8,7 @@ import (
 
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/httpapi/contracttest"
+	"orderstock/pkg/operation"
 )
 
 // TestTheDescriptionIsOfThisCode: openapi.json names the routes and the fields that there are, and no others.
@@ -16,7 +17,7 @@ func TestTheDescriptionIsOfThisCode(t *testing.T) {
 	d := contracttest.Read(t, OpenAPI)
 	d.Routes(t, New(nil, Config{}, slog.New(slog.DiscardHandler)).(*gin.Engine).Routes())
 	d.Types(t, map[string]any{
-		"OrderRequest": placeBody{}, "OrderRequestItem": placeItem{}, "Order": orderBody{}, "OrderItem": orderItem{},
+		"OrderRequest": placeBody{}, "OrderRequestItem": operation.Item{}, "Order": orderBody{}, "OrderItem": orderItem{},
 		"OrderPage": pageBody{}, "Problem": httpapi.Problem{},
 	})
 }

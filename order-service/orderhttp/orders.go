@@ -1,7 +1,6 @@
 package orderhttp
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"orderstock/order-service/order"
 	"orderstock/pkg/httpapi"
+	"orderstock/pkg/operation"
 )
 
 const (
@@ -21,8 +21,6 @@ const (
 	maxPage     = 500
 )
 
-var errInvalidPage = errors.New("invalid page")
-
 func (h *handlers) place(c *gin.Context) error {
 	key, err := h.idempotencyKey(c)
 	if err != nil {
@@ -32,11 +30,7 @@ func (h *handlers) place(c *gin.Context) error {
 	if err := httpapi.Decode(c, &body); err != nil {
 		return err
 	}
-	items, err := body.domain()
-	if err != nil {
-		return err
-	}
-	request, err := order.NewRequest(key, items)
+	request, err := order.NewRequest(key, body.Items)
 	if err != nil {
 		return err
 	}
@@ -161,29 +155,29 @@ func pageQuery(c *gin.Context) (r order.Range, follow bool, err error) {
 	r.Limit = defaultPage
 	query, err := httpapi.Query(c)
 	if err != nil {
-		return r, false, fmt.Errorf("%w: %w", errInvalidPage, err)
+		return r, false, fmt.Errorf("%w: %w", operation.ErrInvalidPage, err)
 	}
 	for name, values := range query {
 		value := values[0]
 		switch {
 		case len(values) > 1:
-			err = fmt.Errorf("%w: %s is given twice", errInvalidPage, name)
+			err = fmt.Errorf("%w: %s is given twice", operation.ErrInvalidPage, name)
 		case name == "status" && (value == "" || slices.Contains(order.Statuses, order.Status(value))):
 			r.Status = order.Status(value)
 		case name == "after" && value == "":
 		case name == "after":
 			if r.After, err = order.ParseID(value); err != nil {
-				err = fmt.Errorf("%w: after is an order id", errInvalidPage)
+				err = fmt.Errorf("%w: after is an order id", operation.ErrInvalidPage)
 			}
 		case name == "limit" && value == "":
 		case name == "limit":
 			if r.Limit, err = httpapi.Limit(value, maxPage); err != nil {
-				err = fmt.Errorf("%w: %w", errInvalidPage, err)
+				err = fmt.Errorf("%w: %w", operation.ErrInvalidPage, err)
 			}
 		case name == "follow" && (value == "" || value == "false" || value == "true"):
 			follow = value == "true"
 		default:
-			err = fmt.Errorf("%w: %q cannot be %q", errInvalidPage, name, value)
+			err = fmt.Errorf("%w: %q cannot be %q", operation.ErrInvalidPage, name, value)
 		}
 		if err != nil {
 			return r, false, err

@@ -15,6 +15,7 @@ import (
 	"orderstock/order-service/order"
 	"orderstock/order-service/orderhttp"
 	"orderstock/pkg/httpapi/contracttest"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/ratelimit"
 	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers/serverstest"
@@ -24,12 +25,12 @@ import (
 type orders struct{ err error }
 
 func (o orders) Place(context.Context, order.Request) (order.Placement, error) {
-	item := order.Item{GoodsID: 1, Num: 1}
-	return order.Placement{Order: order.Order{ID: 7, Status: order.Pending, Items: []order.Item{item}}}, o.err
+	item := operation.Item{GoodsID: 1, Num: 1}
+	return order.Placement{Order: order.Order{ID: 7, Status: order.Pending, Items: []operation.Item{item}, Prices: []int64{1}}}, o.err
 }
 func (o orders) Cancel(context.Context, int64) (order.Order, error) { return order.Order{}, o.err }
 func (o orders) Get(context.Context, int64) (order.Order, error) {
-	return order.Order{ID: 7, Status: order.Confirmed, Items: []order.Item{{GoodsID: 1, Num: 1}}}, o.err
+	return order.Order{ID: 7, Status: order.Confirmed, Items: []operation.Item{{GoodsID: 1, Num: 1}}, Prices: []int64{1}}, o.err
 }
 
 func (o orders) Page(context.Context, order.Range, bool) ([]order.Order, bool, error) {
@@ -147,7 +148,7 @@ func TestDetailsAreForTheClient(t *testing.T) {
 		detail string
 	}{
 		{
-			place, fmt.Errorf("price order: %w", fmt.Errorf("%w: product 7", order.ErrUnknownGoods)),
+			place, fmt.Errorf("price order: %w", fmt.Errorf("%w: product 7", operation.ErrUnknownGoods)),
 			422, "unknown product: product 7",
 		},
 		{cancel, fmt.Errorf("cancel order: %w", order.ErrRejected), 409, "the order was rejected"},

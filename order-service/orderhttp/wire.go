@@ -1,7 +1,6 @@
 package orderhttp
 
 import (
-	"bytes"
 	"strconv"
 	"time"
 
@@ -11,42 +10,7 @@ import (
 
 // placeBody is the body of POST /v1/orders.
 type placeBody struct {
-	Items []placeItem `json:"items"`
-}
-
-type placeItem struct {
-	GoodsID string   `json:"goods_id"`
-	Num     quantity `json:"num"`
-}
-
-// quantity is a JSON integer. Any other JSON value becomes -1, which no order takes, so that 1.5, "1" and null are
-// invalid quantities instead of malformed JSON.
-type quantity int64
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (q *quantity) UnmarshalJSON(text []byte) error {
-	n, err := strconv.ParseInt(string(bytes.TrimSpace(text)), 10, 64)
-	if err != nil {
-		n = -1
-	}
-	*q = quantity(n)
-	return nil
-}
-
-// domain returns the items. The domain validates them.
-func (b placeBody) domain() ([]order.Item, error) {
-	if len(b.Items) > operation.MaxItems {
-		return nil, operation.ErrInvalidItems
-	}
-	items := make([]order.Item, len(b.Items))
-	for i, item := range b.Items {
-		id, err := operation.ParseGoodsID(item.GoodsID)
-		if err != nil {
-			return nil, err
-		}
-		items[i] = order.Item{GoodsID: id, Num: int64(item.Num)}
-	}
-	return items, nil
+	Items []operation.Item `json:"items"`
 }
 
 // orderBody is an order on the wire.
@@ -62,9 +26,8 @@ type orderBody struct {
 }
 
 type orderItem struct {
-	GoodsID string `json:"goods_id"`
-	Num     int64  `json:"num"`
-	Price   int64  `json:"price"`
+	operation.Item
+	Price int64 `json:"price"`
 }
 
 // pageBody answers GET /v1/orders.
@@ -81,7 +44,7 @@ func firstEnd(o order.Order) orderBody {
 		Items: make([]orderItem, len(o.Items)), CreatedAt: o.CreatedAt,
 	}
 	for i, item := range o.Items {
-		b.Items[i] = orderItem{GoodsID: strconv.FormatInt(item.GoodsID, 10), Num: item.Num, Price: item.Price}
+		b.Items[i] = orderItem{item, o.Prices[i]}
 	}
 	return b
 }

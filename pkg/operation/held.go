@@ -2,22 +2,9 @@ package operation
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 )
-
-// ErrLocked says that nothing changed, since somebody else holds a row or a lock that the call needs. It concerns this
-// call alone, and says nothing about other products or about the service.
-var ErrLocked = errors.New("held by another transaction")
-
-// Locked is an ErrLocked that names the product that is held.
-type Locked struct{ GoodsID int64 }
-
-func (l Locked) Error() string { return fmt.Sprintf("product %d is %s", l.GoodsID, ErrLocked) }
-
-// Unwrap returns ErrLocked.
-func (Locked) Unwrap() error { return ErrLocked }
 
 // Held remembers which products are held, so that calls for them do not fill the places that calls for others need. It
 // is safe for concurrent use. The zero value is ready.

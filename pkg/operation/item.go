@@ -2,11 +2,13 @@ package operation
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 const (
@@ -16,19 +18,29 @@ const (
 	MaxNum = math.MaxInt32
 )
 
-// The rules that items can break; match with errors.Is.
-var (
-	ErrInvalidItems   = errors.New("the number of items must be from 1 to 100")
-	ErrInvalidNum     = errors.New("a quantity must be a whole number from 1 to 2147483647")
-	ErrInvalidGoodsID = errors.New("a goods id must be a whole number from 1 to 9223372036854775807, " +
-		"in decimal without leading zeros")
-	ErrDuplicateGoods = errors.New("the same product must not appear twice")
-)
-
 // Item is a quantity of one product.
 type Item struct {
-	GoodsID int64
-	Num     int64
+	GoodsID int64 `json:"goods_id,string"`
+	Num     int64 `json:"num"`
+}
+
+// UnmarshalJSONFrom reads an item of a request. A string that is no goods id becomes 0, and a value of num that is no
+// integer becomes -1, which NewItems refuses.
+func (i *Item) UnmarshalJSONFrom(from *jsontext.Decoder) error {
+	var sent struct {
+		GoodsID string         `json:"goods_id"`
+		Num     jsontext.Value `json:"num"`
+	}
+	if err := json.UnmarshalDecode(from, &sent); err != nil {
+		return err
+	}
+	i.GoodsID, _ = ParseID(sent.GoodsID)
+	if num, err := strconv.ParseInt(string(sent.Num), 10, 64); err == nil {
+		i.Num = num
+	} else {
+		i.Num = -1
+	}
+	return nil
 }
 
 // NewItems returns a copy of the items by ascending goods id, the order for locking and writing rows. It returns
@@ -41,7 +53,7 @@ func NewItems(items []Item) ([]Item, error) {
 	slices.SortFunc(sorted, func(a, b Item) int { return cmp.Compare(a.GoodsID, b.GoodsID) })
 	for i, item := range sorted {
 		if item.GoodsID < 1 {
-			return nil, fmt.Errorf("%w, not %d", ErrInvalidGoodsID, item.GoodsID)
+			return nil, ErrInvalidGoodsID
 		}
 		if item.Num < 1 || item.Num > MaxNum {
 			return nil, fmt.Errorf("%w, not %d of product %d", ErrInvalidNum, item.Num, item.GoodsID)

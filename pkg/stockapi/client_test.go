@@ -22,12 +22,12 @@ import (
 	"orderstock/pkg/stockapi"
 )
 
-// unhedged is for tests that count calls: a slow machine must not turn one into two.
-var unhedged = stockapi.WithHedge(time.Minute)
+// alone is for tests that count calls: a slow machine must not turn one into two.
+var alone = stockapi.Config{Token: "secret", Tries: 1, Timeout: time.Minute}.Hedged(time.Minute)
 
 func client(t *testing.T, bases ...string) *stockapi.Client {
 	t.Helper()
-	c, err := stockapi.NewClient(bases, "secret", unhedged)
+	c, err := stockapi.NewClient(bases, alone)
 	must(t, err)
 	t.Cleanup(c.Close)
 	return c
@@ -45,17 +45,7 @@ const refusing, refusingToo = "http://127.0.0.1:1", "http://127.0.0.1:2"
 
 // TestCodesAreReadBackwards: for every code of the server, the client has the error in the table.
 func TestCodesAreReadBackwards(t *testing.T) {
-	for code, want := range map[stockapi.Code]error{
-		stockapi.CodeUnavailable:    stockapi.ErrUnavailable,
-		stockapi.CodeOverloaded:     stockapi.ErrOverloaded,
-		stockapi.CodeUnknownOutcome: stockapi.ErrUnknownOutcome,
-		stockapi.CodeFlagConflict:   stockapi.ErrFlagConflict,
-		stockapi.CodeUnknownGoods:   stockapi.ErrUnknownGoods,
-		stockapi.CodeInvalidNum:     stockapi.ErrInvalid,
-		stockapi.CodeDuplicateGoods: stockapi.ErrInvalid,
-		stockapi.CodeUnauthorized:   stockapi.ErrUnauthorized,
-		stockapi.CodeInternal:       stockapi.ErrInternal,
-	} {
+	for _, code := range operation.Codes {
 		problem := stockapi.Problem(code, "because")
 		c := client(t, server(t, func(w http.ResponseWriter, _ *http.Request) {
 			if problem.RetryAfter > 0 {
@@ -66,26 +56,27 @@ func TestCodesAreReadBackwards(t *testing.T) {
 		}))
 		_, err := c.Deduct(t.Context(), "f", nil)
 		var full *stockapi.Error
-		if !errors.Is(err, want) || !errors.As(err, &full) || full.Code != code || full.Detail != "because" {
-			t.Errorf("%s: %v; want %v", code, err, want)
+		if operation.CodeOf(err).Scope() != code.Scope() || !errors.Is(err, code) ||
+			!errors.As(err, &full) || full.Code != code.Name() || full.Detail != "because" {
+			t.Errorf("%s: %v", code.Name(), err)
 		}
-		if wait := stockapi.RetryAfter(err); (problem.Status == 503) != (wait == time.Second) {
-			t.Errorf("%s: retry after %v", code, wait)
+		if full != nil && (problem.Status == 503) != (full.RetryAfter == time.Second) {
+			t.Errorf("%s: retry after %v", code.Name(), full.RetryAfter)
 		}
 	}
 }
 
 func TestForeignAnswersAreJudgedByStatus(t *testing.T) {
-	for status, want := range map[int]error{
-		400: stockapi.ErrInvalid, 401: stockapi.ErrUnauthorized, 429: stockapi.ErrUnavailable,
-		500: stockapi.ErrInternal, 502: stockapi.ErrInternal, 503: stockapi.ErrUnavailable,
+	for status, want := range map[int]operation.Scope{
+		400: operation.Final, 401: operation.Service, 429: operation.Service,
+		500: operation.Unknown, 502: operation.Unknown, 503: operation.Service,
 	} {
 		c := client(t, server(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
 			_, _ = w.Write([]byte("<html>proxy says no</html>"))
 		}))
-		if _, err := c.Cancel(t.Context(), "f"); !errors.Is(err, want) {
-			t.Errorf("%d: %v; want %v", status, err, want)
+		if _, err := c.Cancel(t.Context(), "f"); operation.CodeOf(err).Scope() != want {
+			t.Errorf("%d: %v; want scope %v", status, err, want)
 		}
 	}
 }
@@ -98,7 +89,7 @@ func TestPassesOnTokenRequestIDAndTime(t *testing.T) {
 	}))
 	ctx, cancel := context.WithTimeout(observe.WithRequest(t.Context(), slog.New(slog.DiscardHandler), ""), 5*time.Second)
 	defer cancel()
-	op, err := c.Deduct(ctx, "f", []stockapi.Item{{GoodsID: "1", Num: 1}})
+	op, err := c.Deduct(ctx, "f", []operation.Item{{GoodsID: 1, Num: 1}})
 	if err != nil || op.State != operation.Done {
 		t.Fatal(op, err)
 	}
@@ -127,7 +118,7 @@ func TestSpreadsAndFailsOver(t *testing.T) {
 	if a.Load()+b.Load() != 30 || a.Load() < 10 || b.Load() < 10 {
 		t.Errorf("%d and %d calls; want 30, at least 10 each", a.Load(), b.Load())
 	}
-	if _, err := client(t, refusing, refusingToo).Cancel(t.Context(), "f"); !errors.Is(err, stockapi.ErrUnavailable) {
+	if _, err := client(t, refusing, refusingToo).Cancel(t.Context(), "f"); !errors.Is(err, operation.ErrUnavailable) {
 		t.Errorf("all refuse: %v; want unavailable: nothing was done", err)
 	}
 }
@@ -162,10 +153,10 @@ func TestTheTokenFollowsNoRedirect(t *testing.T) {
 		c := client(t, server(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, stranger+r.URL.Path, status)
 		}))
-		if _, err := c.Cancel(t.Context(), "f"); !errors.Is(err, stockapi.ErrUnavailable) {
+		if _, err := c.Cancel(t.Context(), "f"); !errors.Is(err, operation.ErrUnavailable) {
 			t.Errorf("%d: %v; want unavailable", status, err)
 		}
-		if _, err := c.Stock(t.Context(), "1"); !errors.Is(err, stockapi.ErrUnavailable) {
+		if _, err := c.Stock(t.Context(), 1); !errors.Is(err, operation.ErrUnavailable) {
 			t.Errorf("%d: %v; want unavailable", status, err)
 		}
 	}
@@ -178,10 +169,10 @@ func TestAnAnswerWithoutItsMembersIsNone(t *testing.T) {
 		_, deducted := c.Deduct(t.Context(), "f", nil)
 		_, cancelled := c.Cancel(t.Context(), "f")
 		_, flows := c.Flows(t.Context(), "f")
-		_, goods := c.Stock(t.Context(), "1")
-		_, restocked := c.Restock(t.Context(), "1", stockapi.RestockRequest{})
+		_, goods := c.Stock(t.Context(), 1)
+		_, restocked := c.Restock(t.Context(), operation.Restock{GoodsID: 1})
 		for i, err := range []error{deducted, cancelled, flows, goods, restocked} {
-			if !errors.Is(err, stockapi.ErrUnknownOutcome) {
+			if !errors.Is(err, operation.ErrUnknownOutcome) {
 				t.Errorf("%s to call %d: %v; want unknown", body, i, err)
 			}
 		}
@@ -197,7 +188,7 @@ func TestCutConnectionIsUnknown(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}
 	_, err := client(t, server(t, cut), server(t, cut)).Deduct(t.Context(), "f", nil)
-	if !errors.Is(err, stockapi.ErrUnknownOutcome) || calls.Load() != 1 {
+	if !errors.Is(err, operation.ErrUnknownOutcome) || calls.Load() != 1 {
 		t.Errorf("%v after %d calls; want unknown after 1", err, calls.Load())
 	}
 	slow := server(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -206,15 +197,15 @@ func TestCutConnectionIsUnknown(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := client(t, slow).Deduct(ctx, "f", nil); !errors.Is(err, stockapi.ErrUnknownOutcome) ||
+	if _, err := client(t, slow).Deduct(ctx, "f", nil); !errors.Is(err, operation.ErrUnknownOutcome) ||
 		!errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v; want unknown, for the deadline", err)
 	}
 }
 
 func TestBadBases(t *testing.T) {
-	for _, bad := range [][]string{nil, {""}, {"stock:8081"}, {"ftp://stock"}} {
-		if _, err := stockapi.NewClient(bad, ""); err == nil {
+	for _, bad := range [][]string{{""}, {"stock:8081"}, {"ftp://stock"}} {
+		if _, err := stockapi.NewClient(bad, stockapi.Config{}); err == nil {
 			t.Errorf("took %q", bad)
 		}
 	}
@@ -222,7 +213,7 @@ func TestBadBases(t *testing.T) {
 
 // replicas returns a client of two servers that answer any call as done, how often each was called,
 // and what makes the first answer by failure instead.
-func replicas(t *testing.T, failure http.HandlerFunc, opts ...stockapi.Option) (c *stockapi.Client,
+func replicas(t *testing.T, failure http.HandlerFunc, cfg stockapi.Config) (c *stockapi.Client,
 	calls *[2]atomic.Int64, failing *atomic.Bool,
 ) {
 	t.Helper()
@@ -238,8 +229,8 @@ func replicas(t *testing.T, failure http.HandlerFunc, opts ...stockapi.Option) (
 				`"flag":"a","state":"DONE","operations":[],"flows":[]}`+"\n")
 		})
 	}
-	c, err := stockapi.NewClient([]string{replica(0), replica(1)}, "secret",
-		append([]stockapi.Option{stockapi.WithPartitions(16), unhedged}, opts...)...)
+	cfg.Partitions = 16
+	c, err := stockapi.NewClient([]string{replica(0), replica(1)}, cfg)
 	must(t, err)
 	t.Cleanup(c.Close)
 	return c, calls, failing
@@ -248,10 +239,10 @@ func replicas(t *testing.T, failure http.HandlerFunc, opts ...stockapi.Option) (
 func refuse(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }
 
 // goodsAt returns a product whose deductions go to the server of that index among those in replicas.
-func goodsAt(t *testing.T, c *stockapi.Client, calls *[2]atomic.Int64, index int) []stockapi.Item {
+func goodsAt(t *testing.T, c *stockapi.Client, calls *[2]atomic.Int64, index int) []operation.Item {
 	t.Helper()
 	for id := 1; id < 1000; id++ {
-		items := []stockapi.Item{{GoodsID: strconv.Itoa(id), Num: 1}}
+		items := []operation.Item{{GoodsID: int64(id), Num: 1}}
 		before := calls[index].Load()
 		if _, err := c.Deduct(t.Context(), "a", items); err != nil {
 			t.Fatal(err)
@@ -267,13 +258,15 @@ func goodsAt(t *testing.T, c *stockapi.Client, calls *[2]atomic.Int64, index int
 // The deductions of a partition go to one server, and all partitions to both. A server that fails keeps
 // its partitions; a deduction that is sent again goes to the other one.
 func TestADeductionGoesWhereItsPartitionPrefers(t *testing.T) {
-	for name, opts := range map[string][]stockapi.Option{"shared": {stockapi.WithSharedRequests(2)}, "alone": nil} {
+	for name, requests := range map[string]int{"shared": 2, "alone": 0} {
 		t.Run(name, func(t *testing.T) {
-			c, calls, failing := replicas(t, refuse, opts...)
+			cfg := alone
+			cfg.SharedRequests = requests
+			c, calls, failing := replicas(t, refuse, cfg)
 			first, second := goodsAt(t, c, calls, 0), goodsAt(t, c, calls, 1)
 			before := [2]int64{calls[0].Load(), calls[1].Load()}
 			for range 10 {
-				for _, items := range [][]stockapi.Item{first, second} {
+				for _, items := range [][]operation.Item{first, second} {
 					if _, err := c.Deduct(t.Context(), "a", items); err != nil {
 						t.Fatal(err)
 					}
@@ -283,11 +276,8 @@ func TestADeductionGoesWhereItsPartitionPrefers(t *testing.T) {
 				t.Errorf("%d and %d calls, want 10 each", a, b)
 			}
 			failing.Store(true)
-			if _, err := c.Deduct(t.Context(), "a", first); !errors.Is(err, stockapi.ErrUnavailable) {
+			if _, err := c.Deduct(t.Context(), "a", first); !errors.Is(err, operation.ErrUnavailable) {
 				t.Errorf("at the failing server: %v, want unavailable", err)
-			}
-			if _, err := c.Deduct(stockapi.Again(t.Context(), 1), "a", first); err != nil {
-				t.Errorf("sent again: %v, want the other server's answer", err)
 			}
 		})
 	}
@@ -304,17 +294,18 @@ func TestReplicasComeAndGo(t *testing.T) {
 				`"flag":"a","state":"DONE","operations":[],"flows":[]}`+"\n")
 		}))
 	}
-	c, err := stockapi.NewClient(nil, "secret", stockapi.WithDiscovery(), stockapi.WithSharedRequests(2),
-		stockapi.WithPartitions(16), unhedged)
+	cfg := alone
+	cfg.SharedRequests, cfg.Partitions = 2, 16
+	c, err := stockapi.NewClient(nil, cfg)
 	must(t, err)
 	t.Cleanup(c.Close)
-	if _, err := c.Deduct(t.Context(), "a", nil); !errors.Is(err, stockapi.ErrUnavailable) || !c.Down() {
+	if _, err := c.Deduct(t.Context(), "a", nil); !errors.Is(err, operation.ErrUnavailable) || !c.Down() {
 		t.Errorf("no server is known: %v, down %v; want unavailable, true", err, c.Down())
 	}
 	where := func() (at []int) {
 		for id := 1; id <= 64; id++ {
 			before := [3]int64{calls[0].Load(), calls[1].Load(), calls[2].Load()}
-			if _, err := c.Deduct(t.Context(), "a", []stockapi.Item{{GoodsID: strconv.Itoa(id), Num: 1}}); err != nil {
+			if _, err := c.Deduct(t.Context(), "a", []operation.Item{{GoodsID: int64(id), Num: 1}}); err != nil {
 				t.Fatal(err)
 			}
 			for i := range calls {
@@ -352,8 +343,9 @@ func TestReplicasComeAndGo(t *testing.T) {
 // pass the first over.
 func TestASilentReplicaIsPassedOver(t *testing.T) {
 	leave := make(chan struct{})
-	c, calls, failing := replicas(t, func(http.ResponseWriter, *http.Request) { <-leave },
-		stockapi.WithSharedRequests(2), stockapi.WithHedge(stockapi.HedgeDelay))
+	cfg := alone.Hedged(stockapi.HedgeDelay)
+	cfg.SharedRequests = 2
+	c, calls, failing := replicas(t, func(http.ResponseWriter, *http.Request) { <-leave }, cfg)
 	defer close(leave)
 	items := goodsAt(t, c, calls, 0)
 	failing.Store(true)
@@ -376,7 +368,7 @@ func TestASilentReplicaIsPassedOver(t *testing.T) {
 // A server that left a call without an answer is passed over by the calls that go round, too, until it has
 // had time to come back.
 func TestAReplicaInDoubtIsPassedOver(t *testing.T) {
-	c, calls, failing := replicas(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	c, calls, failing := replicas(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, alone)
 	failing.Store(true)
 	errs := 0
 	for range 10 {
@@ -390,7 +382,9 @@ func TestAReplicaInDoubtIsPassedOver(t *testing.T) {
 }
 
 func TestSharedRequestsSpread(t *testing.T) {
-	c, calls, _ := replicas(t, refuse, stockapi.WithSharedRequests(2), stockapi.WithSpread())
+	cfg := alone
+	cfg.SharedRequests, cfg.Spread = 2, true
+	c, calls, _ := replicas(t, refuse, cfg)
 	for range 10 {
 		if _, err := c.Deduct(t.Context(), "a", nil); err != nil {
 			t.Fatal(err)
@@ -423,7 +417,7 @@ func TestSharedRequestCutShort(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		})
-		c, err := stockapi.NewClient([]string{url}, "secret", stockapi.WithSharedRequests(1))
+		c, err := stockapi.NewClient([]string{url}, stockapi.Config{Token: "secret", Tries: 1, SharedRequests: 1})
 		must(t, err)
 		errs := make(chan error, 4)
 		deduct := func() {
@@ -445,7 +439,7 @@ func TestSharedRequestCutShort(t *testing.T) {
 			switch err := <-errs; {
 			case err == nil:
 				done++
-			case errors.Is(err, stockapi.ErrUnknownOutcome):
+			case errors.Is(err, operation.ErrUnknownOutcome):
 				unknown++
 			default:
 				t.Errorf("%s: %v", name, err)
@@ -464,10 +458,10 @@ func TestAServerThatCannotProveWhoItIsIsNotReached(t *testing.T) {
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
 	t.Cleanup(s.Close)
-	c, err := stockapi.NewClient([]string{s.URL}, "token", stockapi.WithServerName("stock.example"))
+	c, err := stockapi.NewClient([]string{s.URL}, stockapi.Config{ServerName: "stock.example", Tries: 1})
 	must(t, err)
 	t.Cleanup(c.Close)
-	if _, err := c.Cancel(t.Context(), "flag"); !errors.Is(err, stockapi.ErrUnavailable) {
+	if _, err := c.Cancel(t.Context(), "flag"); !errors.Is(err, operation.ErrUnavailable) {
 		t.Errorf("a certificate that nobody trusts: %v; want it unavailable", err)
 	}
 }

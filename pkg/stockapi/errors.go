@@ -1,98 +1,37 @@
 package stockapi
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
+	"strconv"
 	"time"
 
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/operation"
 )
 
-// The errors of calls, besides operation.ErrLocked; match with errors.Is. After it, ErrUnavailable, ErrOverloaded
-// and ErrUnknownOutcome the same call may succeed if it is sent again with the same
-// flag. After the others it would fail again.
-var (
-	// ErrUnavailable: nothing was done; the stock service, its lock or its database did not answer in time.
-	ErrUnavailable = errors.New("stock service unavailable")
-	// ErrOverloaded: nothing was done; the stock service is overloaded.
-	ErrOverloaded = errors.New("stock service overloaded")
-	// ErrUnknownOutcome: the call may or may not have taken effect. The outcome under its flag decides.
-	ErrUnknownOutcome = errors.New("outcome unknown")
-	// ErrFlagConflict: the flag is in use for something else.
-	ErrFlagConflict = errors.New("flag used for something else")
-	// ErrUnknownGoods: there is no such product. Nothing was recorded under the flag.
-	ErrUnknownGoods = errors.New("unknown product")
-	// ErrInvalid: the request breaks a rule; the detail says which.
-	ErrInvalid = errors.New("invalid request")
-	// ErrUnauthorized: the service token is missing or wrong.
-	ErrUnauthorized = errors.New("unauthorized")
-	// ErrInternal: the stock service failed unexpectedly; the effect of the call is unknown.
-	ErrInternal = errors.New("stock service failed")
-)
-
-// Code is the stable name of an error in the API.
-type Code string
-
-// The codes that the stock service answers with, in addition to package httpapi's.
-const (
-	CodeUnavailable    Code = "unavailable"
-	CodeOverloaded     Code = "overloaded"
-	CodeLocked         Code = "locked"
-	CodeUnknownOutcome Code = "unknown_outcome"
-	CodeFlagConflict   Code = "flag_conflict"
-	CodeUnknownGoods   Code = "unknown_goods"
-	CodeInvalidItems   Code = "invalid_items"
-	CodeInvalidNum     Code = "invalid_num"
-	CodeInvalidGoods   Code = "invalid_goods_id"
-	CodeInvalidPrice   Code = "invalid_price"
-	CodeInvalidName    Code = "invalid_name"
-	CodeInvalidFlag    Code = "invalid_flag"
-	CodeInvalidPage    Code = "invalid_page"
-	CodeDuplicateGoods Code = "duplicate_goods"
-	CodeLevelOverflow  Code = "level_overflow"
-	CodeUnauthorized   Code = "unauthorized"
-	CodeInternal       Code = "internal"
-)
-
-// table is the one place that relates codes, errors and statuses. The server looks up the status of a code, the client
-// the error.
-var table = map[Code]struct {
-	err        error
-	status     int
-	retryAfter time.Duration
-}{
-	CodeUnavailable:    {ErrUnavailable, http.StatusServiceUnavailable, time.Second},
-	CodeOverloaded:     {ErrOverloaded, http.StatusServiceUnavailable, time.Second},
-	CodeLocked:         {operation.ErrLocked, http.StatusServiceUnavailable, time.Second},
-	CodeUnknownOutcome: {ErrUnknownOutcome, http.StatusServiceUnavailable, time.Second},
-	CodeFlagConflict:   {ErrFlagConflict, http.StatusConflict, 0},
-	CodeUnknownGoods:   {ErrUnknownGoods, http.StatusUnprocessableEntity, 0},
-	CodeInvalidItems:   {ErrInvalid, http.StatusUnprocessableEntity, 0},
-	CodeInvalidNum:     {ErrInvalid, http.StatusUnprocessableEntity, 0},
-	CodeInvalidGoods:   {ErrInvalid, http.StatusUnprocessableEntity, 0},
-	CodeInvalidPrice:   {ErrInvalid, http.StatusUnprocessableEntity, 0},
-	CodeInvalidName:    {ErrInvalid, http.StatusUnprocessableEntity, 0},
-	CodeInvalidFlag:    {ErrInvalid, http.StatusUnprocessableEntity, 0},
-	CodeInvalidPage:    {ErrInvalid, http.StatusUnprocessableEntity, 0},
-	CodeDuplicateGoods: {ErrInvalid, http.StatusUnprocessableEntity, 0},
-	CodeLevelOverflow:  {ErrInvalid, http.StatusUnprocessableEntity, 0},
-	CodeUnauthorized:   {ErrUnauthorized, http.StatusUnauthorized, 0},
-	CodeInternal:       {ErrInternal, http.StatusInternalServerError, 0},
-}
-
-// Problem returns the answer with this code. An unknown code becomes CodeInternal.
-func Problem(code Code, detail string) *httpapi.Problem {
-	row, ok := table[code]
-	if !ok {
-		code, row = CodeInternal, table[CodeInternal]
+// Problem returns the answer with this code. The table of statuses is here alone.
+func Problem(code operation.Code, detail string) *httpapi.Problem {
+	status, after := http.StatusServiceUnavailable, time.Second
+	if code.Scope() == operation.Final {
+		status, after = http.StatusUnprocessableEntity, 0
 	}
-	return httpapi.NewProblem(row.status, string(code), "%s", detail).After(row.retryAfter)
+	switch code {
+	case operation.ErrFlagConflict:
+		status = http.StatusConflict
+	case operation.ErrUnauthorized:
+		status, after = http.StatusUnauthorized, 0
+	case operation.ErrInternal:
+		status, after = http.StatusInternalServerError, 0
+	}
+	return httpapi.NewProblem(status, code.Name(), "%s", detail).After(after)
 }
 
-// Error is an answer that is not 2xx. It unwraps to one of the errors above.
+// Error is an answer that is not 2xx. It unwraps to its operation.Code, or to an operation.Locked.
 type Error struct {
-	Code   Code
+	Code   string // the name in the answer, also if it is in no table
 	Status int
 	Detail string
 	// RetryAfter is the time after which the service asks to be called again, or 0.
@@ -101,33 +40,51 @@ type Error struct {
 	kind error
 }
 
-func (e *Error) Error() string { return "stock service: " + string(e.Code) + ": " + e.Detail }
+func (e *Error) Error() string { return "stock service: " + e.Code + ": " + e.Detail }
 
-// Unwrap returns the error that table relates to the code.
+// Unwrap returns the code of package operation.
 func (e *Error) Unwrap() error { return e.kind }
 
-// RetryAfter returns how long err asks to wait before a retry, or 0.
-func RetryAfter(err error) time.Duration {
-	var e *Error
-	if errors.As(err, &e) {
-		return e.RetryAfter
+// refusal returns the Error of a response that is not 2xx.
+func refusal(resp *http.Response, raw []byte) error {
+	var p httpapi.Problem
+	if err := json.Unmarshal(raw, &p); err != nil || p.Code == "" {
+		p.Code, p.Detail = "http_"+strconv.Itoa(resp.StatusCode), http.StatusText(resp.StatusCode)
 	}
-	return 0
+	seconds, _ := strconv.ParseInt(resp.Header.Get("Retry-After"), 10, 32) // 0 if it is not a number
+	return errorOf(p, resp.StatusCode, seconds)
 }
 
-// kindOf returns the error of a code. For a code missing from the table, for example from a newer server or a proxy,
-// the status decides.
-func kindOf(code Code, status int) error {
-	if row, ok := table[code]; ok {
-		return row.err
+func errorOf(p httpapi.Problem, status int, retryAfter int64) *Error {
+	code := codeOf(p.Code, status)
+	e := &Error{
+		Code: p.Code, Status: status, Detail: p.Detail, RetryAfter: time.Duration(max(0, retryAfter)) * time.Second, kind: code,
 	}
+	if id, ok := operation.ParseID(p.GoodsID); ok && code == operation.ErrLocked {
+		e.kind = operation.Locked{GoodsID: id}
+	}
+	return e
+}
+
+// codeOf returns the code of that name. For a name of no code, for example from a newer server or a proxy, the status
+// decides.
+func codeOf(name string, status int) operation.Code {
+	i := slices.IndexFunc(operation.Codes, func(c operation.Code) bool { return c.Name() == name })
 	switch {
+	case i >= 0:
+		return operation.Codes[i]
 	case status == http.StatusUnauthorized:
-		return ErrUnauthorized
+		return operation.ErrUnauthorized
 	case status == http.StatusServiceUnavailable, status == http.StatusTooManyRequests, status < 400: // not followed
-		return ErrUnavailable
-	case status >= 400 && status < 500:
-		return ErrInvalid
+		return operation.ErrUnavailable
+	case status < 500:
+		return operation.NewCode(name, operation.Final, http.StatusText(status))
 	}
-	return ErrInternal
+	return operation.ErrInternal
+}
+
+// answered reports whether err is the stock service's answer.
+func answered(err error) bool {
+	var answer *Error
+	return errors.As(err, &answer)
 }

@@ -2,16 +2,15 @@ package stockapi_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 
+	"orderstock/pkg/operation"
 	"orderstock/pkg/stockapi"
 )
 
-// A caller decides by sentinel errors. The table maps them to and from the status
-// and code of an answer.
+// A caller decides by the code of the error.
 func ExampleClient_Deduct() {
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "1")
@@ -19,21 +18,21 @@ func ExampleClient_Deduct() {
 		fmt.Fprint(w, `{"status":503,"code":"unavailable","detail":"not available in time"}`)
 	}))
 	defer service.Close()
-	client, err := stockapi.NewClient([]string{service.URL}, "service-token")
+	client, err := stockapi.NewClient([]string{service.URL}, stockapi.Config{Token: "service-token", Tries: 1})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer client.Close()
 
-	op, err := client.Deduct(context.Background(), "1234", []stockapi.Item{{GoodsID: "1001", Num: 2}})
-	switch {
-	case err == nil:
+	op, err := client.Deduct(context.Background(), "1234", []operation.Item{{GoodsID: 1001, Num: 2}})
+	switch operation.CodeOf(err) {
+	case operation.Code{}:
 		fmt.Println(op.State)
-	case errors.Is(err, stockapi.ErrUnavailable):
-		fmt.Println("nothing changed; again after", stockapi.RetryAfter(err))
-	case errors.Is(err, stockapi.ErrUnknownOutcome):
+	case operation.ErrUnavailable:
+		fmt.Println("nothing changed; again later")
+	case operation.ErrUnknownOutcome:
 		fmt.Println("ask for the flag's outcome, or send the same flag again")
 	}
-	// Output: nothing changed; again after 1s
+	// Output: nothing changed; again later
 }

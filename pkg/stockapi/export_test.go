@@ -2,11 +2,14 @@ package stockapi
 
 import "time"
 
-// HedgeDelay is the hedging delay, unless WithHedge sets it.
+// HedgeDelay is the hedging delay, unless Hedged sets it.
 const HedgeDelay = hedgeDelay
 
-// WithHedge sets the hedging delay.
-func WithHedge(delay time.Duration) Option { return func(c *Client) { c.hedge = delay } }
+// Hedged returns the config with that hedging delay.
+func (c Config) Hedged(delay time.Duration) Config {
+	c.hedge = delay
+	return c
+}
 
 // Waiting returns the number of deductions that no shared request has taken yet.
 func (c *Client) Waiting() (n int) {
@@ -15,3 +18,6 @@ func (c *Client) Waiting() (n int) {
 	}
 	return n
 }
+
+// Confirming returns the number of confirmations that no request has taken yet.
+func (c *Client) Confirming() int { return c.ledger.Waiting() }

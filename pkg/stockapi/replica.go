@@ -23,7 +23,7 @@ type replica struct {
 	hedge         time.Duration // the hedging delay
 	writes, reads breaker
 	// shared gathers deductions that share requests; nil if each has its own.
-	shared *batch.Group[Deduction, Operation]
+	shared *batch.Group[Deduction, operation.Operation]
 
 	mu         sync.Mutex
 	inFlight   int       // requests in flight
@@ -118,6 +118,10 @@ func rank(all []*replica, partitions int) *fleet {
 	return f
 }
 
+func writes(r *replica) breaker { return r.writes }
+
+func reads(r *replica) breaker { return r.reads }
+
 // SetReplicas replaces the stock services to call with the ones at these base URLs. Calls in flight to others complete
 // there. If it returns an error, it changed nothing.
 func (c *Client) SetReplicas(bases []string) error {
@@ -144,7 +148,7 @@ func (c *Client) SetReplicas(bases []string) error {
 		delete(known, base)
 		all = append(all, r)
 	}
-	c.fleet.Store(rank(all, c.partitions))
+	c.fleet.Store(rank(all, c.cfg.Partitions))
 	for _, gone := range known {
 		if gone.shared != nil {
 			c.leaving.Go(gone.shared.Close)
@@ -155,34 +159,33 @@ func (c *Client) SetReplicas(bases []string) error {
 
 func (c *Client) newReplica(base string) *replica {
 	r := &replica{
-		base: base, hedge: c.hedge,
-		writes: c.newBreaker("stock writes at " + base), reads: c.newBreaker("stock reads at " + base),
+		base: base, hedge: c.cfg.hedge,
+		writes: newBreaker("stock writes at "+base, c.cfg), reads: newBreaker("stock reads at "+base, c.cfg),
 	}
-	if c.requests > 0 {
+	if n := c.cfg.SharedRequests; n > 0 {
 		r.shared = batch.New(func(ctx context.Context, take func() []*sharedCall) { c.sendShared(ctx, r, take) },
-			batch.WithMaxSize(MaxDeductions), batch.WithConcurrency(c.requests),
-			batch.WithFullConcurrency(4*c.requests), batch.WithGather(8))
+			batch.WithMaxSize(MaxDeductions), batch.WithConcurrency(n), batch.WithFullConcurrency(4*n), batch.WithGather(8))
 	}
 	return r
 }
 
 // forItems returns the replicas in the order to try for a deduction. The partition of its first item decides the order.
-func (c *Client) forItems(ctx context.Context, items []Item) []*replica {
-	f := c.fleet.Load()
-	if c.spread {
-		return c.inTurn(f)
+// Each number of earlier tries begins with another replica.
+func (c *Client) forItems(items []operation.Item, tries int) []*replica {
+	if c.cfg.Spread {
+		return c.inTurn(0)
 	}
 	partition := 0
 	if len(items) > 0 {
-		if id, err := operation.ParseGoodsID(items[0].GoodsID); err == nil { // otherwise the service refuses it
-			partition = operation.Partition(id, c.partitions)
-		}
+		partition = operation.Partition(items[0].GoodsID, c.cfg.Partitions)
 	}
-	return shifted(f.ranked[partition], triesOf(ctx))
+	return shifted(c.fleet.Load().ranked[partition], tries)
 }
 
 // inTurn returns the replicas in round-robin order.
-func (c *Client) inTurn(f *fleet) []*replica { return shifted(f.all, int(c.turn.Add(1))) }
+func (c *Client) inTurn(tries int) []*replica {
+	return shifted(c.fleet.Load().all, int(c.turn.Add(1))+tries)
+}
 
 func shifted(order []*replica, by int) []*replica {
 	if len(order) < 2 || by%len(order) == 0 {
@@ -190,18 +193,6 @@ func shifted(order []*replica, by int) []*replica {
 	}
 	by %= len(order)
 	return slices.Concat(order[by:], order[:by])
-}
-
-type triesKey struct{}
-
-// Again returns a context for a call after that many tries. Each number of tries begins with another replica.
-func Again(ctx context.Context, tries int) context.Context {
-	return context.WithValue(ctx, triesKey{}, tries)
-}
-
-func triesOf(ctx context.Context) int {
-	tries, _ := ctx.Value(triesKey{}).(int)
-	return tries
 }
 
 // errNoAnswer is the failure of a replica that does not answer.
@@ -248,7 +239,7 @@ func at[T any](ctx context.Context, order []*replica, breaker func(*replica) bre
 	var none T
 	switch len(order) {
 	case 0:
-		return none, fmt.Errorf("%w: no stock service is known", ErrUnavailable)
+		return none, fmt.Errorf("%w: no stock service is known", operation.ErrUnavailable)
 	case 1: // no other to turn to
 		done, err := breaker(order[0]).Allow()
 		if err != nil {
@@ -279,7 +270,7 @@ func at[T any](ctx context.Context, order []*replica, breaker func(*replica) bre
 			if going--; r.err == nil || !errors.Is(r.err, errUnreached) && going == 0 && failed == nil {
 				return r.value, r.err
 			}
-			if failed == nil || !errors.Is(failed, ErrUnknownOutcome) && !errors.Is(r.err, errUnreached) {
+			if failed == nil || !errors.Is(failed, operation.ErrUnknownOutcome) && !errors.Is(r.err, errUnreached) {
 				failed = r.err
 			}
 			if errors.Is(r.err, errUnreached) {
@@ -298,7 +289,7 @@ func at[T any](ctx context.Context, order []*replica, breaker func(*replica) bre
 			default:
 				t.give(errNoAnswer)
 				t.last.eject()
-				failed = fmt.Errorf("%w: %w", ErrUnknownOutcome, errNoAnswer)
+				failed = fmt.Errorf("%w: %w", operation.ErrUnknownOutcome, errNoAnswer)
 				turn()
 			}
 		}
@@ -307,8 +298,7 @@ func at[T any](ctx context.Context, order []*replica, breaker func(*replica) bre
 
 // unanswered reports whether a request was sent and not answered, unless its caller gave up.
 func unanswered(err error) bool {
-	var answer *Error
-	return errors.Is(err, ErrUnknownOutcome) && !errors.Is(err, context.Canceled) && !errors.As(err, &answer)
+	return errors.Is(err, operation.ErrUnknownOutcome) && !errors.Is(err, context.Canceled) && !answered(err)
 }
 
 // next begins the try at the next replica whose breaker allows it. If there is none, it returns the reason.
@@ -335,7 +325,7 @@ func (t *tries[T]) next(ctx context.Context) (begun bool, refused error) {
 
 // breakerOpen returns the error of a call that an open breaker refused.
 func breakerOpen(err error) error {
-	return fmt.Errorf("%w: %w: %w", ErrBreakerOpen, ErrUnavailable, err)
+	return fmt.Errorf("%w: %w: %w", errBreakerOpen, operation.ErrUnavailable, err)
 }
 
 // promptFirst returns the order with the overdue replicas last.

@@ -11,26 +11,21 @@ import (
 
 	"orderstock/pkg/batch"
 	"orderstock/pkg/observe"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/tracing"
 )
 
-// WithSharedRequests lets concurrent calls of Deduct share requests. Up to n of these are in flight to each replica,
-// and up to 4n if the additional ones are full. A call is sent at once while there are fewer; otherwise it waits and
-// shares the next request. Each call keeps its own deadline and gets its answer as soon as it arrives. Default: one
-// request per call.
-func WithSharedRequests(n int) Option { return func(c *Client) { c.requests = n } }
-
-type sharedCall = batch.Call[Deduction, Operation]
+type sharedCall = batch.Call[Deduction, operation.Operation]
 
 // deductShared is Deduct in a request to the replica that other calls may share.
-func deductShared(ctx context.Context, r *replica, flag string, items []Item) (Operation, error) {
+func deductShared(ctx context.Context, r *replica, flag string, items []operation.Item) (operation.Operation, error) {
 	op, err := r.shared.Do(ctx, Deduction{
 		Flag: flag, Items: items, RequestID: observe.RequestID(ctx), Traceparent: tracing.Parent(ctx),
 	})
 	if errors.Is(err, batch.ErrClosed) { // the replica has just left
-		return op, fmt.Errorf("%w: %w: %w", ErrUnavailable, errUnreached, err)
+		return op, fmt.Errorf("%w: %w: %w", operation.ErrUnavailable, errUnreached, err)
 	}
-	return op, batch.Errors{Full: ErrOverloaded, Undone: ErrUnavailable, Unknown: ErrUnknownOutcome}.Of(ctx, err)
+	return op, batch.Errors{Full: operation.ErrOverloaded, Undone: operation.ErrUnavailable, Unknown: operation.ErrUnknownOutcome}.Of(ctx, err)
 }
 
 // sendShared sends one request for all calls that wait, and answers each as its line arrives.
@@ -48,7 +43,7 @@ func (c *Client) sendShared(ctx context.Context, r *replica, take func() []*shar
 	end(err)
 	if err != nil {
 		for _, call := range calls { // answered calls keep their answers
-			call.Resolve(Operation{}, err)
+			call.Resolve(operation.Operation{}, err)
 		}
 	}
 }
@@ -68,25 +63,25 @@ func (c *Client) exchange(ctx context.Context, r *replica, calls []*sharedCall) 
 	for range calls {
 		var answer DeductAnswer
 		if err := lines.Decode(&answer); err != nil {
-			return fmt.Errorf("%w: read answer: %w", ErrUnknownOutcome, err)
+			return fmt.Errorf("%w: read answer: %w", operation.ErrUnknownOutcome, err)
 		}
 		r.answered()
 		switch {
 		case answer.Index < 0 || answer.Index >= len(calls):
-			return fmt.Errorf("%w: answer to deduction %d of %d", ErrUnknownOutcome, answer.Index, len(calls))
-		case answer.Operation != nil && !answer.Operation.whole():
+			return fmt.Errorf("%w: answer to deduction %d of %d", operation.ErrUnknownOutcome, answer.Index, len(calls))
+		case answer.Operation != nil && !wholeOperation(answer.Operation):
 			return errNotWhole
 		case answer.Operation != nil:
 			calls[answer.Index].Resolve(*answer.Operation, nil)
 		case answer.Problem != nil:
-			calls[answer.Index].Resolve(Operation{}, errorOf(*answer.Problem, answer.Problem.Status, answer.RetryAfter))
+			calls[answer.Index].Resolve(operation.Operation{}, errorOf(*answer.Problem, answer.Problem.Status, answer.RetryAfter))
 		default:
-			return fmt.Errorf("%w: empty answer", ErrUnknownOutcome)
+			return fmt.Errorf("%w: empty answer", operation.ErrUnknownOutcome)
 		}
 	}
 	_, err = io.Copy(io.Discard, resp.Body) // a body that was read to its end frees the connection
 	if err != nil {
-		return fmt.Errorf("%w: read answer: %w", ErrUnknownOutcome, err)
+		return fmt.Errorf("%w: read answer: %w", operation.ErrUnknownOutcome, err)
 	}
 	return nil
 }

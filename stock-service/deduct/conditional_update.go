@@ -3,6 +3,7 @@ package deduct
 import (
 	"context"
 
+	"orderstock/pkg/operation"
 	"orderstock/stock-service/stock"
 )
 
@@ -10,7 +11,7 @@ import (
 type conditionalUpdate struct{ ledger Ledger }
 
 // Deduct implements stock.Deducter.
-func (s conditionalUpdate) Deduct(ctx context.Context, r stock.Request) (stock.Operation, error) {
+func (s conditionalUpdate) Deduct(ctx context.Context, r stock.Request) (operation.Operation, error) {
 	return s.ledger.Deduct(ctx, r, nil)
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orderstock/pkg/coordination"
+	"orderstock/pkg/operation"
 	"orderstock/stock-service/stock"
 )
 
@@ -22,7 +23,7 @@ type Strategy interface {
 // no lock is held.
 type Ledger interface {
 	// Deduct executes one request in one transaction.
-	Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error)
+	Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (operation.Operation, error)
 	// DeductGroup executes many requests in one transaction, each row under the token of its product. The outcomes have
 	// the order of the requests.
 	DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Outcome, error)

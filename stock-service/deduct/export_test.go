@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"orderstock/pkg/coordination"
-	"orderstock/stock-service/stock"
+	"orderstock/pkg/operation"
 )
 
 // Keeper is the keeper of a lock that a test defines.
 type Keeper struct{ k *keeper }
 
-func NewKeeper(acquire Acquire, holder func(context.Context) (stock.Token, error), patience time.Duration) Keeper {
+func NewKeeper(acquire Acquire, holder func(context.Context) (operation.Token, error), patience time.Duration) Keeper {
 	return Keeper{&keeper{
 		locker:  newLocker(Config{Config: coordination.Config{Log: slog.New(slog.DiscardHandler)}}),
 		acquire: acquire, holder: holder, patience: patience, turn: make(chan struct{}, 1),

@@ -26,7 +26,7 @@ type probe struct {
 	committed func()
 }
 
-func (p probe) Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error) {
+func (p probe) Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (operation.Operation, error) {
 	defer p.after()
 	return p.Ledger.Deduct(ctx, r, fence)
 }

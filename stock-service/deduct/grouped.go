@@ -49,7 +49,7 @@ func PartitionPath(root string, partition int) string {
 }
 
 // Deduct implements stock.Deducter.
-func (g *grouped) Deduct(ctx context.Context, r stock.Request) (stock.Operation, error) {
+func (g *grouped) Deduct(ctx context.Context, r stock.Request) (operation.Operation, error) {
 	if p, one := operation.PartitionOf(r.Items, len(g.partitions)); one {
 		return g.partitions[p].deduct(ctx, r)
 	}

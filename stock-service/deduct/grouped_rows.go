@@ -3,6 +3,7 @@ package deduct
 import (
 	"context"
 
+	"orderstock/pkg/operation"
 	"orderstock/stock-service/stock"
 )
 
@@ -15,7 +16,7 @@ func newGroupedRows(cfg Config) Strategy {
 }
 
 // Deduct implements stock.Deducter.
-func (g groupedRows) Deduct(ctx context.Context, r stock.Request) (stock.Operation, error) {
+func (g groupedRows) Deduct(ctx context.Context, r stock.Request) (operation.Operation, error) {
 	return g.groups.deduct(ctx, r)
 }
 

@@ -70,7 +70,7 @@ func TestAStuckHolderOfOneLockIsPassedBy(t *testing.T) {
 	s := p.Open(t, "grouped", func(c *compared.Config) {
 		c.Root, c.Partitions, c.LockPatience = root, partitions, 200*time.Millisecond
 	})
-	both := func() stock.Operation {
+	both := func() operation.Operation {
 		r := one(p, stuck)
 		r.Items = append(r.Items, operation.Item{GoodsID: free, Num: 1})
 		op, err := s.Deduct(t.Context(), r)
@@ -232,16 +232,16 @@ func TestGroupedWithoutZooKeeper(t *testing.T) {
 
 // TestWhoIsTakenForDead: a process waits for a lock that goes from holder to holder.
 func TestWhoIsTakenForDead(t *testing.T) {
-	token := func(n byte) stock.Token { return stock.Token{15: n} }
+	token := func(n byte) operation.Token { return operation.Token{15: n} }
 	for name, c := range map[string]struct {
-		holders []stock.Token // at each look
-		err     error         // of the last look
-		want    bool          // the lock is granted at the last look
+		holders []operation.Token // at each look
+		err     error             // of the last look
+		want    bool              // the lock is granted at the last look
 	}{
-		"each holder lets go":       {holders: []stock.Token{token(1), token(2), token(3), token(4)}, want: true},
-		"one holder keeps it":       {holders: []stock.Token{token(1), token(1)}},
-		"the second holder does":    {holders: []stock.Token{token(1), token(2), token(2)}},
-		"ZooKeeper does not answer": {holders: []stock.Token{token(1)}, err: errors.New("away")},
+		"each holder lets go":       {holders: []operation.Token{token(1), token(2), token(3), token(4)}, want: true},
+		"one holder keeps it":       {holders: []operation.Token{token(1), token(1)}},
+		"the second holder does":    {holders: []operation.Token{token(1), token(2), token(2)}},
+		"ZooKeeper does not answer": {holders: []operation.Token{token(1)}, err: errors.New("away")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			granted, looks := make(chan struct{}), 0
@@ -252,10 +252,10 @@ func TestWhoIsTakenForDead(t *testing.T) {
 				case <-ctx.Done():
 					return deduct.Lock{}, ctx.Err()
 				}
-			}, func(context.Context) (stock.Token, error) {
+			}, func(context.Context) (operation.Token, error) {
 				looks++
 				if last := looks == len(c.holders); last && c.err != nil {
-					return stock.Token{}, c.err
+					return operation.Token{}, c.err
 				} else if last && c.want {
 					close(granted)
 				}
@@ -280,21 +280,21 @@ func TestALockThatNobodyElseWantsIsKept(t *testing.T) {
 		"until it is of no use":       {again: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			locks, released, wanted := byte(0), make(chan stock.Token, 100), make(chan struct{})
+			locks, released, wanted := byte(0), make(chan operation.Token, 100), make(chan struct{})
 			k := deduct.NewKeeper(
 				func(context.Context) (deduct.Lock, error) {
 					locks++
-					token := stock.Token{locks}
+					token := operation.Token{locks}
 					return deduct.Lock{
 						Token: token, Alive: context.WithoutCancel(t.Context()),
 						Release: func(context.Context) error { released <- token; return nil },
 						Wanted:  func(context.Context) error { <-wanted; return nil },
 					}, nil
 				},
-				func(context.Context) (stock.Token, error) { return stock.Token{}, errors.New("nobody answers") },
+				func(context.Context) (operation.Token, error) { return operation.Token{}, errors.New("nobody answers") },
 				time.Second)
 			for range 20 { // several tenures
-				if lock := k.Hold(t.Context()); lock.Token == (stock.Token{}) {
+				if lock := k.Hold(t.Context()); lock.Token == (operation.Token{}) {
 					t.Fatal("not granted")
 				}
 				k.Leave(t.Context(), false)
@@ -308,7 +308,7 @@ func TestALockThatNobodyElseWantsIsKept(t *testing.T) {
 				close(wanted)
 			case c.again:
 				k.Hold(t.Context())
-				now := stock.Token{locks}
+				now := operation.Token{locks}
 				k.LeaveAgain(t.Context())
 				if k.Hold(t.Context()).Token == now {
 					t.Error("the lock of no use was kept")
@@ -318,7 +318,7 @@ func TestALockThatNobodyElseWantsIsKept(t *testing.T) {
 			for timeout := time.After(10 * time.Second); ; {
 				select {
 				case token := <-released:
-					if token == (stock.Token{locks}) {
+					if token == (operation.Token{locks}) {
 						return
 					}
 				case <-timeout:
@@ -333,19 +333,19 @@ func TestALockThatNobodyElseWantsIsKept(t *testing.T) {
 // it was granted.
 func TestAKeptLockIsReleasedAfterItsTenure(t *testing.T) {
 	grant, granted := make(chan struct{}), make(chan struct{}, 100)
-	released, locks := make(chan stock.Token, 100), byte(0)
+	released, locks := make(chan operation.Token, 100), byte(0)
 	alive, end := context.WithCancel(t.Context())
 	defer end()
 	k := deduct.NewKeeper(
 		func(context.Context) (deduct.Lock, error) {
 			<-grant
 			locks++
-			token := stock.Token{locks}
+			token := operation.Token{locks}
 			release := func(context.Context) error { released <- token; return nil }
 			granted <- struct{}{}
 			return deduct.Lock{Token: token, Alive: alive, Release: release}, nil
 		},
-		func(context.Context) (stock.Token, error) { return stock.Token{}, errors.New("nobody answers") },
+		func(context.Context) (operation.Token, error) { return operation.Token{}, errors.New("nobody answers") },
 		5*time.Millisecond)
 	if lock := k.Hold(t.Context()); lock.Release != nil {
 		t.Fatal("granted at once")
@@ -408,11 +408,11 @@ func TestARowIsFencedByItsOwnPartition(t *testing.T) {
 	p := stocktest.New(t)
 	a, b, c := p.Goods(t, 10), p.Goods(t, 10), p.Goods(t, 10)
 	fence := func(ofA, ofB byte) stock.Fence {
-		return func(id int64) stock.Token {
+		return func(id int64) operation.Token {
 			if id == a {
-				return stock.Token{15: ofA}
+				return operation.Token{15: ofA}
 			}
-			return stock.Token{15: ofB}
+			return operation.Token{15: ofB}
 		}
 	}
 	for _, size := range []int{1, 2} { // alone, and as a group
@@ -427,13 +427,13 @@ func TestARowIsFencedByItsOwnPartition(t *testing.T) {
 		}
 		outcomes, err := group(fence(3, 7))
 		must(t, err)
-		if outcomes[0].Err != nil || outcomes[0].Operation.Token != (stock.Token{15: 7}) {
+		if outcomes[0].Err != nil || outcomes[0].Operation.Token != (operation.Token{15: 7}) {
 			t.Errorf("%+v; want it done under the highest token, 7", outcomes[0])
 		}
 		for id, want := range map[int64]byte{a: 3, b: 7, c: 7} {
 			var written []byte
 			must(t, p.DB.Raw("SELECT fencing_token FROM stock WHERE goods_id = ?", id).Row().Scan(&written))
-			if stock.Token(written) != (stock.Token{15: want}) {
+			if operation.Token(written) != (operation.Token{15: want}) {
 				t.Errorf("goods %d: token %x in its row, want %d", id, written, want)
 			}
 		}
@@ -442,8 +442,8 @@ func TestARowIsFencedByItsOwnPartition(t *testing.T) {
 		if err == nil {
 			err = outcomes[0].Err
 		}
-		if !errors.Is(err, stock.ErrStaleToken) || p.Level(t, a) != before {
-			t.Errorf("an earlier holder of the first lock: %v; want %v", err, stock.ErrStaleToken)
+		if !errors.Is(err, operation.ErrStaleToken) || p.Level(t, a) != before {
+			t.Errorf("an earlier holder of the first lock: %v; want %v", err, operation.ErrStaleToken)
 		}
 	}
 }
@@ -480,7 +480,7 @@ func TestOrdersOverPartitions(t *testing.T) {
 		}
 		change := func(c *compared.Config) { c.Root, c.Partitions, c.LockPatience = root, partitions, 5*time.Millisecond }
 		replicas := []deduct.Strategy{p.Open(t, "grouped", change), p.Open(t, "grouped", change)}
-		outcomes := make([]stock.Operation, len(requests))
+		outcomes := make([]operation.Operation, len(requests))
 		var all sync.WaitGroup
 		for i, request := range requests {
 			for _, s := range replicas { // each request is sent to both; one of the answers is a repeat
@@ -500,7 +500,7 @@ func TestOrdersOverPartitions(t *testing.T) {
 		for _, id := range goods {
 			left[id] = p.Level(t, id)
 		}
-		taken, highest := map[int64]int64{}, map[int64]stock.Token{}
+		taken, highest := map[int64]int64{}, map[int64]operation.Token{}
 		for i, op := range outcomes {
 			short := false
 			_, one := operation.PartitionOf(requests[i].Items, partitions)
@@ -523,7 +523,7 @@ func TestOrdersOverPartitions(t *testing.T) {
 			}
 			var written []byte
 			must(t, p.DB.Raw("SELECT fencing_token FROM stock WHERE goods_id = ?", id).Row().Scan(&written))
-			if stock.Token(written).Less(highest[id]) {
+			if operation.Token(written).Less(highest[id]) {
 				t.Errorf("goods %d: token %x in its row, want %s or a later one", id, written, highest[id])
 			}
 		}

@@ -17,7 +17,7 @@ import (
 type groups struct {
 	ledger  Ledger
 	metrics groupMetrics
-	calls   *batch.Group[stock.Request, stock.Operation]
+	calls   *batch.Group[stock.Request, operation.Operation]
 	// keepers are the keepers of all locks that a group may need, by partition; none if the groups take no lock. All
 	// groups of one partition have only its keeper.
 	keepers []*keeper
@@ -37,7 +37,7 @@ const (
 	gatherPart = 1
 )
 
-type groupCall = batch.Call[stock.Request, stock.Operation]
+type groupCall = batch.Call[stock.Request, operation.Operation]
 
 // newGroups returns groups that report to metrics.
 func newGroups(cfg Config, metrics groupMetrics, keepers ...*keeper) *groups {
@@ -59,9 +59,9 @@ func newGroups(cfg Config, metrics groupMetrics, keepers ...*keeper) *groups {
 }
 
 // meanings are the domain's errors for calls that a group did not answer.
-var meanings = batch.Errors{Full: stock.ErrOverloaded, Undone: stock.ErrUnavailable, Unknown: stock.ErrUnknownOutcome}
+var meanings = batch.Errors{Full: operation.ErrOverloaded, Undone: operation.ErrUnavailable, Unknown: operation.ErrUnknownOutcome}
 
-func (g *groups) deduct(ctx context.Context, r stock.Request) (stock.Operation, error) {
+func (g *groups) deduct(ctx context.Context, r stock.Request) (operation.Operation, error) {
 	g.metrics.waiting.Inc()
 	defer g.metrics.waiting.Dec()
 	op, err := g.calls.Do(ctx, r)
@@ -133,7 +133,7 @@ func (g *groups) needed(calls []*groupCall) []*keeper {
 }
 
 // isStale reports whether a later holder has written: only a new token helps.
-func isStale(o stock.Outcome) bool { return errors.Is(o.Err, stock.ErrStaleToken) }
+func isStale(o stock.Outcome) bool { return errors.Is(o.Err, operation.ErrStaleToken) }
 
 // carryOut executes the group as a whole. If that fails for a reason that may concern one operation alone, it executes
 // the operations one by one.
@@ -155,7 +155,7 @@ func (g *groups) carryOut(ctx context.Context, calls []*groupCall, fence stock.F
 	switch {
 	case err == nil:
 		return outcomes
-	case errors.Is(err, stock.ErrStaleToken), errors.Is(err, stock.ErrUnavailable), errors.Is(err, operation.ErrLocked):
+	case errors.Is(err, operation.ErrStaleToken), errors.Is(err, operation.ErrUnavailable), errors.Is(err, operation.ErrLocked):
 		return slices.Repeat([]stock.Outcome{{Err: err}}, len(calls))
 	}
 	g.metrics.broken.Inc()
@@ -169,7 +169,7 @@ func (g *groups) oneByOne(ctx context.Context, calls []*groupCall, fence stock.F
 	outcomes := make([]stock.Outcome, len(calls))
 	for i, call := range calls {
 		done, err := g.ledger.DeductGroup(ctx, []stock.Request{call.In}, fence)
-		if errors.Is(err, stock.ErrUnavailable) {
+		if errors.Is(err, operation.ErrUnavailable) {
 			for ; i < len(calls); i++ {
 				outcomes[i] = stock.Outcome{Err: errors.Join(cause, err)}
 			}
@@ -179,7 +179,7 @@ func (g *groups) oneByOne(ctx context.Context, calls []*groupCall, fence stock.F
 		if err == nil {
 			outcomes[i] = done[0]
 		}
-		if err := outcomes[i].Err; errors.Is(err, operation.ErrLocked) || errors.Is(err, stock.ErrStaleToken) {
+		if err := outcomes[i].Err; errors.Is(err, operation.ErrLocked) || errors.Is(err, operation.ErrStaleToken) {
 			outcomes[i].Err = errors.Join(cause, err)
 		}
 		call.Resolve(outcomes[i].Operation, outcomes[i].Err)

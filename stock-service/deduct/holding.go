@@ -71,9 +71,9 @@ func (h holding) fence(partitions int) stock.Fence {
 	if len(h.locks) == 0 {
 		return nil
 	}
-	tokens := make(map[int]stock.Token, len(h.locks))
+	tokens := make(map[int]operation.Token, len(h.locks))
 	for i, k := range h.keepers {
 		tokens[k.partition] = h.locks[i].Token
 	}
-	return func(goodsID int64) stock.Token { return tokens[operation.Partition(goodsID, partitions)] }
+	return func(goodsID int64) operation.Token { return tokens[operation.Partition(goodsID, partitions)] }
 }

@@ -3,10 +3,9 @@ package deduct
 import (
 	"context"
 	"errors"
+	"orderstock/pkg/operation"
 	"sync/atomic"
 	"time"
-
-	"orderstock/stock-service/stock"
 )
 
 // keeper keeps the lock of one partition for this process. It acquires the lock when work arrives, and keeps it for a
@@ -26,7 +25,7 @@ type keeper struct {
 	above     int           // how many partitions are above: a holder may wait for each of their locks
 	turn      chan struct{} // holds a value while a group uses the keeper; guards the fields below
 	acquire   Acquire
-	holder    func(ctx context.Context) (stock.Token, error) // the token of the lock's holder, in any process
+	holder    func(ctx context.Context) (operation.Token, error) // the token of the lock's holder, in any process
 	patience  time.Duration
 
 	took  time.Duration // duration of the last group's transaction
@@ -44,7 +43,7 @@ type keeper struct {
 	denied bool
 	// seen is the holder at the last look since the lock was granted; nil before the first look. The zero token means that
 	// nobody held the lock.
-	seen *stock.Token
+	seen *operation.Token
 }
 
 type acquired struct {
@@ -65,7 +64,7 @@ func newKeeper(cfg Config, l locker, s *Session, partition int) *keeper {
 		locker: l, patience: cfg.LockPatience, partition: partition, above: max(cfg.Partitions-partition-1, 0),
 		turn:    make(chan struct{}, 1),
 		acquire: func(ctx context.Context) (Lock, error) { return s.Acquire(ctx, path) },
-		holder:  func(ctx context.Context) (stock.Token, error) { return s.Holder(ctx, path) },
+		holder:  func(ctx context.Context) (operation.Token, error) { return s.Holder(ctx, path) },
 	}
 }
 
@@ -240,7 +239,7 @@ func (k *keeper) await(ctx context.Context, patience time.Duration) bool {
 }
 
 // holderNow asks ZooKeeper for the lock's holder, and waits no longer than the patience for the answer.
-func (k *keeper) holderNow(ctx context.Context) (stock.Token, error) {
+func (k *keeper) holderNow(ctx context.Context) (operation.Token, error) {
 	ctx, cancel := context.WithTimeout(ctx, k.patience)
 	defer cancel()
 	return k.holder(ctx)

@@ -12,13 +12,12 @@ import (
 
 	"orderstock/pkg/operation"
 	"orderstock/pkg/tracing"
-	"orderstock/stock-service/stock"
 )
 
 // Lock is a held lock.
 type Lock struct {
 	// Token fences the writes under the lock; it is zero if the lock has none.
-	Token stock.Token
+	Token operation.Token
 	// Alive ends when the lock is lost or released; it is nil if the lock cannot detect a loss.
 	Alive context.Context
 	// Release gives the lock up.
@@ -65,7 +64,7 @@ func (l *locker) take(ctx context.Context, acquire Acquire) (Lock, error) {
 		if errors.Is(err, operation.ErrLocked) {
 			return Lock{}, fmt.Errorf("acquire lock: %w", err)
 		}
-		return Lock{}, fmt.Errorf("%w: acquire lock: %w", stock.ErrUnavailable, err)
+		return Lock{}, fmt.Errorf("%w: acquire lock: %w", operation.ErrUnavailable, err)
 	}
 	l.metrics.wait.Observe(time.Since(asked).Seconds())
 	return lock, nil

@@ -44,10 +44,10 @@ func EachProduct(acquire func(ctx context.Context, goodsID int64) (Lock, error))
 }
 
 // Deduct implements stock.Deducter.
-func (l *Locked) Deduct(ctx context.Context, r stock.Request) (stock.Operation, error) {
+func (l *Locked) Deduct(ctx context.Context, r stock.Request) (operation.Operation, error) {
 	locks, err := l.takeAll(ctx, l.locksFor(r.Items))
 	if err != nil {
-		return stock.Operation{}, err
+		return operation.Operation{}, err
 	}
 	fence := fenceOf(r.Items, locks)
 	defer l.release(ctx, locks)
@@ -65,12 +65,12 @@ func fenceOf(items []operation.Item, locks []Lock) stock.Fence {
 	if len(locks) == 1 {
 		return stock.FenceAll(locks[0].Token)
 	}
-	return func(goodsID int64) stock.Token {
+	return func(goodsID int64) operation.Token {
 		for i, item := range items {
 			if item.GoodsID == goodsID {
 				return locks[i].Token
 			}
 		}
-		return stock.Token{}
+		return operation.Token{}
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"orderstock/pkg/coordination"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/zklock"
-	"orderstock/stock-service/stock"
 )
 
 // Session is the ZooKeeper session that holds all of a process's locks.
@@ -24,7 +24,7 @@ func OpenSession(cfg Config) *Session {
 func (s *Session) Acquire(ctx context.Context, path string, opts ...zklock.Option) (Lock, error) {
 	session, err := s.Get(ctx)
 	if err != nil {
-		return Lock{}, fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
+		return Lock{}, fmt.Errorf("%w: %w", operation.ErrUnavailable, err)
 	}
 	lock, err := zklock.NewMutex(session, path, append(opts, zklock.WithHooks(s.hooks))...).Acquire(ctx)
 	if err != nil {
@@ -37,16 +37,16 @@ func (s *Session) Acquire(ctx context.Context, path string, opts ...zklock.Optio
 
 // Holder returns the token of the present holder of the mutex at path, in any process, without its local part; zero if
 // there is none.
-func (s *Session) Holder(ctx context.Context, path string) (stock.Token, error) {
+func (s *Session) Holder(ctx context.Context, path string) (operation.Token, error) {
 	session, err := s.Get(ctx)
 	if err != nil {
-		return stock.Token{}, err
+		return operation.Token{}, err
 	}
 	status, err := zklock.Inspect(ctx, session, path)
 	if err != nil || len(status.Holders) == 0 {
-		return stock.Token{}, err
+		return operation.Token{}, err
 	}
-	return stock.Token(status.Holders[0].Token.Bytes()), nil
+	return operation.Token(status.Holders[0].Token.Bytes()), nil
 }
 
 // HeldLock returns a held lock of package zklock or herd as a Lock.
@@ -56,5 +56,5 @@ func HeldLock(lock interface {
 	Release(ctx context.Context) error
 },
 ) Lock {
-	return Lock{Token: stock.Token(lock.Token().Bytes()), Alive: lock.Context(), Release: lock.Release}
+	return Lock{Token: operation.Token(lock.Token().Bytes()), Alive: lock.Context(), Release: lock.Release}
 }

@@ -69,7 +69,7 @@ func TestPoisonedOperationFailsAlone(t *testing.T) {
 	}
 	wg.Go(func() {
 		poison := stock.Request{Flag: strings.Repeat("x", 65), Items: []operation.Item{{GoodsID: goods, Num: 1}}}
-		if op, err := s.Deduct(t.Context(), poison); err == nil || errors.Is(err, stock.ErrUnknownOutcome) {
+		if op, err := s.Deduct(t.Context(), poison); err == nil || errors.Is(err, operation.ErrUnknownOutcome) {
 			t.Errorf("the poisoned one: %+v, %v; want it to fail for certain", op, err)
 		}
 	})
@@ -94,11 +94,11 @@ func TestGroupWithRepeatsInIt(t *testing.T) {
 	for range 30 {
 		requests = append(requests, stock.Request{Flag: p.Flag(), Items: item})
 	}
-	first, err := p.Ledger.DeductGroup(t.Context(), requests[:10], stock.FenceAll(stock.Token{15: 1}))
+	first, err := p.Ledger.DeductGroup(t.Context(), requests[:10], stock.FenceAll(operation.Token{15: 1}))
 	must(t, err)
 	_, err = p.Ledger.Cancel(t.Context(), requests[29].Flag)
 	must(t, err)
-	again, err := p.Ledger.DeductGroup(t.Context(), requests, stock.FenceAll(stock.Token{15: 2}))
+	again, err := p.Ledger.DeductGroup(t.Context(), requests, stock.FenceAll(operation.Token{15: 2}))
 	must(t, err)
 	for i, o := range again {
 		switch {
@@ -191,7 +191,7 @@ func TestUnknownOutcomeIsSaid(t *testing.T) {
 			s := p.Open(t, name, func(c *compared.Config) { c.Ledger = ledger })
 			request := stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 2}}}
 			op, err := s.Deduct(t.Context(), request)
-			if !errors.Is(err, stock.ErrUnknownOutcome) {
+			if !errors.Is(err, operation.ErrUnknownOutcome) {
 				t.Fatalf("%+v, %v; want it unknown", op, err)
 			}
 			again, err := p.Open(t, name).Deduct(t.Context(), request)
@@ -226,20 +226,20 @@ func (v vanishing) DeductGroup(ctx context.Context, requests []stock.Request, fe
 	if _, err := v.Ledger.DeductGroup(ctx, requests, fence); err != nil {
 		return nil, err
 	}
-	return nil, stock.ErrUnknownOutcome
+	return nil, operation.ErrUnknownOutcome
 }
 
 // TestUnknownOutcomeOfAGroupIsSaid: if the database does not report the outcome of an operation of the group, that does
 // not mean that nothing was done.
 func TestUnknownOutcomeOfAGroupIsSaid(t *testing.T) {
 	for name, again := range map[string]func() ([]stock.Outcome, error){
-		"the database is away": func() ([]stock.Outcome, error) { return nil, stock.ErrUnavailable },
+		"the database is away": func() ([]stock.Outcome, error) { return nil, operation.ErrUnavailable },
 		"the row is held": func() ([]stock.Outcome, error) {
 			return []stock.Outcome{{Err: operation.Locked{GoodsID: 1}}}, nil
 		},
-		"the token is stale": func() ([]stock.Outcome, error) { return nil, stock.ErrStaleToken },
+		"the token is stale": func() ([]stock.Outcome, error) { return nil, operation.ErrStaleToken },
 		"the operation's token is": func() ([]stock.Outcome, error) {
-			return []stock.Outcome{{Err: stock.ErrStaleToken}}, nil
+			return []stock.Outcome{{Err: operation.ErrStaleToken}}, nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -259,7 +259,7 @@ func TestUnknownOutcomeOfAGroupIsSaid(t *testing.T) {
 			<-v.entered
 			time.AfterFunc(300*time.Millisecond, func() { close(v.hold) }) // the others wait by then
 			stocktest.Workers(5, func(int) {
-				if op, err := s.Deduct(t.Context(), request()); !errors.Is(err, stock.ErrUnknownOutcome) {
+				if op, err := s.Deduct(t.Context(), request()); !errors.Is(err, operation.ErrUnknownOutcome) {
 					t.Errorf("%+v, %v; want it unknown: it was done", op, err)
 				}
 			})
@@ -303,7 +303,7 @@ func TestStaleTokenIsRefused(t *testing.T) {
 				Flag:  flag,
 				Items: []operation.Item{{GoodsID: goods, Num: 1}, {GoodsID: other, Num: 1}},
 			})
-			if !errors.Is(err, stock.ErrStaleToken) {
+			if !errors.Is(err, operation.ErrStaleToken) {
 				t.Errorf("%+v, %v; want the token refused", op, err)
 			}
 			p.WantUnused(t, flag)
@@ -346,7 +346,7 @@ func TestLostLockEndsTheTransaction(t *testing.T) {
 			for _, child := range children {
 				must(t, conn.Delete(path+"/"+child, -1))
 			}
-			if err := <-answer; !errors.Is(err, stock.ErrUnavailable) || mysqldb.IsLockWait(err) {
+			if err := <-answer; !errors.Is(err, operation.ErrUnavailable) || mysqldb.IsLockWait(err) {
 				t.Errorf("lock lost: %v; want the transaction ended by that, not by the wait for the row", err)
 			}
 			must(t, row.Rollback().Error)
@@ -400,7 +400,7 @@ func TestZooKeeperAway(t *testing.T) {
 			})
 			goods, flag, start := p.Goods(t, 5), p.Flag(), time.Now()
 			_, err := s.Deduct(t.Context(), stock.Request{Flag: flag, Items: []operation.Item{{GoodsID: goods, Num: 1}}})
-			if took := time.Since(start); !errors.Is(err, stock.ErrUnavailable) || took > 5*time.Second {
+			if took := time.Since(start); !errors.Is(err, operation.ErrUnavailable) || took > 5*time.Second {
 				t.Errorf("%v after %v; want unavailable in time", err, took)
 			}
 			p.WantUnused(t, flag)

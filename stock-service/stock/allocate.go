@@ -9,12 +9,12 @@ import (
 // Level is the row of a product, as seen by the transaction that holds it.
 type Level struct {
 	Num   int64
-	Token Token // of the last lock holder that wrote the row
+	Token operation.Token // of the last lock holder that wrote the row
 }
 
 // Outcome is the answer to one request of a group.
 type Outcome struct {
-	Operation Operation
+	Operation operation.Operation
 	Err       error
 }
 
@@ -34,9 +34,9 @@ type Allocation struct {
 // flag gets the outcome of the first, like any repeat.
 //
 // Levels holds the rows of the products that exist. Allocate lowers their Num by the pieces that it allocates.
-func Allocate(requests []Request, levels map[int64]*Level, recorded map[string]Operation) Allocation {
+func Allocate(requests []Request, levels map[int64]*Level, recorded map[string]operation.Operation) Allocation {
 	a := Allocation{Outcomes: make([]Outcome, len(requests)), Taken: make(map[int64]int64, len(levels))}
-	decided := make(map[string]Operation, len(requests))
+	decided := make(map[string]operation.Operation, len(requests))
 	for i, r := range requests {
 		if op, ok := recorded[r.Flag]; ok {
 			a.Outcomes[i] = outcome(op.Answer(r.Items))
@@ -46,7 +46,7 @@ func Allocate(requests []Request, levels map[int64]*Level, recorded map[string]O
 			a.Outcomes[i] = outcome(op.Answer(r.Items))
 			continue
 		}
-		op := Operation{Flag: r.Flag, State: operation.Done, Items: r.Items}
+		op := operation.Operation{Flag: r.Flag, State: operation.Done, Items: r.Items}
 		short, err := FirstShort(r.Items, levels)
 		switch {
 		case err != nil:
@@ -66,7 +66,7 @@ func Allocate(requests []Request, levels map[int64]*Level, recorded map[string]O
 	return a
 }
 
-func outcome(op Operation, err error) Outcome { return Outcome{Operation: op, Err: err} }
+func outcome(op operation.Operation, err error) Outcome { return Outcome{Operation: op, Err: err} }
 
 // FirstShort returns the first product whose level is too low, or 0 if there is none. It returns ErrUnknownGoods if a
 // product does not exist, even if another one is short.
@@ -76,7 +76,7 @@ func FirstShort(items []operation.Item, levels map[int64]*Level) (int64, error) 
 		level, ok := levels[item.GoodsID]
 		switch {
 		case !ok:
-			return 0, fmt.Errorf("%w: %d", ErrUnknownGoods, item.GoodsID)
+			return 0, fmt.Errorf("%w: %d", operation.ErrUnknownGoods, item.GoodsID)
 		case level.Num < item.Num && short == 0:
 			short = item.GoodsID
 		}

@@ -27,7 +27,7 @@ func TestAllocate(t *testing.T) {
 		ask("none-left", operation.Item{GoodsID: 1, Num: 1}),
 		ask("none-left", operation.Item{GoodsID: 1, Num: 1}),
 	}
-	recorded := map[string]stock.Operation{
+	recorded := map[string]operation.Operation{
 		"done":      {Flag: "done", State: operation.Done, Items: []operation.Item{{GoodsID: 1, Num: 7}}, Repeat: true},
 		"tombstone": {Flag: "tombstone", State: operation.Cancelled, Repeat: true},
 	}
@@ -43,8 +43,8 @@ func TestAllocate(t *testing.T) {
 		{operation.Rejected, false, nil},
 		{operation.Done, false, nil},
 		{operation.Done, true, nil},
-		{"", false, stock.ErrFlagConflict},
-		{"", false, stock.ErrUnknownGoods},
+		{"", false, operation.ErrFlagConflict},
+		{"", false, operation.ErrUnknownGoods},
 		{operation.Done, true, nil},
 		{operation.Cancelled, true, nil},
 		{operation.Rejected, false, nil},

@@ -3,7 +3,6 @@ package stock
 import (
 	"fmt"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -13,47 +12,20 @@ import (
 // MaxLevel is the maximum level and the maximum price: 2^53-1, which every JSON reader holds exactly.
 const MaxLevel = 1<<53 - 1
 
-// Goods is a product: its price in minor units of the currency, and its level.
-type Goods struct {
-	ID    int64
-	Name  string
-	Price int64
-	Num   int64
-}
-
-// Flow is an entry of the ledger. The level of a product is always the sum of the Num of its entries.
-type Flow struct {
-	Flag      string
-	GoodsID   int64
-	Kind      operation.Kind
-	Num       int64
-	CreatedAt time.Time
-}
-
-// Restock adds pieces of one product, once under its flag, and creates the product if it is new. Name and Price replace
-// the product's unless they are nil.
-type Restock struct {
-	Flag    string
-	GoodsID int64
-	Num     int64
-	Name    *string
-	Price   *int64
-}
-
-// Validate returns ErrInvalidFlag, operation.ErrInvalidGoodsID, operation.ErrInvalidNum, ErrInvalidName or
-// ErrInvalidPrice if the restock breaks a rule.
-func (r Restock) Validate() error {
+// validate returns operation.ErrInvalidFlag, ErrInvalidGoodsID, ErrInvalidNum, operation.ErrInvalidName or operation.ErrInvalidPrice if the
+// restock breaks a rule.
+func validate(r operation.Restock) error {
 	switch {
 	case !validFlag(r.Flag):
-		return ErrInvalidFlag
+		return operation.ErrInvalidFlag
 	case r.GoodsID < 1:
 		return operation.ErrInvalidGoodsID
 	case r.Num < 1 || r.Num > operation.MaxNum:
 		return fmt.Errorf("%w: not %d", operation.ErrInvalidNum, r.Num)
 	case r.Name != nil && !validName(*r.Name):
-		return ErrInvalidName
+		return operation.ErrInvalidName
 	case r.Price != nil && (*r.Price < 0 || *r.Price > MaxLevel):
-		return fmt.Errorf("%w: not %d", ErrInvalidPrice, *r.Price)
+		return fmt.Errorf("%w: not %d", operation.ErrInvalidPrice, *r.Price)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func EncodeItems(items []operation.Item) string {
 // DecodeItems reads a string that EncodeItems wrote.
 func DecodeItems(s string) ([]operation.Item, error) {
 	if s == "" {
-		return nil, nil
+		return []operation.Item{}, nil
 	}
 	items := make([]operation.Item, 0, 1+strings.Count(s, ","))
 	for part := range strings.SplitSeq(s, ",") {

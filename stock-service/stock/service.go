@@ -17,19 +17,19 @@ type Flags interface {
 // ErrUnavailable if the database does not answer. Writes return operation.ErrLocked if another transaction holds a row.
 type Ledger interface {
 	// Find returns the operations recorded under the flags, by flag. A flag without one is missing.
-	Find(ctx context.Context, flags ...string) (map[string]Operation, error)
+	Find(ctx context.Context, flags ...string) (map[string]operation.Operation, error)
 	// Cancel ends a flag. If nothing is recorded, it writes a tombstone; if the items were deducted, it restores them; any
 	// other outcome stays. It may return ErrUnknownOutcome.
-	Cancel(ctx context.Context, flag string) (Operation, error)
+	Cancel(ctx context.Context, flag string) (operation.Operation, error)
 	// Flows returns the flow rows under the flags, sorted by flag, product and kind.
-	Flows(ctx context.Context, flags ...string) ([]Flow, error)
+	Flows(ctx context.Context, flags ...string) ([]operation.Flow, error)
 	// Goods returns the products with these ids, by ascending id. Unknown ones are missing.
-	Goods(ctx context.Context, ids ...int64) ([]Goods, error)
+	Goods(ctx context.Context, ids ...int64) ([]operation.Goods, error)
 	// GoodsAfter returns up to limit products with ids above after, by ascending id.
-	GoodsAfter(ctx context.Context, after int64, limit int) ([]Goods, error)
+	GoodsAfter(ctx context.Context, after int64, limit int) ([]operation.Goods, error)
 	// Restock executes a valid restock, once under its flag, and returns the product after it. It may return
 	// ErrFlagConflict, ErrLevelOverflow and ErrUnknownOutcome.
-	Restock(ctx context.Context, r Restock) (Goods, error)
+	Restock(ctx context.Context, r operation.Restock) (operation.Goods, error)
 }
 
 // Deducter executes deductions, and serializes concurrent ones on the same products.
@@ -37,7 +37,7 @@ type Deducter interface {
 	// Deduct records the outcome of the request, or returns the outcome that its flag already has. After
 	// operation.ErrLocked, ErrUnavailable, ErrOverloaded, ErrStaleToken, ErrUnknownGoods and ErrFlagConflict nothing
 	// changed; after ErrUnknownOutcome the deduction may or may not have been made.
-	Deduct(ctx context.Context, r Request) (Operation, error)
+	Deduct(ctx context.Context, r Request) (operation.Operation, error)
 }
 
 // Service implements the use cases of the stock service. It is safe for concurrent use.
@@ -55,27 +55,27 @@ func NewService(flags Flags, ledger Ledger, deducter Deducter) *Service {
 
 // Deduct takes the items from the stock under the flag, all or none. A repeat gets the outcome of the first attempt.
 // Its errors are the errors of a Deducter and of operation.NewItems, and ErrInvalidFlag.
-func (s *Service) Deduct(ctx context.Context, flag string, items []operation.Item) (Operation, error) {
+func (s *Service) Deduct(ctx context.Context, flag string, items []operation.Item) (operation.Operation, error) {
 	if !validFlag(flag) {
-		return Operation{}, ErrInvalidFlag
+		return operation.Operation{}, operation.ErrInvalidFlag
 	}
 	items, err := operation.NewItems(items)
 	if err != nil {
-		return Operation{}, err
+		return operation.Operation{}, err
 	}
 	// If this call takes the flag, it is the first attempt. If not, only the ledger knows: an earlier attempt may have
 	// taken the flag and died. The unique key decides between two attempts that both find nothing recorded.
 	if !s.flags.Take(ctx, flag) {
 		recorded, err := s.ledger.Find(ctx, flag)
 		if err != nil {
-			return Operation{}, err
+			return operation.Operation{}, err
 		}
 		if op, found := recorded[flag]; found {
 			return op.Answer(items)
 		}
 	}
 	if err := s.held.Pass(items); err != nil {
-		return Operation{}, err
+		return operation.Operation{}, err
 	}
 	op, err := s.deducter.Deduct(ctx, Request{Flag: flag, Items: items})
 	s.held.Learn(items, err)
@@ -83,13 +83,13 @@ func (s *Service) Deduct(ctx context.Context, flag string, items []operation.Ite
 }
 
 // Cancel ends the flag for good. It returns the errors of Ledger.Cancel, and ErrInvalidFlag.
-func (s *Service) Cancel(ctx context.Context, flag string) (Operation, error) {
+func (s *Service) Cancel(ctx context.Context, flag string) (operation.Operation, error) {
 	if !validFlag(flag) {
-		return Operation{}, ErrInvalidFlag
+		return operation.Operation{}, operation.ErrInvalidFlag
 	}
 	items, err := s.passCancel(ctx, flag)
 	if err != nil {
-		return Operation{}, err
+		return operation.Operation{}, err
 	}
 	op, err := s.ledger.Cancel(ctx, flag)
 	s.held.Learn(items, err)
@@ -111,14 +111,14 @@ func (s *Service) passCancel(ctx context.Context, flag string) ([]operation.Item
 }
 
 // Restock adds pieces, once under its flag, and returns the product after it. It returns the errors of Ledger.Restock
-// and of Restock.Validate.
-func (s *Service) Restock(ctx context.Context, r Restock) (Goods, error) {
-	if err := r.Validate(); err != nil {
-		return Goods{}, err
+// and of validate.
+func (s *Service) Restock(ctx context.Context, r operation.Restock) (operation.Goods, error) {
+	if err := validate(r); err != nil {
+		return operation.Goods{}, err
 	}
 	items := []operation.Item{{GoodsID: r.GoodsID, Num: r.Num}}
 	if err := s.held.Pass(items); err != nil {
-		return Goods{}, err
+		return operation.Goods{}, err
 	}
 	goods, err := s.ledger.Restock(ctx, r)
 	s.held.Learn(items, err)
@@ -126,10 +126,10 @@ func (s *Service) Restock(ctx context.Context, r Restock) (Goods, error) {
 }
 
 // Recorded returns the operations and the flow rows under the flags. It returns ErrInvalidFlag if any flag is invalid.
-func (s *Service) Recorded(ctx context.Context, flags []string) (map[string]Operation, []Flow, error) {
+func (s *Service) Recorded(ctx context.Context, flags []string) (map[string]operation.Operation, []operation.Flow, error) {
 	for _, flag := range flags {
 		if !validFlag(flag) {
-			return nil, nil, ErrInvalidFlag
+			return nil, nil, operation.ErrInvalidFlag
 		}
 	}
 	operations, err := s.ledger.Find(ctx, flags...)
@@ -141,11 +141,11 @@ func (s *Service) Recorded(ctx context.Context, flags []string) (map[string]Oper
 }
 
 // Goods returns the products with these ids, by ascending id. Unknown ones are missing.
-func (s *Service) Goods(ctx context.Context, ids []int64) ([]Goods, error) {
+func (s *Service) Goods(ctx context.Context, ids []int64) ([]operation.Goods, error) {
 	return s.ledger.Goods(ctx, ids...)
 }
 
 // GoodsAfter returns up to limit products with ids above after, by ascending id.
-func (s *Service) GoodsAfter(ctx context.Context, after int64, limit int) ([]Goods, error) {
+func (s *Service) GoodsAfter(ctx context.Context, after int64, limit int) ([]operation.Goods, error) {
 	return s.ledger.GoodsAfter(ctx, after, limit)
 }

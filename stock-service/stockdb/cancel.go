@@ -10,19 +10,18 @@ import (
 	"gorm.io/gorm"
 
 	"orderstock/pkg/operation"
-	"orderstock/stock-service/stock"
 )
 
 // Cancel implements stock.Ledger. It needs no lock in ZooKeeper: if a deduction under the flag commits between its read
 // and its write, the write changes no row, and the transaction runs again.
-func (s *DB) Cancel(ctx context.Context, flag string) (stock.Operation, error) {
-	var op stock.Operation
+func (s *DB) Cancel(ctx context.Context, flag string) (operation.Operation, error) {
+	var op operation.Operation
 	err := s.transact(ctx, nil, func(tx *gorm.DB) (err error) {
 		op, err = cancel(tx, flag)
 		return err
 	})
 	switch {
-	case errors.Is(err, stock.ErrUnknownOutcome):
+	case errors.Is(err, operation.ErrUnknownOutcome):
 		found, readErr := s.resolve(ctx, flag, err)
 		if readErr == nil && found.State != operation.Done { // Done would mean that the cancellation did not commit
 			return found, nil
@@ -31,21 +30,21 @@ func (s *DB) Cancel(ctx context.Context, flag string) (stock.Operation, error) {
 		err = fmt.Errorf("%w: %w", s.whichLocked(ctx, goodsOf(op.Items)), err)
 	}
 	if err != nil {
-		return stock.Operation{}, err
+		return operation.Operation{}, err
 	}
 	return op, nil
 }
 
 // cancel ends the flag according to the record under it. It returns errMoved if the record has changed since.
-func cancel(tx *gorm.DB, flag string) (stock.Operation, error) {
+func cancel(tx *gorm.DB, flag string) (operation.Operation, error) {
 	recorded, err := findOperations(tx, []string{flag})
 	if err != nil {
-		return stock.Operation{}, err
+		return operation.Operation{}, err
 	}
 	op, ok := recorded[flag]
 	switch {
 	case !ok:
-		op = stock.Operation{Flag: flag, State: operation.Cancelled}
+		op = operation.Operation{Flag: flag, State: operation.Cancelled, Items: []operation.Item{}}
 		return op, insertTombstone(tx, op)
 	case op.State != operation.Done:
 		return op, nil
@@ -56,7 +55,7 @@ func cancel(tx *gorm.DB, flag string) (stock.Operation, error) {
 
 // insertTombstone records a cancellation that arrived first. Two plain inserts that find a row could deadlock, since
 // each takes a shared lock on it; this one takes an exclusive one.
-func insertTombstone(tx *gorm.DB, op stock.Operation) error {
+func insertTombstone(tx *gorm.DB, op operation.Operation) error {
 	made := tx.Exec(`INSERT INTO operations (flag, state, items, created_at) VALUES (?, ?, '', ?)
 		ON DUPLICATE KEY UPDATE flag = flag`, op.Flag, string(op.State), now())
 	if made.Error != nil {
@@ -69,7 +68,7 @@ func insertTombstone(tx *gorm.DB, op stock.Operation) error {
 }
 
 // restore returns the items of a deduction to the stock.
-func restore(tx *gorm.DB, op stock.Operation) error {
+func restore(tx *gorm.DB, op operation.Operation) error {
 	for items := range slices.Chunk(op.Items, maxCases) {
 		if err := giveBack(tx, items); err != nil {
 			return fmt.Errorf("update stock: %w", err)

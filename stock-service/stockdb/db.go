@@ -16,8 +16,8 @@ import (
 // DB is the ledger. It is safe for concurrent use. Make one with New.
 type DB struct {
 	db    *gorm.DB
-	finds *reads[stock.Operation]
-	flows *reads[[]stock.Flow]
+	finds *reads[operation.Operation]
+	flows *reads[[]operation.Flow]
 
 	caution mysqldb.Caution
 	evictor *mysqldb.Evictor
@@ -58,13 +58,13 @@ func (s *DB) transact(ctx context.Context, goods []int64, fn func(tx *gorm.DB) e
 	case err == nil, isDecision(err):
 		return err
 	case errors.Is(err, mysqldb.ErrCommitUnknown):
-		return fmt.Errorf("%w: %w", stock.ErrUnknownOutcome, err)
+		return fmt.Errorf("%w: %w", operation.ErrUnknownOutcome, err)
 	case mysqldb.IsRefusal(err):
 		return err
 	case mysqldb.IsLockWait(err):
 		return fmt.Errorf("%w: %w", s.whichLocked(ctx, goods), err)
 	}
-	return fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
+	return fmt.Errorf("%w: %w", operation.ErrUnavailable, err)
 }
 
 // whichLocked returns the Locked of the first of these products that another transaction holds, or else ErrLocked.
@@ -89,7 +89,7 @@ var (
 
 func isDecision(err error) bool {
 	for _, decision := range []error{
-		errShort, errVersion, stock.ErrUnknownGoods, stock.ErrStaleToken, stock.ErrFlagConflict, stock.ErrLevelOverflow,
+		errShort, errVersion, operation.ErrUnknownGoods, operation.ErrStaleToken, operation.ErrFlagConflict, operation.ErrLevelOverflow,
 	} {
 		if errors.Is(err, decision) {
 			return true
@@ -101,24 +101,24 @@ func isDecision(err error) bool {
 // resolve reads the outcome of a flag whose commit was not answered. It uses another connection and a separate timeout,
 // since the caller's may be over. It returns unresolved(cause) if nothing is recorded: the commit may still be in
 // progress.
-func (s *DB) resolve(ctx context.Context, flag string, cause error) (stock.Operation, error) {
+func (s *DB) resolve(ctx context.Context, flag string, cause error) (operation.Operation, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveLimit)
 	defer cancel()
 	recorded, err := s.findOperations(ctx, []string{flag})
 	if err != nil {
-		return stock.Operation{}, unresolved(errors.Join(cause, err))
+		return operation.Operation{}, unresolved(errors.Join(cause, err))
 	}
 	if op, ok := recorded[flag]; ok {
 		return op, nil
 	}
-	return stock.Operation{}, unresolved(cause)
+	return operation.Operation{}, unresolved(cause)
 }
 
 // unresolved returns the error of a change whose outcome could not be read: a commit that was not answered leaves it
 // unknown; a flag that is in use changed nothing.
 func unresolved(cause error) error {
-	if errors.Is(cause, stock.ErrUnknownOutcome) {
+	if errors.Is(cause, operation.ErrUnknownOutcome) {
 		return cause
 	}
-	return fmt.Errorf("%w: %w", stock.ErrUnavailable, cause)
+	return fmt.Errorf("%w: %w", operation.ErrUnavailable, cause)
 }

@@ -15,8 +15,8 @@ import (
 // Deduct executes one request in one transaction. It lowers each level, by ascending goods id, if enough is left and no
 // later holder of the lock has written. Then it inserts the outcome under its flag, whose primary key rolls back a
 // second attempt with all that it took, and the flow rows. Errors as for stock.Deducter.
-func (s *DB) Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error) {
-	op := stock.Operation{Flag: r.Flag, State: operation.Done, Items: r.Items, Token: fence.Highest(r.Items)}
+func (s *DB) Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (operation.Operation, error) {
+	op := operation.Operation{Flag: r.Flag, State: operation.Done, Items: r.Items, Token: fence.Highest(r.Items)}
 	var short int64
 	err := s.transact(ctx, goodsOf(r.Items), func(tx *gorm.DB) (err error) {
 		if short, err = takeItems(tx, r.Items, fence); err != nil {
@@ -36,18 +36,18 @@ func (s *DB) Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (st
 }
 
 // settle returns the answer to a deduction that tried to record op and ended with err.
-func (s *DB) settle(ctx context.Context, op stock.Operation, err error) (stock.Operation, error) {
+func (s *DB) settle(ctx context.Context, op operation.Operation, err error) (operation.Operation, error) {
 	switch {
 	case err == nil:
 		return op, nil
-	case mysqldb.IsDuplicate(err), errors.Is(err, stock.ErrUnknownOutcome):
+	case mysqldb.IsDuplicate(err), errors.Is(err, operation.ErrUnknownOutcome):
 		recorded, err := s.resolve(ctx, op.Flag, err)
 		if err != nil {
-			return stock.Operation{}, err
+			return operation.Operation{}, err
 		}
 		return recorded.Answer(op.Items)
 	}
-	return stock.Operation{}, err
+	return operation.Operation{}, err
 }
 
 // takeItems lowers the level of each product. It returns errShort with the first product whose level is too low.
@@ -139,6 +139,6 @@ func checkFence(items []operation.Item, levels map[int64]*stock.Level, fence sto
 	return nil
 }
 
-func staleToken(goodsID int64, written, own stock.Token) error {
-	return fmt.Errorf("%w: product %d was written under %s, later than %s", stock.ErrStaleToken, goodsID, written, own)
+func staleToken(goodsID int64, written, own operation.Token) error {
+	return fmt.Errorf("%w: product %d was written under %s, later than %s", operation.ErrStaleToken, goodsID, written, own)
 }

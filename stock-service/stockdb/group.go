@@ -36,7 +36,7 @@ func (s *DB) DeductGroup(ctx context.Context, requests []stock.Request, fence st
 	write := func(ctx context.Context, requests []stock.Request) ([]stock.Outcome, error) {
 		if len(requests) == 1 { // fewer statements than a group
 			op, err := s.Deduct(ctx, requests[0], fence)
-			if errors.Is(err, stock.ErrUnavailable) || mysqldb.IsLockWait(err) {
+			if errors.Is(err, operation.ErrUnavailable) || mysqldb.IsLockWait(err) {
 				return nil, err
 			}
 			return []stock.Outcome{{Operation: op, Err: err}}, nil
@@ -55,11 +55,11 @@ func (s *DB) held(ctx context.Context, requests []stock.Request) ([]*stock.Outco
 	flags, goods := distinct(requests)
 	heldFlags, err := mysqldb.Held(ctx, s.db, "operations", "flag", flags)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
+		return nil, fmt.Errorf("%w: %w", operation.ErrUnavailable, err)
 	}
 	heldGoods, err := mysqldb.Held(ctx, s.db, "stock", "goods_id", goods)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
+		return nil, fmt.Errorf("%w: %w", operation.ErrUnavailable, err)
 	}
 	held := make([]*stock.Outcome, len(requests))
 	for i, r := range requests {
@@ -86,7 +86,7 @@ func (s *DB) deductGroup(
 		if err != nil {
 			return err
 		}
-		var recorded map[string]stock.Operation
+		var recorded map[string]operation.Operation
 		if look {
 			if recorded, err = findOperations(tx, flags); err != nil {
 				return err
@@ -112,15 +112,15 @@ func (s *DB) deductGroup(
 }
 
 // newOperations returns the operations that the group made, by ascending flag, and sets their token.
-func newOperations(outcomes []stock.Outcome, fence stock.Fence) []stock.Operation {
-	fresh := make([]stock.Operation, 0, len(outcomes))
+func newOperations(outcomes []stock.Outcome, fence stock.Fence) []operation.Operation {
+	fresh := make([]operation.Operation, 0, len(outcomes))
 	for i := range outcomes {
 		if outcomes[i].New() {
 			outcomes[i].Operation.Token = fence.Highest(outcomes[i].Operation.Items)
 			fresh = append(fresh, outcomes[i].Operation)
 		}
 	}
-	slices.SortFunc(fresh, func(a, b stock.Operation) int { return strings.Compare(a.Flag, b.Flag) })
+	slices.SortFunc(fresh, func(a, b operation.Operation) int { return strings.Compare(a.Flag, b.Flag) })
 	return fresh
 }
 
@@ -158,7 +158,7 @@ func takeCases(tx *gorm.DB, goods []int64, taken map[int64]int64, fence stock.Fe
 		return done.Error
 	}
 	if done.RowsAffected != int64(len(goods)) {
-		return fmt.Errorf("%w: %d rows of %d changed, though all were locked", stock.ErrStaleToken, done.RowsAffected,
+		return fmt.Errorf("%w: %d rows of %d changed, though all were locked", operation.ErrStaleToken, done.RowsAffected,
 			len(goods))
 	}
 	return nil

@@ -60,7 +60,7 @@ func TestNoDeadlocks(t *testing.T) {
 		},
 		func(l *stockdb.DB) error {
 			n := rand.N(200)
-			_, err := l.Restock(t.Context(), stock.Restock{Flag: fmt.Sprint("more-", n), GoodsID: goods[n%len(goods)], Num: 5})
+			_, err := l.Restock(t.Context(), operation.Restock{Flag: fmt.Sprint("more-", n), GoodsID: goods[n%len(goods)], Num: 5})
 			return err
 		},
 	}
@@ -75,7 +75,7 @@ func TestNoDeadlocks(t *testing.T) {
 			all.Go(func() {
 				for time.Now().Before(end) {
 					// A group may find that a flag has been used since.
-					if err := work[i%4](ledgers[i/4%2]); err != nil && !errors.Is(err, stock.ErrUnavailable) &&
+					if err := work[i%4](ledgers[i/4%2]); err != nil && !errors.Is(err, operation.ErrUnavailable) &&
 						!errors.Is(err, operation.ErrLocked) && !mysqldb.IsDuplicate(err) {
 						t.Error(err)
 						return

@@ -23,8 +23,8 @@ var errVersion = errors.New("version changed")
 //
 // A version counts only these deductions. The update subtracts the pieces if there are enough, so that restocks,
 // cancellations and other strategies may change the level in between.
-func (s *DB) DeductOptimistic(ctx context.Context, r stock.Request) (stock.Operation, error) {
-	op := stock.Operation{Flag: r.Flag, Items: r.Items}
+func (s *DB) DeductOptimistic(ctx context.Context, r stock.Request) (operation.Operation, error) {
+	op := operation.Operation{Flag: r.Flag, Items: r.Items}
 	again := retry.Policy{First: time.Millisecond, Max: 64 * time.Millisecond}
 	err := retry.Run(ctx, again, func() error {
 		err := s.tryVersions(ctx, &op)
@@ -33,18 +33,18 @@ func (s *DB) DeductOptimistic(ctx context.Context, r stock.Request) (stock.Opera
 		}
 		return retry.Stop(err)
 	})
-	if errors.Is(err, errVersion) || err != nil && ctx.Err() != nil && !errors.Is(err, stock.ErrUnknownOutcome) {
-		err = fmt.Errorf("%w: %w", stock.ErrUnavailable, err) // only tries that changed nothing end here
+	if errors.Is(err, errVersion) || err != nil && ctx.Err() != nil && !errors.Is(err, operation.ErrUnknownOutcome) {
+		err = fmt.Errorf("%w: %w", operation.ErrUnavailable, err) // only tries that changed nothing end here
 	}
 	return s.settle(ctx, op, err)
 }
 
 // tryVersions decides op by the current levels, and records it unless they have changed since. It returns errVersion if
 // one has.
-func (s *DB) tryVersions(ctx context.Context, op *stock.Operation) error {
+func (s *DB) tryVersions(ctx context.Context, op *operation.Operation) error {
 	versions, levels, err := s.readVersions(ctx, goodsOf(op.Items))
 	if err != nil {
-		return fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", operation.ErrUnavailable, err)
 	}
 	short, err := stock.FirstShort(op.Items, levels)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"orderstock/pkg/batch"
 	"orderstock/pkg/mysqldb"
-	"orderstock/stock-service/stock"
+	"orderstock/pkg/operation"
 )
 
 // reads lets concurrent readers share a statement. Each gets the results of all, by flag.
@@ -31,18 +31,18 @@ func shared[V any](ctx context.Context, group *reads[V], flags []string) (map[st
 	case err == nil:
 		return found, nil
 	case errors.Is(err, batch.ErrFull):
-		return nil, fmt.Errorf("%w: %w", stock.ErrOverloaded, err)
+		return nil, fmt.Errorf("%w: %w", operation.ErrOverloaded, err)
 	}
-	return nil, fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
+	return nil, fmt.Errorf("%w: %w", operation.ErrUnavailable, err)
 }
 
 // Find implements stock.Ledger. Concurrent calls share one statement.
-func (s *DB) Find(ctx context.Context, flags ...string) (map[string]stock.Operation, error) {
+func (s *DB) Find(ctx context.Context, flags ...string) (map[string]operation.Operation, error) {
 	all, err := shared(ctx, s.finds, flags)
 	if err != nil {
 		return nil, err
 	}
-	found := make(map[string]stock.Operation, len(flags))
+	found := make(map[string]operation.Operation, len(flags))
 	for _, flag := range flags {
 		if op, ok := all[flag]; ok {
 			found[flag] = op
@@ -52,26 +52,26 @@ func (s *DB) Find(ctx context.Context, flags ...string) (map[string]stock.Operat
 }
 
 // Flows implements stock.Ledger. Concurrent calls share one statement.
-func (s *DB) Flows(ctx context.Context, flags ...string) ([]stock.Flow, error) {
+func (s *DB) Flows(ctx context.Context, flags ...string) ([]operation.Flow, error) {
 	all, err := shared(ctx, s.flows, flags)
 	if err != nil {
 		return nil, err
 	}
-	var flows []stock.Flow
+	flows := []operation.Flow{}
 	for _, flag := range slices.Compact(slices.Sorted(slices.Values(flags))) {
 		flows = append(flows, all[flag]...)
 	}
 	return flows, nil
 }
 
-func (s *DB) findOperations(ctx context.Context, flags []string) (map[string]stock.Operation, error) {
+func (s *DB) findOperations(ctx context.Context, flags []string) (map[string]operation.Operation, error) {
 	return findOperations(s.db.WithContext(ctx), flags)
 }
 
 // findOperations scans by hand: gorm's Scan formats every statement for its logger, which for hundreds of flags costs
 // more than the read.
-func findOperations(db *gorm.DB, flags []string) (map[string]stock.Operation, error) {
-	found := make(map[string]stock.Operation)
+func findOperations(db *gorm.DB, flags []string) (map[string]operation.Operation, error) {
+	found := make(map[string]operation.Operation)
 	for flags := range mysqldb.Lists(flags) {
 		query := db.Raw("SELECT flag, state, reason, items, fencing_token FROM operations WHERE flag IN ?", flags)
 		err := eachRow(query, func(rows *sql.Rows) error {
@@ -105,9 +105,9 @@ func eachRow(query *gorm.DB, scan func(*sql.Rows) error) (err error) {
 	return rows.Err()
 }
 
-func (s *DB) findFlows(ctx context.Context, flags []string) (map[string][]stock.Flow, error) {
+func (s *DB) findFlows(ctx context.Context, flags []string) (map[string][]operation.Flow, error) {
 	flags = slices.Compact(slices.Sorted(slices.Values(flags))) // a flag twice would be read twice
-	found := make(map[string][]stock.Flow, len(flags))
+	found := make(map[string][]operation.Flow, len(flags))
 	for flags := range mysqldb.Lists(flags) {
 		var rows []flowRow
 		err := s.db.WithContext(ctx).Raw(`SELECT flag, goods_id, kind, num, created_at FROM stock_flow
@@ -123,7 +123,7 @@ func (s *DB) findFlows(ctx context.Context, flags []string) (map[string][]stock.
 }
 
 // Goods implements stock.Ledger.
-func (s *DB) Goods(ctx context.Context, ids ...int64) ([]stock.Goods, error) {
+func (s *DB) Goods(ctx context.Context, ids ...int64) ([]operation.Goods, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -131,17 +131,17 @@ func (s *DB) Goods(ctx context.Context, ids ...int64) ([]stock.Goods, error) {
 }
 
 // GoodsAfter implements stock.Ledger.
-func (s *DB) GoodsAfter(ctx context.Context, after int64, limit int) ([]stock.Goods, error) {
+func (s *DB) GoodsAfter(ctx context.Context, after int64, limit int) ([]operation.Goods, error) {
 	return s.goods(ctx, "SELECT goods_id, name, price, num FROM stock "+
 		"WHERE goods_id > ? ORDER BY goods_id LIMIT ?", after, limit)
 }
 
-func (s *DB) goods(ctx context.Context, query string, args ...any) ([]stock.Goods, error) {
+func (s *DB) goods(ctx context.Context, query string, args ...any) ([]operation.Goods, error) {
 	var rows []goodsRow
 	if err := s.db.WithContext(ctx).Raw(query, args...).Scan(&rows).Error; err != nil {
-		return nil, fmt.Errorf("%w: read stock: %w", stock.ErrUnavailable, err)
+		return nil, fmt.Errorf("%w: read stock: %w", operation.ErrUnavailable, err)
 	}
-	goods := make([]stock.Goods, len(rows))
+	goods := make([]operation.Goods, len(rows))
 	for i, row := range rows {
 		goods[i] = row.domain()
 	}

@@ -16,28 +16,28 @@ import (
 func TestARestockIsRepeatedOnlyByItsEqual(t *testing.T) {
 	p := stocktest.New(t)
 	text, number := func(s string) *string { return &s }, func(n int64) *int64 { return &n }
-	first := stock.Restock{Flag: "more", GoodsID: 1, Num: 5, Name: text("pen"), Price: number(250)}
+	first := operation.Restock{Flag: "more", GoodsID: 1, Num: 5, Name: text("pen"), Price: number(250)}
 	goods, err := p.Ledger.Restock(t.Context(), first)
 	if err != nil {
 		t.Fatal(err)
 	}
-	bare := stock.Restock{Flag: "bare", GoodsID: 1, Num: 1}
+	bare := operation.Restock{Flag: "bare", GoodsID: 1, Num: 1}
 	if _, err := p.Ledger.Restock(t.Context(), bare); err != nil {
 		t.Fatal(err)
 	}
 	goods.Num++
 	for name, c := range map[string]struct {
-		of     stock.Restock
-		change func(*stock.Restock)
+		of     operation.Restock
+		change func(*operation.Restock)
 		err    error
 	}{
-		"the same":                {first, func(*stock.Restock) {}, nil},
-		"the same, bare":          {bare, func(*stock.Restock) {}, nil},
-		"another quantity":        {first, func(r *stock.Restock) { r.Num = 6 }, stock.ErrFlagConflict},
-		"another price":           {first, func(r *stock.Restock) { r.Price = number(251) }, stock.ErrFlagConflict},
-		"another name":            {first, func(r *stock.Restock) { r.Name = text("Pen") }, stock.ErrFlagConflict},
-		"without the price":       {first, func(r *stock.Restock) { r.Price = nil }, nil},
-		"with a price, once bare": {bare, func(r *stock.Restock) { r.Price = number(250) }, stock.ErrFlagConflict},
+		"the same":                {first, func(*operation.Restock) {}, nil},
+		"the same, bare":          {bare, func(*operation.Restock) {}, nil},
+		"another quantity":        {first, func(r *operation.Restock) { r.Num = 6 }, operation.ErrFlagConflict},
+		"another price":           {first, func(r *operation.Restock) { r.Price = number(251) }, operation.ErrFlagConflict},
+		"another name":            {first, func(r *operation.Restock) { r.Name = text("Pen") }, operation.ErrFlagConflict},
+		"without the price":       {first, func(r *operation.Restock) { r.Price = nil }, nil},
+		"with a price, once bare": {bare, func(r *operation.Restock) { r.Price = number(250) }, operation.ErrFlagConflict},
 	} {
 		c.change(&c.of)
 		if again, err := p.Ledger.Restock(t.Context(), c.of); !errors.Is(err, c.err) || err == nil && again != goods {
@@ -53,7 +53,7 @@ func TestARestockIsRepeatedOnlyByItsEqual(t *testing.T) {
 func TestARestocksFlagIsItsOwn(t *testing.T) {
 	p := stocktest.New(t)
 	for id := int64(1); id <= 2; id++ {
-		first := stock.Restock{Flag: fmt.Sprint("first-", id), GoodsID: id, Num: 5}
+		first := operation.Restock{Flag: fmt.Sprint("first-", id), GoodsID: id, Num: 5}
 		if _, err := p.Ledger.Restock(t.Context(), first); err != nil {
 			t.Fatal(err)
 		}
@@ -65,14 +65,14 @@ func TestARestocksFlagIsItsOwn(t *testing.T) {
 	if _, err := p.Ledger.Cancel(t.Context(), "4712"); err != nil {
 		t.Fatal(err)
 	}
-	for name, r := range map[string]stock.Restock{
+	for name, r := range map[string]operation.Restock{
 		"another product's restock":            {Flag: "first-1", GoodsID: 2, Num: 5},
 		"a new product, another's flag":        {Flag: "first-1", GoodsID: 3, Num: 5},
 		"an order's flag":                      {Flag: "4711", GoodsID: 1, Num: 2},
 		"an order's flag, another product":     {Flag: "4711", GoodsID: 2, Num: 2},
 		"the flag of an order cancelled first": {Flag: "4712", GoodsID: 1, Num: 2},
 	} {
-		if _, err := p.Ledger.Restock(t.Context(), r); !errors.Is(err, stock.ErrFlagConflict) {
+		if _, err := p.Ledger.Restock(t.Context(), r); !errors.Is(err, operation.ErrFlagConflict) {
 			t.Errorf("%s: %v, want ErrFlagConflict", name, err)
 		}
 	}
@@ -87,7 +87,7 @@ func TestARestocksFlagIsItsOwn(t *testing.T) {
 		for i := range errs {
 			restocks.Go(func() {
 				_, errs[i] = p.Ledger.Restock(t.Context(),
-					stock.Restock{Flag: fmt.Sprint("both-", round), GoodsID: int64(1 + i), Num: 1})
+					operation.Restock{Flag: fmt.Sprint("both-", round), GoodsID: int64(1 + i), Num: 1})
 			})
 		}
 		restocks.Wait()

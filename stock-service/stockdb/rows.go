@@ -18,12 +18,12 @@ type operationRow struct {
 }
 
 // domain returns the row as the answer to a repeat.
-func (r operationRow) domain() (stock.Operation, error) {
+func (r operationRow) domain() (operation.Operation, error) {
 	items, err := stock.DecodeItems(r.Items)
 	if err != nil {
-		return stock.Operation{}, fmt.Errorf("read operation %s: %w", r.Flag, err)
+		return operation.Operation{}, fmt.Errorf("read operation %s: %w", r.Flag, err)
 	}
-	op := stock.Operation{Flag: r.Flag, State: operation.State(r.State), Reason: r.Reason, Items: items, Repeat: true}
+	op := operation.Operation{Flag: r.Flag, State: operation.State(r.State), Reason: r.Reason, Items: items, Repeat: true}
 	copy(op.Token[:], r.FencingToken)
 	return op, nil
 }
@@ -49,8 +49,8 @@ type goodsRow struct {
 	Num     int64
 }
 
-func (r goodsRow) domain() stock.Goods {
-	return stock.Goods{ID: r.GoodsID, Name: r.Name, Price: r.Price, Num: r.Num}
+func (r goodsRow) domain() operation.Goods {
+	return operation.Goods{GoodsID: r.GoodsID, Name: r.Name, Price: r.Price, Num: r.Num}
 }
 
 // flowRow is a row of stock_flow.
@@ -62,8 +62,8 @@ type flowRow struct {
 	CreatedAt time.Time
 }
 
-func (r flowRow) domain() stock.Flow {
-	return stock.Flow{Flag: r.Flag, GoodsID: r.GoodsID, Kind: operation.Kind(r.Kind), Num: r.Num, CreatedAt: r.CreatedAt}
+func (r flowRow) domain() operation.Flow {
+	return operation.Flow{Flag: r.Flag, GoodsID: r.GoodsID, Kind: operation.Kind(r.Kind), Num: r.Num, CreatedAt: r.CreatedAt}
 }
 
 // restockRow is the record of a restock. Told is false if it is older than the table of names and prices.
@@ -75,7 +75,7 @@ type restockRow struct {
 }
 
 // is reports whether r repeats the restock of the row. A name or price that r omits contradicts nothing.
-func (row restockRow) is(r stock.Restock) bool {
+func (row restockRow) is(r operation.Restock) bool {
 	return row.Num == r.Num && (!row.Told || repeats(row.Name, r.Name) && repeats(row.Price, r.Price))
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/servers/serverstest"
-	"orderstock/stock-service/stock"
 )
 
 // A call that finds its flag in use, and then cannot read the outcome, has changed
@@ -26,13 +26,13 @@ func TestAnUnreadableOutcome(t *testing.T) {
 	}
 	inUse := &mysql.MySQLError{Number: 1062, SQLState: [5]byte{'2', '3', '0', '0', '0'}, Message: "Duplicate entry"}
 	for want, cause := range map[error]error{
-		stock.ErrUnavailable:    fmt.Errorf("insert: %w", inUse),
-		stock.ErrUnknownOutcome: fmt.Errorf("%w: commit", stock.ErrUnknownOutcome),
+		operation.ErrUnavailable:    fmt.Errorf("insert: %w", inUse),
+		operation.ErrUnknownOutcome: fmt.Errorf("%w: commit", operation.ErrUnknownOutcome),
 	} {
-		_, err := s.settle(t.Context(), stock.Operation{Flag: "1"}, cause)
-		_, restocked := s.restocked(t.Context(), stock.Restock{Flag: "1", GoodsID: 1}, cause)
+		_, err := s.settle(t.Context(), operation.Operation{Flag: "1"}, cause)
+		_, restocked := s.restocked(t.Context(), operation.Restock{Flag: "1", GoodsID: 1}, cause)
 		for _, err := range []error{err, restocked} {
-			if !errors.Is(err, want) || errors.Is(err, stock.ErrUnavailable) && errors.Is(err, stock.ErrUnknownOutcome) {
+			if !errors.Is(err, want) || errors.Is(err, operation.ErrUnavailable) && errors.Is(err, operation.ErrUnknownOutcome) {
 				t.Errorf("after %v: %v; want %v alone", cause, err, want)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // token is a fencing token as the value of a placeholder, in hex: see mysqldb.Statement.Bytes.
-func token(t stock.Token) clause.Expr {
+func token(t operation.Token) clause.Expr {
 	return gorm.Expr("UNHEX(?)", hex.EncodeToString(t[:]))
 }
 
@@ -43,7 +43,7 @@ func readLevels(tx *gorm.DB, goods []int64, lock string) (map[int64]*stock.Level
 }
 
 // insertOperations records outcomes. A flag that already has one fails all of them, as a duplicate.
-func insertOperations(tx *gorm.DB, operations ...stock.Operation) error {
+func insertOperations(tx *gorm.DB, operations ...operation.Operation) error {
 	at := now()
 	insert := mysqldb.NewInsert(tx,
 		"INSERT INTO operations (flag, state, reason, items, fencing_token, created_at) VALUES ")
@@ -68,7 +68,7 @@ func insertOperations(tx *gorm.DB, operations ...stock.Operation) error {
 }
 
 // insertFlows writes the flow rows of the operations that are not rejected.
-func insertFlows(tx *gorm.DB, kind operation.Kind, operations ...stock.Operation) error {
+func insertFlows(tx *gorm.DB, kind operation.Kind, operations ...operation.Operation) error {
 	at := now()
 	insert := mysqldb.NewInsert(tx, "INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) VALUES ")
 	for _, op := range operations {

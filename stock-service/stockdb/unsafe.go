@@ -12,7 +12,7 @@ import (
 
 // DeductUnsafe executes one request by reading the levels and then writing them, as if there were no concurrent
 // writers. It oversells.
-func (s *DB) DeductUnsafe(ctx context.Context, r stock.Request) (stock.Operation, error) {
+func (s *DB) DeductUnsafe(ctx context.Context, r stock.Request) (operation.Operation, error) {
 	return s.overwrite(ctx, r, func(tx *gorm.DB) (map[int64]*stock.Level, error) {
 		return readLevels(tx, goodsOf(r.Items), "")
 	})
@@ -21,8 +21,8 @@ func (s *DB) DeductUnsafe(ctx context.Context, r stock.Request) (stock.Operation
 // overwrite decides the request by the levels that read returns, and overwrites them with the new ones.
 func (s *DB) overwrite(
 	ctx context.Context, r stock.Request, read func(tx *gorm.DB) (map[int64]*stock.Level, error),
-) (stock.Operation, error) {
-	op := stock.Operation{Flag: r.Flag, Items: r.Items}
+) (operation.Operation, error) {
+	op := operation.Operation{Flag: r.Flag, Items: r.Items}
 	err := s.transact(ctx, goodsOf(r.Items), func(tx *gorm.DB) error {
 		op.State, op.Reason = operation.Done, ""
 		levels, err := read(tx)

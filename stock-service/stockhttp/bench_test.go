@@ -31,14 +31,15 @@ func BenchmarkDeduct(b *testing.B) {
 					return done(string(op.State), err)
 				})
 			})
-			for kind, opts := range map[string][]stockapi.Option{"http": nil, "shared": {stockapi.WithSharedRequests(4)}} {
+			for kind, requests := range map[string]int{"http": 0, "shared": 4} {
 				b.Run(fmt.Sprintf("%s/%s/clients=%d", kind, name, clients), func(b *testing.B) {
 					p, d := benchPlace(b, name)
-					items := []stockapi.Item{{GoodsID: operation.FormatGoodsID(p.Goods(b, 1<<30)), Num: 1}}
+					items := []operation.Item{{GoodsID: p.Goods(b, 1<<30), Num: 1}}
 					handler := stockhttp.New(p.Service(d), stockhttp.Config{Token: token}, stocktest.Quiet)
 					h := httptest.NewServer(handler)
 					defer h.Close()
-					c, err := stockapi.NewClient([]string{h.URL}, token, opts...)
+					c, err := stockapi.NewClient([]string{h.URL},
+						stockapi.Config{Token: token, SharedRequests: requests})
 					if err != nil {
 						b.Fatal(err)
 					}

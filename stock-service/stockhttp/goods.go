@@ -10,7 +10,6 @@ import (
 	"orderstock/pkg/observe"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/stockapi"
-	"orderstock/stock-service/stock"
 )
 
 const (
@@ -31,9 +30,9 @@ func (h *handlers) stock(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	answer := stockapi.StockResponse{Goods: goodsBodies(goods)}
+	answer := stockapi.StockResponse{Goods: goods}
 	if len(goods) == limit {
-		answer.Next = operation.FormatGoodsID(goods[limit-1].ID)
+		answer.Next = operation.FormatGoodsID(goods[limit-1].GoodsID)
 	}
 	c.JSON(http.StatusOK, answer)
 	return nil
@@ -41,7 +40,7 @@ func (h *handlers) stock(c *gin.Context) error {
 
 func (h *handlers) namedGoods(c *gin.Context, named []string) error {
 	if len(named) > maxFlags {
-		return fmt.Errorf("%w: at most %d goods_id", stock.ErrInvalidPage, maxFlags)
+		return fmt.Errorf("%w: at most %d goods_id", operation.ErrInvalidPage, maxFlags)
 	}
 	ids := make([]int64, len(named))
 	for i, s := range named {
@@ -55,7 +54,7 @@ func (h *handlers) namedGoods(c *gin.Context, named []string) error {
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, stockapi.StockResponse{Goods: goodsBodies(goods)})
+	c.JSON(http.StatusOK, stockapi.StockResponse{Goods: goods})
 	return nil
 }
 
@@ -70,9 +69,9 @@ func (h *handlers) goods(c *gin.Context) error {
 		return err
 	}
 	if len(goods) == 0 {
-		return httpapi.NewProblem(http.StatusNotFound, string(stockapi.CodeUnknownGoods), "no product %d", id)
+		return httpapi.NewProblem(http.StatusNotFound, operation.ErrUnknownGoods.Name(), "no product %d", id)
 	}
-	c.JSON(http.StatusOK, goodsBody(goods[0]))
+	c.JSON(http.StatusOK, goods[0])
 	return nil
 }
 
@@ -82,18 +81,17 @@ func (h *handlers) restock(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	var body stockapi.RestockRequest
+	var body operation.Restock
 	if err := httpapi.Decode(c, &body); err != nil {
 		return err
 	}
+	body.GoodsID = id
 	observe.AddAttrs(c.Request.Context(), "flag", body.Flag, "goods_id", id)
-	goods, err := h.service.Restock(c.Request.Context(), stock.Restock{
-		Flag: body.Flag, GoodsID: id, Num: body.Num, Name: body.Name, Price: body.Price,
-	})
+	goods, err := h.service.Restock(c.Request.Context(), body)
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, goodsBody(goods))
+	c.JSON(http.StatusOK, goods)
 	return nil
 }
 
@@ -101,7 +99,7 @@ func (h *handlers) restock(c *gin.Context) error {
 func page(c *gin.Context) (named []string, after int64, limit int, err error) {
 	query, err := httpapi.Query(c)
 	if err != nil {
-		return nil, 0, 0, fmt.Errorf("%w: %w", stock.ErrInvalidPage, err)
+		return nil, 0, 0, fmt.Errorf("%w: %w", operation.ErrInvalidPage, err)
 	}
 	limit = defaultPage
 	for name, values := range query {
@@ -110,27 +108,19 @@ func page(c *gin.Context) (named []string, after int64, limit int, err error) {
 		case name == "goods_id":
 			named = values
 		case len(values) > 1:
-			err = fmt.Errorf("%w: %s is given twice", stock.ErrInvalidPage, name)
+			err = fmt.Errorf("%w: %s is given twice", operation.ErrInvalidPage, name)
 		case name == "limit" && value != "":
 			if limit, err = httpapi.Limit(value, maxPage); err != nil {
-				err = fmt.Errorf("%w: %w", stock.ErrInvalidPage, err)
+				err = fmt.Errorf("%w: %w", operation.ErrInvalidPage, err)
 			}
 		case name == "after" && value != "":
 			after, err = operation.ParseGoodsID(value)
 		case name != "limit" && name != "after":
-			err = fmt.Errorf("%w: there is no %q; there are goods_id, after and limit", stock.ErrInvalidPage, name)
+			err = fmt.Errorf("%w: there is no %q; there are goods_id, after and limit", operation.ErrInvalidPage, name)
 		}
 		if err != nil {
 			return nil, 0, 0, err
 		}
 	}
 	return named, after, limit, nil
-}
-
-func goodsBodies(goods []stock.Goods) []stockapi.Goods {
-	bodies := make([]stockapi.Goods, len(goods))
-	for i, g := range goods {
-		bodies[i] = goodsBody(g)
-	}
-	return bodies
 }

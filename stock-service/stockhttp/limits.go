@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"orderstock/pkg/httpapi"
-	"orderstock/stock-service/stock"
+	"orderstock/pkg/operation"
 )
 
 // shed refuses the requests for which no slot is free.
 func shed(slots *semaphore.Weighted) gin.HandlerFunc {
 	return httpapi.Handle(func(c *gin.Context) error {
 		if !slots.TryAcquire(1) {
-			return stock.ErrOverloaded
+			return operation.ErrOverloaded
 		}
 		defer slots.Release(1)
 		c.Next()
@@ -28,7 +28,7 @@ func shed(slots *semaphore.Weighted) gin.HandlerFunc {
 func queue(slots *semaphore.Weighted) gin.HandlerFunc {
 	return httpapi.Handle(func(c *gin.Context) error {
 		if err := slots.Acquire(c.Request.Context(), 1); err != nil {
-			return fmt.Errorf("%w: %w", stock.ErrOverloaded, err)
+			return fmt.Errorf("%w: %w", operation.ErrOverloaded, err)
 		}
 		defer slots.Release(1)
 		c.Next()

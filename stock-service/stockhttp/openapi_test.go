@@ -7,6 +7,7 @@ import (
 
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/httpapi/contracttest"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/internal/stocktest"
 	"orderstock/stock-service/stockhttp"
@@ -18,9 +19,9 @@ func TestTheDescriptionIsOfThisCode(t *testing.T) {
 	d := contracttest.Read(t, stockhttp.OpenAPI)
 	d.Routes(t, stockhttp.New(nil, stockhttp.Config{}, stocktest.Quiet).(*gin.Engine).Routes())
 	d.Types(t, map[string]any{
-		"Item": stockapi.Item{}, "DeductRequest": stockapi.DeductRequest{}, "DeductAllRequest": stockapi.DeductAllRequest{},
-		"Deduction": stockapi.Deduction{}, "DeductAnswer": stockapi.DeductAnswer{}, "Operation": stockapi.Operation{},
-		"Flow": stockapi.Flow{}, "FlowsResponse": stockapi.FlowsResponse{}, "Goods": stockapi.Goods{},
-		"StockResponse": stockapi.StockResponse{}, "RestockRequest": stockapi.RestockRequest{}, "Problem": httpapi.Problem{},
+		"Item": operation.Item{}, "DeductRequest": stockapi.DeductRequest{}, "DeductAllRequest": stockapi.DeductAllRequest{},
+		"Deduction": stockapi.Deduction{}, "DeductAnswer": stockapi.DeductAnswer{}, "Operation": operation.Operation{},
+		"Flow": operation.Flow{}, "FlowsResponse": stockapi.FlowsResponse{}, "Goods": operation.Goods{},
+		"StockResponse": stockapi.StockResponse{}, "RestockRequest": operation.Restock{}, "Problem": httpapi.Problem{},
 	})
 }

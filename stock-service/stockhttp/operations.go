@@ -1,7 +1,6 @@
 package stockhttp
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"time"
@@ -10,6 +9,7 @@ import (
 
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/observe"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/stockapi"
 	"orderstock/pkg/tracing"
 )
@@ -24,7 +24,8 @@ func (h *handlers) deduct(c *gin.Context) error {
 	if err := httpapi.Decode(c, &body); err != nil {
 		return err
 	}
-	op, err := h.carryOut(ctx, c.Param("flag"), body.Items)
+	observe.AddAttrs(ctx, "flag", c.Param("flag"))
+	op, err := h.service.Deduct(ctx, c.Param("flag"), body.Items)
 	if err != nil {
 		return err
 	}
@@ -32,20 +33,6 @@ func (h *handlers) deduct(c *gin.Context) error {
 	c.JSON(http.StatusOK, op)
 	tracing.Past(ctx, "reply", began, nil)
 	return nil
-}
-
-// carryOut deducts the items sent, and returns the answer.
-func (h *handlers) carryOut(ctx context.Context, flag string, sent []stockapi.Item) (stockapi.Operation, error) {
-	observe.AddAttrs(ctx, "flag", flag)
-	items, err := stockapi.ParseItems(sent)
-	if err != nil {
-		return stockapi.Operation{}, err
-	}
-	op, err := h.service.Deduct(ctx, flag, items)
-	if err != nil {
-		return stockapi.Operation{}, err
-	}
-	return operationBody(op), nil
 }
 
 // cancel is POST /v1/operations/{flag}/cancel.
@@ -56,7 +43,7 @@ func (h *handlers) cancel(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, operationBody(op))
+	c.JSON(http.StatusOK, op)
 	return nil
 }
 
@@ -65,24 +52,19 @@ func (h *handlers) flows(c *gin.Context) error {
 	query, err := httpapi.Query(c)
 	flags := query["flag"]
 	if err != nil || len(query) != 1 || len(flags) == 0 || len(flags) > maxFlags {
-		return stockapi.Problem(stockapi.CodeInvalidFlag,
+		return stockapi.Problem(operation.ErrInvalidFlag,
 			fmt.Sprintf("name 1 to %d flags, and nothing else: ?flag=a&flag=b", maxFlags))
 	}
 	operations, flows, err := h.service.Recorded(c.Request.Context(), flags)
 	if err != nil {
 		return err
 	}
-	answer := stockapi.FlowsResponse{
-		Operations: make([]stockapi.Operation, 0, len(operations)), Flows: make([]stockapi.Flow, len(flows)),
-	}
+	answer := stockapi.FlowsResponse{Operations: make([]operation.Operation, 0, len(operations)), Flows: flows}
 	for _, flag := range flags {
 		if op, ok := operations[flag]; ok {
-			answer.Operations = append(answer.Operations, operationBody(op))
+			answer.Operations = append(answer.Operations, op)
 			delete(operations, flag) // a flag that is named twice is answered once
 		}
-	}
-	for i, flow := range flows {
-		answer.Flows[i] = flowBody(flow)
 	}
 	c.JSON(http.StatusOK, answer)
 	return nil

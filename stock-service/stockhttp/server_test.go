@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -45,7 +46,7 @@ func serve(t *testing.T, d stock.Deducter, cfg stockhttp.Config) *server {
 	h := httptest.NewServer(contracttest.Read(t, stockhttp.OpenAPI).Check(t,
 		stockhttp.New(p.Service(d), cfg, stocktest.Quiet)))
 	t.Cleanup(h.Close)
-	c, err := stockapi.NewClient([]string{h.URL}, token)
+	c, err := stockapi.NewClient([]string{h.URL}, stockapi.Config{Token: token, Tries: 1})
 	must(t, err)
 	t.Cleanup(c.Close)
 	return &server{p, h.URL, c}
@@ -55,20 +56,20 @@ func TestAnOperationFromRestockToRestore(t *testing.T) {
 	s := serve(t, nil, stockhttp.Config{})
 	ctx := t.Context()
 	name, price := "lamp", int64(1999)
-	goods, err := s.client.Restock(ctx, "1001", stockapi.RestockRequest{Flag: "r1", Num: 10, Name: &name, Price: &price})
-	if want := (stockapi.Goods{GoodsID: "1001", Name: "lamp", Price: 1999, Num: 10}); err != nil || goods != want {
+	goods, err := s.client.Restock(ctx, operation.Restock{GoodsID: 1001, Flag: "r1", Num: 10, Name: &name, Price: &price})
+	if want := (operation.Goods{GoodsID: 1001, Name: "lamp", Price: 1999, Num: 10}); err != nil || goods != want {
 		t.Fatalf("restock: %+v, %v; want %+v", goods, err, want)
 	}
-	if goods, err = s.client.Restock(ctx, "1001", stockapi.RestockRequest{Flag: "r1", Num: 10}); err != nil ||
+	if goods, err = s.client.Restock(ctx, operation.Restock{GoodsID: 1001, Flag: "r1", Num: 10}); err != nil ||
 		goods.Num != 10 {
 		t.Errorf("restock again: %+v, %v; want no more than 10", goods, err)
 	}
-	_, err = s.client.Restock(ctx, "1001", stockapi.RestockRequest{Flag: "r1", Num: 11})
-	if !errors.Is(err, stockapi.ErrFlagConflict) {
+	_, err = s.client.Restock(ctx, operation.Restock{GoodsID: 1001, Flag: "r1", Num: 11})
+	if !errors.Is(err, operation.ErrFlagConflict) {
 		t.Errorf("restock another number under the flag: %v", err)
 	}
 
-	items := []stockapi.Item{{GoodsID: "1001", Num: 4}}
+	items := []operation.Item{{GoodsID: 1001, Num: 4}}
 	op, err := s.client.Deduct(ctx, "f1", items)
 	if err != nil || op.State != operation.Done || op.Repeat || len(op.Items) != 1 || op.Items[0] != items[0] {
 		t.Fatalf("deduct: %+v, %v", op, err)
@@ -76,15 +77,15 @@ func TestAnOperationFromRestockToRestore(t *testing.T) {
 	if op, err = s.client.Deduct(ctx, "f1", items); err != nil || op.State != operation.Done || !op.Repeat {
 		t.Errorf("deduct again: %+v, %v; want the repeat", op, err)
 	}
-	_, err = s.client.Deduct(ctx, "f1", []stockapi.Item{{GoodsID: "1001", Num: 5}})
-	if !errors.Is(err, stockapi.ErrFlagConflict) {
+	_, err = s.client.Deduct(ctx, "f1", []operation.Item{{GoodsID: 1001, Num: 5}})
+	if !errors.Is(err, operation.ErrFlagConflict) {
 		t.Errorf("deduct other items under the flag: %v", err)
 	}
-	_, err = s.client.Deduct(ctx, "f2", []stockapi.Item{{GoodsID: "77", Num: 1}})
-	if !errors.Is(err, stockapi.ErrUnknownGoods) {
+	_, err = s.client.Deduct(ctx, "f2", []operation.Item{{GoodsID: 77, Num: 1}})
+	if !errors.Is(err, operation.ErrUnknownGoods) {
 		t.Errorf("deduct unknown goods: %v", err)
 	}
-	if op, err = s.client.Deduct(ctx, "f3", []stockapi.Item{{GoodsID: "1001", Num: 7}}); err != nil ||
+	if op, err = s.client.Deduct(ctx, "f3", []operation.Item{{GoodsID: 1001, Num: 7}}); err != nil ||
 		op.State != operation.Rejected || op.Reason != "insufficient_stock: goods 1001" {
 		t.Errorf("deduct too many: %+v, %v", op, err)
 	}
@@ -100,7 +101,7 @@ func TestAnOperationFromRestockToRestore(t *testing.T) {
 	if op, err = s.client.Cancel(ctx, "f3"); err != nil || op.State != operation.Rejected {
 		t.Errorf("cancel a rejected deduction: %+v, %v", op, err)
 	}
-	named, err := s.client.Stock(ctx, "1001", "5")
+	named, err := s.client.Stock(ctx, 1001, 5)
 	if err != nil || len(named) != 1 || named[0].Num != 10 {
 		t.Errorf("stock: %+v, %v; want 10 again", named, err)
 	}
@@ -127,7 +128,7 @@ func TestPagesOfStock(t *testing.T) {
 	for range 5 {
 		s.Goods(t, 1)
 	}
-	var seen []string
+	var seen []int64
 	for after, pages := "", 0; ; pages++ {
 		page, err := s.page(t, after, 2)
 		if err != nil || pages > 3 {
@@ -140,8 +141,8 @@ func TestPagesOfStock(t *testing.T) {
 			break
 		}
 	}
-	if got := strings.Join(seen, " "); got != "1001 1002 1003 1004 1005" {
-		t.Errorf("pages hold %s", got)
+	if !slices.Equal(seen, []int64{1001, 1002, 1003, 1004, 1005}) {
+		t.Errorf("pages hold %d", seen)
 	}
 }
 
@@ -169,12 +170,12 @@ func TestBadInput(t *testing.T) {
 		},
 		{"num 0", op, item("0"), 422, "invalid_num"},
 		{"num -1", op, item("-1"), 422, "invalid_num"},
-		{"num 1.5", op, item("1.5"), 400, "invalid_field"},
-		{`num "1"`, op, item(`"1"`), 400, "invalid_field"},
+		{"num 1.5", op, item("1.5"), 422, "invalid_num"},
+		{`num "1"`, op, item(`"1"`), 422, "invalid_num"},
 		{"num null", op, item("null"), 422, "invalid_num"},
 		{"num missing", op, `{"items":[{"goods_id":"` + goods + `"}]}`, 422, "invalid_num"},
 		{"num 2^31", op, item("2147483648"), 422, "invalid_num"},
-		{"num 2^63", op, item("9223372036854775808"), 400, "invalid_field"},
+		{"num 2^63", op, item("9223372036854775808"), 422, "invalid_num"},
 		{"unknown goods", op, id(`"424242"`), 422, "unknown_goods"},
 		{"goods 0", op, id(`"0"`), 422, "invalid_goods_id"},
 		{"goods -1", op, id(`"-1"`), 422, "invalid_goods_id"},
@@ -300,8 +301,8 @@ func TestFaultQQuantityIsChecked(t *testing.T) {
 	s := serve(t, nil, stockhttp.Config{})
 	goods := s.Goods(t, 10)
 	for _, num := range []int64{0, -1, -1 << 40, 1 << 31} {
-		_, err := s.client.Deduct(t.Context(), s.Flag(), []stockapi.Item{{GoodsID: operation.FormatGoodsID(goods), Num: num}})
-		if !errors.Is(err, stockapi.ErrInvalid) {
+		_, err := s.client.Deduct(t.Context(), s.Flag(), []operation.Item{{GoodsID: goods, Num: num}})
+		if operation.CodeOf(err).Scope() != operation.Final {
 			t.Errorf("num %d: %v; want it refused", num, err)
 		}
 	}
@@ -349,16 +350,16 @@ func (s *server) send(t *testing.T, request, body, contentType, token string) (p
 // stuck is a strategy whose lock never comes.
 type stuck struct{ entered chan struct{} }
 
-func (s stuck) Deduct(ctx context.Context, _ stock.Request) (stock.Operation, error) {
+func (s stuck) Deduct(ctx context.Context, _ stock.Request) (operation.Operation, error) {
 	s.entered <- struct{}{}
 	<-ctx.Done()
-	return stock.Operation{}, errors.Join(stock.ErrUnavailable, ctx.Err())
+	return operation.Operation{}, errors.Join(operation.ErrUnavailable, ctx.Err())
 }
 
 func TestShedsLoadAndKeepsDeadlines(t *testing.T) {
 	d := stuck{make(chan struct{}, 8)}
 	s := serve(t, d, stockhttp.Config{MaxInFlight: 2, Timeout: 20 * time.Second})
-	items := []stockapi.Item{{GoodsID: "1", Num: 1}}
+	items := []operation.Item{{GoodsID: 1, Num: 1}}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var wg sync.WaitGroup
@@ -371,8 +372,9 @@ func TestShedsLoadAndKeepsDeadlines(t *testing.T) {
 		<-d.entered
 	}
 	start := time.Now()
+	var refused *stockapi.Error
 	_, err := s.client.Deduct(t.Context(), s.Flag(), items)
-	if !errors.Is(err, stockapi.ErrOverloaded) || stockapi.RetryAfter(err) == 0 {
+	if !errors.Is(err, operation.ErrOverloaded) || !errors.As(err, &refused) || refused.RetryAfter == 0 {
 		t.Errorf("third at once: %v; want overloaded with a time to retry after", err)
 	}
 	if took := time.Since(start); took > 10*time.Second {

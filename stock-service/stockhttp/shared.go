@@ -14,9 +14,9 @@ import (
 	"orderstock/pkg/batch"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/observe"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/stockapi"
 	"orderstock/pkg/tracing"
-	"orderstock/stock-service/stock"
 )
 
 // deductAll is POST /v1/operations: many deductions in one request. None waits for another, and each is answered as
@@ -28,7 +28,7 @@ func (h *handlers) deductAll(c *gin.Context) error {
 	}
 	n := len(body.Operations)
 	if n == 0 || n > stockapi.MaxDeductions {
-		return stockapi.Problem(stockapi.CodeInvalidItems, fmt.Sprintf("name 1 to %d operations", stockapi.MaxDeductions))
+		return stockapi.Problem(operation.ErrInvalidItems, fmt.Sprintf("name 1 to %d operations", stockapi.MaxDeductions))
 	}
 	ctx := c.Request.Context()
 	answers := make(chan answer, n)
@@ -91,11 +91,12 @@ func (h *handlers) deductOne(ctx context.Context, index int, d stockapi.Deductio
 		defer cancel()
 	}
 	if !h.writes.TryAcquire(1) {
-		refuse(stock.ErrOverloaded)
+		refuse(operation.ErrOverloaded)
 		return a
 	}
 	defer h.writes.Release(1)
-	op, err := h.carryOut(ctx, d.Flag, d.Items)
+	observe.AddAttrs(ctx, "flag", d.Flag)
+	op, err := h.service.Deduct(ctx, d.Flag, d.Items)
 	if err != nil {
 		refuse(err)
 		return a

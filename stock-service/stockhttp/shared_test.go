@@ -28,7 +28,8 @@ func sharing(t *testing.T, s *server, n int) (*stockapi.Client, *atomic.Int64) {
 			return rt.RoundTrip(r)
 		})
 	}
-	c, err := stockapi.NewClient([]string{s.url}, token, stockapi.WithMiddleware(count), stockapi.WithSharedRequests(n))
+	c, err := stockapi.NewClient([]string{s.url},
+		stockapi.Config{Token: token, Tries: 1, Middleware: count, SharedRequests: n})
 	must(t, err)
 	t.Cleanup(c.Close)
 	return c, &sent
@@ -42,8 +43,8 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func TestSharedRequestsAnswerEachByItself(t *testing.T) {
 	s := serve(t, nil, stockhttp.Config{})
 	c, sent := sharing(t, s, 1)
-	plenty, scarce := operation.FormatGoodsID(s.Goods(t, 1000)), operation.FormatGoodsID(s.Goods(t, 3))
-	one := func(goods string) []stockapi.Item { return []stockapi.Item{{GoodsID: goods, Num: 1}} }
+	plenty, scarce := s.Goods(t, 1000), s.Goods(t, 3)
+	one := func(goods int64) []operation.Item { return []operation.Item{{GoodsID: goods, Num: 1}} }
 	if _, err := c.Deduct(t.Context(), "used", one(plenty)); err != nil {
 		t.Fatal(err)
 	}
@@ -53,14 +54,14 @@ func TestSharedRequestsAnswerEachByItself(t *testing.T) {
 	for range each {
 		for _, call := range []struct {
 			flag  string
-			items []stockapi.Item
+			items []operation.Item
 		}{
 			{s.Flag(), one(plenty)},
 			{s.Flag(), one(scarce)},
-			{s.Flag(), one("987654")},
-			{"used", []stockapi.Item{{GoodsID: plenty, Num: 2}}},
+			{s.Flag(), one(987654)},
+			{"used", []operation.Item{{GoodsID: plenty, Num: 2}}},
 			{"used", one(plenty)},
-			{s.Flag(), []stockapi.Item{{GoodsID: plenty, Num: -1}}},
+			{s.Flag(), []operation.Item{{GoodsID: plenty, Num: -1}}},
 		} {
 			all.Go(func() {
 				op, err := c.Deduct(t.Context(), call.flag, call.items)
@@ -73,11 +74,11 @@ func TestSharedRequestsAnswerEachByItself(t *testing.T) {
 					done.Add(1)
 				case err == nil && op.State == operation.Rejected:
 					rejected.Add(1)
-				case errors.Is(err, stockapi.ErrUnknownGoods):
+				case errors.Is(err, operation.ErrUnknownGoods):
 					unknown.Add(1)
-				case errors.Is(err, stockapi.ErrFlagConflict):
+				case errors.Is(err, operation.ErrFlagConflict):
 					conflicts.Add(1)
-				case errors.Is(err, stockapi.ErrInvalid):
+				case operation.CodeOf(err).Scope() == operation.Final:
 					invalid.Add(1)
 				default:
 					other.Add(1)
@@ -108,7 +109,7 @@ type gated struct {
 	open    chan struct{}
 }
 
-func (g gated) Deduct(ctx context.Context, r stock.Request) (stock.Operation, error) {
+func (g gated) Deduct(ctx context.Context, r stock.Request) (operation.Operation, error) {
 	g.entered <- r.Flag
 	switch {
 	case strings.HasPrefix(r.Flag, "panic"):
@@ -117,10 +118,10 @@ func (g gated) Deduct(ctx context.Context, r stock.Request) (stock.Operation, er
 		select {
 		case <-g.open:
 		case <-ctx.Done():
-			return stock.Operation{}, stock.ErrUnavailable
+			return operation.Operation{}, operation.ErrUnavailable
 		}
 	}
-	return stock.Operation{Flag: r.Flag, State: operation.Done, Items: r.Items}, nil
+	return operation.Operation{Flag: r.Flag, State: operation.Done, Items: r.Items}, nil
 }
 
 // post sends a shared request and returns a reader of its answer's lines.
@@ -149,7 +150,7 @@ func line(t *testing.T, lines *json.Decoder) (a stockapi.DeductAnswer) {
 }
 
 func deduction(flag string) stockapi.Deduction {
-	return stockapi.Deduction{Flag: flag, Items: []stockapi.Item{{GoodsID: "1", Num: 1}}}
+	return stockapi.Deduction{Flag: flag, Items: []operation.Item{{GoodsID: 1, Num: 1}}}
 }
 
 // A deduction that waits, panics or runs out of time costs the others of its request nothing.
@@ -164,11 +165,11 @@ func TestASharedRequestHoldsNobodyUp(t *testing.T) {
 		a := line(t, lines)
 		seen[a.Index] = a
 	}
-	if a := seen[1]; a.Problem == nil || a.Problem.Code != string(stockapi.CodeInternal) ||
+	if a := seen[1]; a.Problem == nil || a.Problem.Code != operation.ErrInternal.Name() ||
 		strings.Contains(a.Problem.Detail, "demand") {
 		t.Errorf("the one that panics: %+v", a)
 	}
-	if a := seen[2]; a.Problem == nil || a.Problem.Code != string(stockapi.CodeUnavailable) ||
+	if a := seen[2]; a.Problem == nil || a.Problem.Code != operation.ErrUnavailable.Name() ||
 		a.RetryAfter != 1 || a.Problem.RequestID != "of-its-own" {
 		t.Errorf("the one that runs out of time: %+v", a)
 	}
@@ -186,7 +187,7 @@ func TestSharedRequestsAreShedOneByOne(t *testing.T) {
 	g := gated{make(chan string, 8), make(chan struct{})}
 	s := serve(t, g, stockhttp.Config{MaxInFlight: 2})
 	lines := post(t, s, deduction("slow-1"), deduction("slow-2"), deduction("slow-3"))
-	if a := line(t, lines); a.Problem == nil || a.Problem.Code != string(stockapi.CodeOverloaded) || a.RetryAfter != 1 {
+	if a := line(t, lines); a.Problem == nil || a.Problem.Code != operation.ErrOverloaded.Name() || a.RetryAfter != 1 {
 		t.Errorf("the third: %+v", a)
 	}
 	close(g.open)
@@ -230,20 +231,20 @@ func TestGivingUpASharedRequest(t *testing.T) {
 	g := gated{make(chan string, 8), make(chan struct{})}
 	s := serve(t, g, stockhttp.Config{})
 	c, _ := sharing(t, s, 1)
-	items := []stockapi.Item{{GoodsID: "1", Num: 1}}
+	items := []operation.Item{{GoodsID: 1, Num: 1}}
 	soon, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	later, giveUp := context.WithCancel(t.Context())
 	defer giveUp()
 	var all sync.WaitGroup
 	all.Go(func() {
-		if _, err := c.Deduct(later, "slow-sent", items); !errors.Is(err, stockapi.ErrUnknownOutcome) &&
-			!errors.Is(err, stockapi.ErrUnavailable) {
+		if _, err := c.Deduct(later, "slow-sent", items); !errors.Is(err, operation.ErrUnknownOutcome) &&
+			!errors.Is(err, operation.ErrUnavailable) {
 			t.Errorf("sent and given up: %v", err)
 		}
 	})
 	<-g.entered // the one request is on its way
-	if _, err := c.Deduct(soon, "queued", items); !errors.Is(err, stockapi.ErrUnavailable) ||
+	if _, err := c.Deduct(soon, "queued", items); !errors.Is(err, operation.ErrUnavailable) ||
 		!errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("given up in the queue: %v", err)
 	}

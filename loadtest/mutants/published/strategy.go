@@ -10,7 +10,6 @@ import (
 
 	"orderstock/pkg/operation"
 	"orderstock/stock-service/deduct"
-	"orderstock/stock-service/stock"
 )
 
 type strategy struct {
@@ -31,7 +30,7 @@ func NewStrategy(cfg deduct.Config, faults ...Fault) (deduct.Strategy, error) {
 		if err != nil {
 			return deduct.Lock{}, err
 		}
-		var token stock.Token
+		var token operation.Token
 		binary.BigEndian.PutUint64(token[:], uint64(held.Czxid))
 		return deduct.Lock{Token: token, Release: func(context.Context) error { return held.Release() }}, nil
 	})), conn}, nil

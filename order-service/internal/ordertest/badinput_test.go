@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"orderstock/order-service/order"
-	"orderstock/pkg/stockapi"
+	"orderstock/pkg/operation"
 )
 
 // Fault Q: price and quantity were the client's word, unchecked: a negative
@@ -18,7 +18,7 @@ func TestFaultQ_BadInputChangesNothing(t *testing.T) {
 	r := w.replica(order.Config{})
 	w.restock(1001, 10)
 	dear := int64(1<<53 - 1)
-	_, err := w.client.Restock(t.Context(), "1003", stockapi.RestockRequest{Flag: "dear", Num: 5, Price: &dear})
+	_, err := w.client.Restock(t.Context(), operation.Restock{GoodsID: 1003, Flag: "dear", Num: 5, Price: &dear})
 	must(t, err)
 
 	item := func(num string) string { return `{"items":[{"goods_id":"1001","num":` + num + `}]}` }

@@ -11,16 +11,7 @@ import (
 
 	"orderstock/order-service/order"
 	"orderstock/pkg/operation"
-	"orderstock/pkg/stockapi"
 )
-
-func wireItems(items []order.Item) []stockapi.Item {
-	wire := make([]stockapi.Item, len(items))
-	for i, item := range items {
-		wire[i] = stockapi.Item{GoodsID: strconv.FormatInt(item.GoodsID, 10), Num: item.Num}
-	}
-	return wire
-}
 
 func (r *replica) cancel(id string) answer {
 	r.w.t.Helper()

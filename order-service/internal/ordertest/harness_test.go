@@ -26,7 +26,6 @@ import (
 	"orderstock/order-service/order"
 	"orderstock/order-service/orderdb"
 	"orderstock/order-service/orderhttp"
-	"orderstock/order-service/stockclient"
 	"orderstock/pkg/httpapi/contracttest"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/operation"
@@ -76,7 +75,7 @@ func newWorld(t *testing.T) *world {
 	w.wire = newWire(handler)
 	broken := httptest.NewServer(w.wire)
 	w.stockURL = broken.URL
-	w.client, err = stockapi.NewClient([]string{direct.URL}, token)
+	w.client, err = stockapi.NewClient([]string{direct.URL}, stockapi.Config{Token: token, Tries: 1})
 	must(t, err)
 	t.Cleanup(func() {
 		w.wire.heal()
@@ -126,7 +125,7 @@ type replica struct {
 	*order.Service
 	w     *world
 	store *orderdb.DB
-	stock *stockclient.Caller
+	stock *stockapi.Client
 	http  *httptest.Server
 }
 
@@ -135,9 +134,9 @@ func (w *world) replica(cfg order.Config) *replica {
 	w.t.Helper()
 	r := &replica{w: w, store: orderdb.New(w.orderDB)}
 	hints := redisdb.OpenFlags(redisdb.Server{Addrs: []string{w.redisAddr}, DB: w.redisDB}, quiet)
-	client, err := stockapi.NewClient([]string{w.stockURL}, token, stockapi.WithBreakers(time.Second, quiet))
+	var err error
+	r.stock, err = stockapi.NewClient([]string{w.stockURL}, stockapi.Config{Token: token, BreakerRest: time.Second})
 	must(w.t, err)
-	r.stock = stockclient.New(client, stockclient.Config{})
 	r.Service = order.NewService(r.store, r.stock, hints, &ids, cfg)
 	r.http = httptest.NewServer(contracttest.Read(w.t, orderhttp.OpenAPI).Check(w.t,
 		orderhttp.New(r.Service, orderhttp.Config{}, quiet)))
@@ -148,7 +147,6 @@ func (w *world) replica(cfg order.Config) *replica {
 		defer cancel()
 		must(w.t, r.Close(ctx))
 		r.stock.Close()
-		client.Close()
 		r.store.Close()
 		must(w.t, hints.Close())
 	})
@@ -183,15 +181,15 @@ func (s *idSource) at(t time.Time) int64 {
 func (w *world) restock(goodsID, num int64) {
 	w.t.Helper()
 	price := int64(250)
-	_, err := w.client.Restock(w.t.Context(), strconv.FormatInt(goodsID, 10), stockapi.RestockRequest{
-		Flag: "restock-" + strconv.FormatInt(flags.Add(1), 10), Num: num, Price: &price,
+	_, err := w.client.Restock(w.t.Context(), operation.Restock{
+		GoodsID: goodsID, Flag: "restock-" + strconv.FormatInt(flags.Add(1), 10), Num: num, Price: &price,
 	})
 	must(w.t, err)
 }
 
 func (w *world) level(goodsID int64) int64 {
 	w.t.Helper()
-	goods, err := w.client.Stock(w.t.Context(), strconv.FormatInt(goodsID, 10))
+	goods, err := w.client.Stock(w.t.Context(), goodsID)
 	must(w.t, err)
 	if len(goods) != 1 {
 		w.t.Fatalf("goods %d: %v", goodsID, goods)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"orderstock/order-service/order"
+	"orderstock/pkg/operation"
 )
 
 func pageOf(t *testing.T, body string) (ids []string, next string) {
@@ -40,7 +41,8 @@ func TestFollowersMissNothing(t *testing.T) {
 	for _, age := range []time.Duration{3 * after, after + 5*time.Second, after / 2, 0} {
 		at := time.Now().Add(-age).UTC().Truncate(time.Microsecond)
 		o, _, err := r.store.Insert(t.Context(), order.Order{
-			ID: ids.at(at), Status: order.Pending, CreatedAt: at, UpdatedAt: at, Items: []order.Item{{GoodsID: 1, Num: 1}},
+			ID: ids.at(at), Status: order.Pending, CreatedAt: at, UpdatedAt: at,
+			Items: []operation.Item{{GoodsID: 1, Num: 1}}, Prices: []int64{1},
 		})
 		must(t, err)
 		aged = append(aged, o.Flag())
@@ -66,7 +68,9 @@ func TestFollowersMissNothing(t *testing.T) {
 		t.Errorf("follow=yes is answered %d", a.status)
 	}
 	// That holds because an order is not inserted long after its id was drawn.
-	late := order.Order{ID: ids.at(time.Now()), Status: order.Pending, Items: []order.Item{{GoodsID: 1, Num: 1}}}
+	late := order.Order{ID: ids.at(time.Now()), Status: order.Pending,
+		Items: []operation.Item{{GoodsID: 1, Num: 1}}, Prices: []int64{1},
+	}
 	late.InsertBefore = time.Now().Add(-time.Millisecond)
 	if _, _, err := r.store.Insert(t.Context(), late); !errors.Is(err, order.ErrUnavailable) {
 		t.Errorf("an insert after its time: %v, want ErrUnavailable", err)

@@ -11,7 +11,6 @@ import (
 
 	"orderstock/order-service/order"
 	"orderstock/pkg/operation"
-	"orderstock/pkg/stockapi"
 )
 
 // reconcile runs rounds until none of the replica's orders is older than limit and unsettled.
@@ -52,7 +51,7 @@ type stuck struct {
 }
 
 func deducted(w *world, _ *replica, o order.Order) {
-	_, err := w.client.Deduct(w.t.Context(), o.Flag(), wireItems(o.Items))
+	_, err := w.client.Deduct(w.t.Context(), o.Flag(), o.Items)
 	must(w.t, err)
 }
 
@@ -83,12 +82,12 @@ func flagCancelled(w *world, _ *replica, o order.Order) {
 
 func soldOut(w *world, _ *replica, o order.Order) {
 	_, err := w.client.Deduct(w.t.Context(), "another-"+o.Flag(),
-		[]stockapi.Item{{GoodsID: wireItems(o.Items)[0].GoodsID, Num: 8}})
+		[]operation.Item{{GoodsID: o.Items[0].GoodsID, Num: 8}})
 	must(w.t, err)
 }
 
 func flagTaken(w *world, _ *replica, o order.Order) {
-	_, err := w.client.Deduct(w.t.Context(), o.Flag(), []stockapi.Item{{GoodsID: wireItems(o.Items)[0].GoodsID, Num: 1}})
+	_, err := w.client.Deduct(w.t.Context(), o.Flag(), []operation.Item{{GoodsID: o.Items[0].GoodsID, Num: 1}})
 	must(w.t, err)
 }
 
@@ -181,7 +180,7 @@ func TestFaultF_EveryStuckOrderIsDrivenToItsEnd(t *testing.T) {
 			// Once more changes nothing, and a deduction that was on its way comes too late.
 			_, err = reconciler.Round(t.Context())
 			must(t, err)
-			if op, err := w.client.Deduct(t.Context(), o.Flag(), wireItems(o.Items)); err == nil && op.State != s.state {
+			if op, err := w.client.Deduct(t.Context(), o.Flag(), o.Items); err == nil && op.State != s.state {
 				t.Errorf("a late deduction gets %s, want %s", op.State, s.state)
 			}
 			r.wantOrder(o.ID, s.status, s.outcome)
@@ -307,7 +306,7 @@ func TestTheReconcilerShowsItsBacklogAndWaitsForTheStockService(t *testing.T) {
 	w.insert(r, 20*time.Second, 1, 1)
 	w.wire.breakAll(func(*http.Request) fault { return refuse })
 	reconciler := r.reconciler()
-	if _, err := reconciler.Round(t.Context()); !errors.Is(err, order.ErrStockUnavailable) {
+	if _, err := reconciler.Round(t.Context()); !errors.Is(err, operation.ErrUnavailable) {
 		t.Errorf("a round without the stock service: %v", err)
 	}
 	must(t, r.MeasureBacklog(t.Context()))
@@ -358,9 +357,9 @@ func TestAReconcilerThatCannotReachTheStockServiceGivesUp(t *testing.T) {
 		status order.Status
 		err    error
 	}{
-		"refused, pending":         {refuse, order.Pending, order.ErrStockUnavailable},
-		"unanswered, pending":      {drop, order.Pending, order.ErrStockUnavailable},
-		"unanswered, to cancel it": {drop, order.Cancelling, order.ErrOutcomeUnknown},
+		"refused, pending":         {refuse, order.Pending, operation.ErrUnavailable},
+		"unanswered, pending":      {drop, order.Pending, operation.ErrUnavailable},
+		"unanswered, to cancel it": {drop, order.Cancelling, operation.ErrUnknownOutcome},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, r := serve(t, order.Config{}, 10)
@@ -406,7 +405,7 @@ func (r *replica) insertAs(id int64, at time.Time, goodsID, num int64) order.Ord
 	r.w.t.Helper()
 	stored, inserted, err := r.store.Insert(r.w.t.Context(), order.Order{
 		ID: id, Status: order.Pending, CreatedAt: at, UpdatedAt: at,
-		Items: []order.Item{{GoodsID: goodsID, Num: num, Price: 250}}, Total: num * 250,
+		Items: []operation.Item{{GoodsID: goodsID, Num: num}}, Prices: []int64{250}, Total: num * 250,
 	})
 	must(r.w.t, err)
 	if !inserted {

@@ -253,9 +253,9 @@ func (d *Description) Types(t testing.TB, types map[string]any) {
 			described[field] = slices.Contains(ref.Value.Required, field)
 		}
 		of := reflect.TypeOf(value)
-		for i := range of.NumField() {
-			field, options, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
-			if of.Field(i).IsExported() && field != "-" {
+		for _, f := range reflect.VisibleFields(of) {
+			field, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if f.IsExported() && !f.Anonymous && field != "-" {
 				written[field] = options != "omitempty"
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"orderstock/pkg/operation"
 	"orderstock/pkg/redisdb"
 	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/deduct/strategy"
@@ -16,11 +17,11 @@ import (
 type Ledger interface {
 	deduct.Ledger
 	// DeductOptimistic lowers a level only if its version has not changed since it was read, and retries until ctx ends.
-	DeductOptimistic(ctx context.Context, r stock.Request) (stock.Operation, error)
+	DeductOptimistic(ctx context.Context, r stock.Request) (operation.Operation, error)
 	// DeductPessimistic reads the levels FOR UPDATE, and writes the new ones.
-	DeductPessimistic(ctx context.Context, r stock.Request) (stock.Operation, error)
+	DeductPessimistic(ctx context.Context, r stock.Request) (operation.Operation, error)
 	// DeductUnsafe reads the levels and then writes them, as if there were no concurrent writers.
-	DeductUnsafe(ctx context.Context, r stock.Request) (stock.Operation, error)
+	DeductUnsafe(ctx context.Context, r stock.Request) (operation.Operation, error)
 }
 
 // Config configures a strategy. Its Ledger replaces the one in deduct.Config.

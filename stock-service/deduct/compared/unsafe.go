@@ -3,6 +3,7 @@ package compared
 import (
 	"context"
 
+	"orderstock/pkg/operation"
 	"orderstock/stock-service/stock"
 )
 
@@ -11,7 +12,7 @@ import (
 type unsafe struct{ ledger Ledger }
 
 // Deduct oversells, contrary to the promise of stock.Deducter.
-func (s unsafe) Deduct(ctx context.Context, r stock.Request) (stock.Operation, error) {
+func (s unsafe) Deduct(ctx context.Context, r stock.Request) (operation.Operation, error) {
 	return s.ledger.DeductUnsafe(ctx, r)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"orderstock/migrations"
 	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/stock-service/stock"
@@ -81,7 +82,7 @@ func (p *Place) Goods(t testing.TB, num int64) int64 {
 	t.Helper()
 	id := 1000 + p.goods.Add(1)
 	price := int64(250)
-	_, err := p.Ledger.Restock(t.Context(), stock.Restock{Flag: p.Flag(), GoodsID: id, Num: num, Price: &price})
+	_, err := p.Ledger.Restock(t.Context(), operation.Restock{Flag: p.Flag(), GoodsID: id, Num: num, Price: &price})
 	must(t, err)
 	return id
 }

@@ -113,7 +113,7 @@ func (s *suite) WantLevel(t *testing.T, id, want int64) {
 	s.Place.WantLevel(t, id, want)
 }
 
-func (s *suite) deduct(t *testing.T, flag string, items ...operation.Item) stock.Operation {
+func (s *suite) deduct(t *testing.T, flag string, items ...operation.Item) operation.Operation {
 	t.Helper()
 	op, err := s.service.Deduct(t.Context(), flag, items)
 	if err != nil {
@@ -204,12 +204,12 @@ func (s *suite) otherItemsUnderAFlag(t *testing.T) {
 	goods, flag := s.Goods(t, 10), s.Flag()
 	s.deduct(t, flag, operation.Item{GoodsID: goods, Num: 1})
 	_, err := s.service.Deduct(t.Context(), flag, []operation.Item{{GoodsID: goods, Num: 2}})
-	if !errors.Is(err, stock.ErrFlagConflict) {
+	if !errors.Is(err, operation.ErrFlagConflict) {
 		t.Errorf("other items, flag absent: %v; want a conflict", err)
 	}
 	s.Flags.Set(t.Context(), flag) // so that only the unique key is left to decide
 	_, err = s.service.Deduct(t.Context(), flag, []operation.Item{{GoodsID: goods, Num: 2}})
-	if !errors.Is(err, stock.ErrFlagConflict) {
+	if !errors.Is(err, operation.ErrFlagConflict) {
 		t.Errorf("other items, flag set: %v; want a conflict", err)
 	}
 	s.WantLevel(t, goods, 9)
@@ -218,7 +218,7 @@ func (s *suite) otherItemsUnderAFlag(t *testing.T) {
 func (s *suite) unknownGoodsLeaveNoTrace(t *testing.T) {
 	goods, flag := s.Goods(t, 10), s.Flag()
 	_, err := s.service.Deduct(t.Context(), flag, []operation.Item{{GoodsID: goods, Num: 99}, {GoodsID: 1 << 60, Num: 1}})
-	if !errors.Is(err, stock.ErrUnknownGoods) {
+	if !errors.Is(err, operation.ErrUnknownGoods) {
 		t.Errorf("unknown goods: %v", err)
 	}
 	s.WantLevel(t, goods, 10)
@@ -228,7 +228,7 @@ func (s *suite) unknownGoodsLeaveNoTrace(t *testing.T) {
 func (s *suite) rejectedStaysRejected(t *testing.T) {
 	goods, flag := s.Goods(t, 1), s.Flag()
 	first := s.deduct(t, flag, operation.Item{GoodsID: goods, Num: 5})
-	if _, err := s.service.Restock(t.Context(), stock.Restock{Flag: s.Flag(), GoodsID: goods, Num: 100}); err != nil {
+	if _, err := s.service.Restock(t.Context(), operation.Restock{Flag: s.Flag(), GoodsID: goods, Num: 100}); err != nil {
 		t.Fatal(err)
 	}
 	s.Flags.Set(t.Context(), flag)
@@ -260,7 +260,7 @@ func (s *suite) cancelledMeanwhile(t *testing.T) {
 	Workers(flags, func(int) {
 		flag := s.Flag()
 		var both sync.WaitGroup
-		var deducted, cancelled stock.Operation
+		var deducted, cancelled operation.Operation
 		both.Go(func() { deducted = s.deduct(t, flag, operation.Item{GoodsID: goods, Num: 3}) })
 		both.Go(func() {
 			var err error

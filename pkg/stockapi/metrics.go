@@ -1,4 +1,4 @@
-package stockclient
+package stockapi
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
@@ -10,11 +10,20 @@ type counts struct {
 	calls, tries, failed, noBudget, broken prometheus.Counter
 }
 
-// newCounts registers the counters with r, unless r is nil.
-func newCounts(r prometheus.Registerer) counts {
+// newCounts registers the metrics with r, unless r is nil.
+func newCounts(r prometheus.Registerer, down func() bool) counts {
+	with := promauto.With(r)
 	counter := func(name, help string) prometheus.Counter {
-		return promauto.With(r).NewCounter(prometheus.CounterOpts{Name: "order_stock_" + name, Help: help})
+		return with.NewCounter(prometheus.CounterOpts{Name: "order_stock_" + name, Help: help})
 	}
+	with.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "order_stock_breaker_open", Help: "1 while calls are kept from all stock services.",
+	}, func() float64 {
+		if down() {
+			return 1
+		}
+		return 0
+	})
 	return counts{
 		calls:    counter("calls_total", "Deductions and cancellations asked of the stock service."),
 		tries:    counter("tries_total", "Requests sent for deductions and cancellations."),
