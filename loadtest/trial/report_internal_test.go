@@ -87,7 +87,8 @@ func TestReportVerdict(t *testing.T) {
 		"a fault that slept": {[]Experiment{commitKill}, []*Result{run(commitKill, "unknown")}, verify.Unknown},
 		"the worst stands": {
 			[]Experiment{commitKill, other},
-			[]*Result{run(other, "violation"), run(other, "pass"), run(commitKill, "unknown")}, verify.Violation,
+			[]*Result{run(other, "violation"), run(other, "pass"), run(commitKill, "unknown")},
+			verify.Violation,
 		},
 		"caught": {
 			[]Experiment{noLock}, []*Result{run(noLock, "pass"), run(noLock, "violation", verify.DeductedOnce)}, verify.Pass,

@@ -1,9 +1,10 @@
 package order
 
 import (
-	"orderstock/pkg/operation"
 	"strconv"
 	"time"
+
+	"orderstock/pkg/operation"
 )
 
 // Status is the state of an order.

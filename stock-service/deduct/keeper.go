@@ -3,9 +3,10 @@ package deduct
 import (
 	"context"
 	"errors"
-	"orderstock/pkg/operation"
 	"sync/atomic"
 	"time"
+
+	"orderstock/pkg/operation"
 )
 
 // keeper keeps the lock of one partition for this process. It acquires the lock when work arrives, and keeps it for a

@@ -68,7 +68,8 @@ func TestFollowersMissNothing(t *testing.T) {
 		t.Errorf("follow=yes is answered %d", a.status)
 	}
 	// That holds because an order is not inserted long after its id was drawn.
-	late := order.Order{ID: ids.at(time.Now()), Status: order.Pending,
+	late := order.Order{
+		ID: ids.at(time.Now()), Status: order.Pending,
 		Items: []operation.Item{{GoodsID: 1, Num: 1}}, Prices: []int64{1},
 	}
 	late.InsertBefore = time.Now().Add(-time.Millisecond)
