@@ -42,7 +42,8 @@ type Order struct {
 	Key string
 	// BodyHash is the hash of the items in the request. A repeat of the key must have the same.
 	BodyHash [32]byte
-	// Items by ascending goods id, and the Prices of one piece of each when it was ordered, in minor units of the currency.
+	// Items by ascending goods id, and the Prices of one piece of each when it was ordered, in minor units of the
+	// currency.
 	Items  []operation.Item
 	Prices []int64
 	// Total is the sum of price times quantity, in minor units of the currency.

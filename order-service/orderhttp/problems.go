@@ -12,8 +12,8 @@ import (
 	"orderstock/pkg/operation"
 )
 
-// answers is the table of the codes that differ from the others of their scope: in the status, and the stock service's in
-// the name.
+// answers is the table of the codes that differ from the others of their scope: in the status, and the stock service's
+// in the name.
 var answers = map[operation.Code]struct {
 	status int
 	name   string

@@ -26,11 +26,13 @@ type orders struct{ err error }
 
 func (o orders) Place(context.Context, order.Request) (order.Placement, error) {
 	item := operation.Item{GoodsID: 1, Num: 1}
-	return order.Placement{Order: order.Order{ID: 7, Status: order.Pending, Items: []operation.Item{item}, Prices: []int64{1}}}, o.err
+	placed := order.Order{ID: 7, Status: order.Pending, Items: []operation.Item{item}, Prices: []int64{1}}
+	return order.Placement{Order: placed}, o.err
 }
 func (o orders) Cancel(context.Context, int64) (order.Order, error) { return order.Order{}, o.err }
 func (o orders) Get(context.Context, int64) (order.Order, error) {
-	return order.Order{ID: 7, Status: order.Confirmed, Items: []operation.Item{{GoodsID: 1, Num: 1}}, Prices: []int64{1}}, o.err
+	item := operation.Item{GoodsID: 1, Num: 1}
+	return order.Order{ID: 7, Status: order.Confirmed, Items: []operation.Item{item}, Prices: []int64{1}}, o.err
 }
 
 func (o orders) Page(context.Context, order.Range, bool) ([]order.Order, bool, error) {

@@ -34,7 +34,8 @@ func (c Code) Name() string { return c.name }
 // Scope returns the reach of the failure.
 func (c Code) Scope() Scope { return c.scope }
 
-// CodeOf returns the code of the highest scope in the tree of err, the first one if there are several, or the zero Code.
+// CodeOf returns the code of the highest scope in the tree of err, the first one if there are several, or the zero
+// Code.
 func CodeOf(err error) Code {
 	var best Code
 	if code, ok := err.(Code); ok { //nolint:errorlint // the walk unwraps
@@ -81,8 +82,8 @@ var (
 	ErrInvalidName = NewCode("invalid_name", Final,
 		"a name must have at most 100 characters, no control characters and no U+FFFD")
 	ErrInvalidPage = NewCode("invalid_page", Final, "invalid page")
-	// ErrBooksDisagree: the records under a flag contradict each other, so nothing may be decided by them. It is not in the
-	// API.
+	// ErrBooksDisagree: the records under a flag contradict each other, so nothing may be decided by them. It is not in
+	// the API.
 	ErrBooksDisagree = NewCode("books_disagree", Final, "books disagree")
 
 	// ErrUnknownOutcome: the commit or the request was not answered, and the outcome cannot be read.

@@ -1,8 +1,8 @@
 // Package operation holds the terms shared by the order service and the stock service: operations, their items and
 // rules, and the codes of failures. Both domains import it, and the API of package stockapi carries it. It does no I/O.
 //
-// In JSON, ids and flags are strings, so that no reader rounds a 64-bit number. Quantities are whole pieces. Prices are in
-// minor units of the currency.
+// In JSON, ids and flags are strings, so that no reader rounds a 64-bit number. Quantities are whole pieces. Prices are
+// in minor units of the currency.
 package operation
 
 import (

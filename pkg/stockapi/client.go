@@ -25,16 +25,17 @@ type Config struct {
 	ServerName string
 	// Partitions is the number of partitions of the stock, the same as the stock services'. Default operation.Partitions.
 	Partitions int
-	// Spread sends deductions to the replicas round robin. Default: to the preferred replica of the first item's partition.
+	// Spread sends deductions to the replicas round robin. Default: to the preferred replica of the first item's
+	// partition.
 	Spread bool
-	// SharedRequests lets concurrent deductions share requests. Up to so many are in flight to each replica, and up to four
-	// times as many if the additional ones are full. A deduction is sent at once while there are fewer; otherwise it waits
-	// and shares the next request. Each keeps its own deadline and gets its answer as soon as it arrives. Default: one
-	// request for each deduction.
+	// SharedRequests lets concurrent deductions share requests. Up to so many are in flight to each replica, and up to
+	// four times as many if the additional ones are full. A deduction is sent at once while there are fewer; otherwise it
+	// waits and shares the next request. Each keeps its own deadline and gets its answer as soon as it arrives. Default:
+	// one request for each deduction.
 	SharedRequests int
 	// BreakerRest, if above zero, opens a replica's circuit breaker for so long if, within a second or two, at least ten
-	// calls and six of ten failed; calls for it go to the next one. A healthy service's refusals are no failures. Writes and
-	// reads are counted separately.
+	// calls and six of ten failed; calls for it go to the next one. A healthy service's refusals are no failures. Writes
+	// and reads are counted separately.
 	BreakerRest time.Duration
 	// Timeout bounds one try. Default 2 s.
 	Timeout time.Duration
@@ -126,8 +127,8 @@ func (c *Client) Close() {
 	c.http.CloseIdleConnections()
 }
 
-// Deduct takes the items from the stock under the flag, all or none, and returns the outcome: Done, Rejected, or, if the
-// flag was cancelled, Cancelled or Restored. It may be repeated: a flag has one outcome.
+// Deduct takes the items from the stock under the flag, all or none, and returns the outcome: Done, Rejected, or, if
+// the flag was cancelled, Cancelled or Restored. It may be repeated: a flag has one outcome.
 func (c *Client) Deduct(ctx context.Context, flag string, items []operation.Item) (operation.Operation, error) {
 	op, err := write(ctx, c, func(ctx context.Context, tries int) (operation.Operation, error) {
 		return at(ctx, c.forItems(items, tries), writes, func(ctx context.Context, r *replica) (operation.Operation, error) {
@@ -162,9 +163,9 @@ func (c *Client) Restock(ctx context.Context, r operation.Restock) (operation.Go
 	})
 }
 
-// Refuses returns the error with which a deduction of the items is known to fail now: ErrUnavailable for any items, even
-// none, or a Locked. After nil, call Deduct: from time to time one call for a product that is held passes, to find out
-// whether it still is.
+// Refuses returns the error with which a deduction of the items is known to fail now: ErrUnavailable for any items,
+// even none, or a Locked. After nil, call Deduct: from time to time one call for a product that is held passes, to find
+// out whether it still is.
 func (c *Client) Refuses(items []operation.Item) error {
 	if c.Down() {
 		return fmt.Errorf("%w: no replica may be called", operation.ErrUnavailable)
@@ -175,9 +176,9 @@ func (c *Client) Refuses(items []operation.Item) error {
 // checkLimit bounds CheckToken: a stock service that does not answer is no reason to keep a caller waiting.
 const checkLimit = 500 * time.Millisecond
 
-// CheckToken returns an error if a stock service answers that it refuses the service token. It asks the replicas in turn
-// until one answers, and says nothing about them to the breakers. A stock service that does not answer is not an error:
-// calls wait for it.
+// CheckToken returns an error if a stock service answers that it refuses the service token. It asks the replicas in
+// turn until one answers, and says nothing about them to the breakers. A stock service that does not answer is not an
+// error: calls wait for it.
 func (c *Client) CheckToken(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkLimit)
 	defer cancel()

@@ -58,7 +58,8 @@ func refusal(resp *http.Response, raw []byte) error {
 func errorOf(p httpapi.Problem, status int, retryAfter int64) *Error {
 	code := codeOf(p.Code, status)
 	e := &Error{
-		Code: p.Code, Status: status, Detail: p.Detail, RetryAfter: time.Duration(max(0, retryAfter)) * time.Second, kind: code,
+		Code: p.Code, Status: status, Detail: p.Detail,
+		RetryAfter: time.Duration(max(0, retryAfter)) * time.Second, kind: code,
 	}
 	if id, ok := operation.ParseID(p.GoodsID); ok && code == operation.ErrLocked {
 		e.kind = operation.Locked{GoodsID: id}

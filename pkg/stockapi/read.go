@@ -47,8 +47,8 @@ func (c *Client) Stock(ctx context.Context, goodsIDs ...int64) ([]operation.Good
 }
 
 // Recorded returns the flag's operation in the ledger, and whether there is one. It returns ErrBooksDisagree if the
-// operation contradicts its flow rows, and ErrUnavailable. Concurrent calls share one request. It is not retried, because
-// callers poll.
+// operation contradicts its flow rows, and ErrUnavailable. Concurrent calls share one request. It is not retried,
+// because callers poll.
 func (c *Client) Recorded(ctx context.Context, flag string) (operation.Operation, bool, error) {
 	r, err := c.ledger.Do(ctx, flag)
 	if err != nil {

@@ -18,14 +18,19 @@ import (
 type sharedCall = batch.Call[Deduction, operation.Operation]
 
 // deductShared is Deduct in a request to the replica that other calls may share.
-func deductShared(ctx context.Context, r *replica, flag string, items []operation.Item) (operation.Operation, error) {
+func deductShared(
+	ctx context.Context, r *replica, flag string, items []operation.Item,
+) (operation.Operation, error) {
 	op, err := r.shared.Do(ctx, Deduction{
 		Flag: flag, Items: items, RequestID: observe.RequestID(ctx), Traceparent: tracing.Parent(ctx),
 	})
 	if errors.Is(err, batch.ErrClosed) { // the replica has just left
 		return op, fmt.Errorf("%w: %w: %w", operation.ErrUnavailable, errUnreached, err)
 	}
-	return op, batch.Errors{Full: operation.ErrOverloaded, Undone: operation.ErrUnavailable, Unknown: operation.ErrUnknownOutcome}.Of(ctx, err)
+	meanings := batch.Errors{
+		Full: operation.ErrOverloaded, Undone: operation.ErrUnavailable, Unknown: operation.ErrUnknownOutcome,
+	}
+	return op, meanings.Of(ctx, err)
 }
 
 // sendShared sends one request for all calls that wait, and answers each as its line arrives.
@@ -74,7 +79,8 @@ func (c *Client) exchange(ctx context.Context, r *replica, calls []*sharedCall) 
 		case answer.Operation != nil:
 			calls[answer.Index].Resolve(*answer.Operation, nil)
 		case answer.Problem != nil:
-			calls[answer.Index].Resolve(operation.Operation{}, errorOf(*answer.Problem, answer.Problem.Status, answer.RetryAfter))
+			err := errorOf(*answer.Problem, answer.Problem.Status, answer.RetryAfter)
+			calls[answer.Index].Resolve(operation.Operation{}, err)
 		default:
 			return fmt.Errorf("%w: empty answer", operation.ErrUnknownOutcome)
 		}

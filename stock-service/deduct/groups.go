@@ -59,7 +59,9 @@ func newGroups(cfg Config, metrics groupMetrics, keepers ...*keeper) *groups {
 }
 
 // meanings are the domain's errors for calls that a group did not answer.
-var meanings = batch.Errors{Full: operation.ErrOverloaded, Undone: operation.ErrUnavailable, Unknown: operation.ErrUnknownOutcome}
+var meanings = batch.Errors{
+	Full: operation.ErrOverloaded, Undone: operation.ErrUnavailable, Unknown: operation.ErrUnknownOutcome,
+}
 
 func (g *groups) deduct(ctx context.Context, r stock.Request) (operation.Operation, error) {
 	g.metrics.waiting.Inc()
@@ -155,7 +157,8 @@ func (g *groups) carryOut(ctx context.Context, calls []*groupCall, fence stock.F
 	switch {
 	case err == nil:
 		return outcomes
-	case errors.Is(err, operation.ErrStaleToken), errors.Is(err, operation.ErrUnavailable), errors.Is(err, operation.ErrLocked):
+	case errors.Is(err, operation.ErrStaleToken), errors.Is(err, operation.ErrUnavailable),
+		errors.Is(err, operation.ErrLocked):
 		return slices.Repeat([]stock.Outcome{{Err: err}}, len(calls))
 	}
 	g.metrics.broken.Inc()

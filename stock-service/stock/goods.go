@@ -12,8 +12,8 @@ import (
 // MaxLevel is the maximum level and the maximum price: 2^53-1, which every JSON reader holds exactly.
 const MaxLevel = 1<<53 - 1
 
-// validate returns operation.ErrInvalidFlag, ErrInvalidGoodsID, ErrInvalidNum, operation.ErrInvalidName or operation.ErrInvalidPrice if the
-// restock breaks a rule.
+// validate returns operation.ErrInvalidFlag, ErrInvalidGoodsID, ErrInvalidNum, operation.ErrInvalidName or
+// operation.ErrInvalidPrice if the restock breaks a rule.
 func validate(r operation.Restock) error {
 	switch {
 	case !validFlag(r.Flag):

@@ -126,7 +126,9 @@ func (s *Service) Restock(ctx context.Context, r operation.Restock) (operation.G
 }
 
 // Recorded returns the operations and the flow rows under the flags. It returns ErrInvalidFlag if any flag is invalid.
-func (s *Service) Recorded(ctx context.Context, flags []string) (map[string]operation.Operation, []operation.Flow, error) {
+func (s *Service) Recorded(
+	ctx context.Context, flags []string,
+) (map[string]operation.Operation, []operation.Flow, error) {
 	for _, flag := range flags {
 		if !validFlag(flag) {
 			return nil, nil, operation.ErrInvalidFlag

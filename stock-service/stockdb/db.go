@@ -89,7 +89,8 @@ var (
 
 func isDecision(err error) bool {
 	for _, decision := range []error{
-		errShort, errVersion, operation.ErrUnknownGoods, operation.ErrStaleToken, operation.ErrFlagConflict, operation.ErrLevelOverflow,
+		errShort, errVersion, operation.ErrUnknownGoods, operation.ErrStaleToken, operation.ErrFlagConflict,
+		operation.ErrLevelOverflow,
 	} {
 		if errors.Is(err, decision) {
 			return true

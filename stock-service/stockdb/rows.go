@@ -63,7 +63,9 @@ type flowRow struct {
 }
 
 func (r flowRow) domain() operation.Flow {
-	return operation.Flow{Flag: r.Flag, GoodsID: r.GoodsID, Kind: operation.Kind(r.Kind), Num: r.Num, CreatedAt: r.CreatedAt}
+	return operation.Flow{
+		Flag: r.Flag, GoodsID: r.GoodsID, Kind: operation.Kind(r.Kind), Num: r.Num, CreatedAt: r.CreatedAt,
+	}
 }
 
 // restockRow is the record of a restock. Told is false if it is older than the table of names and prices.

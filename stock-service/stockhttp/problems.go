@@ -8,8 +8,8 @@ import (
 	"orderstock/pkg/stockapi"
 )
 
-// problemOf returns the answer for an error with a code, or nil for any other. The detail of a 503 says what failed; the
-// cause stays in the log.
+// problemOf returns the answer for an error with a code, or nil for any other. The detail of a 503 says what failed;
+// the cause stays in the log.
 func problemOf(err error) *httpapi.Problem {
 	code := operation.CodeOf(err)
 	if code == (operation.Code{}) {
