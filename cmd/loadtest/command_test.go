@@ -289,8 +289,8 @@ func TestVerdictAsJSON(t *testing.T) {
 		t.Errorf("fields %v, want %v", names, want)
 	}
 	first, ok := v["invariants"].([]any)[0].(map[string]any)
-	if sample, isList := first["sample"].([]any); !ok || !isList || len(sample) != 0 || len(first) != 3 {
-		t.Errorf("invariant %v; want name, violations, and sample as a list", first)
+	if sample, isList := first["sample"].([]any); !ok || !isList || len(sample) != 0 || len(first) != 4 {
+		t.Errorf("invariant %v; want name, what it says, violations, and sample as a list", first)
 	}
 	if v["verdict"] != "pass" || v["orders_per_s"] != 0.5 || v["p50_ms"] != 3.0 {
 		t.Errorf("verdict %v, %v orders/s, p50 %v ms; want pass, 0.5 and 3", v["verdict"], v["orders_per_s"], v["p50_ms"])

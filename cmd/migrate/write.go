@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// writeSecrets writes files below the folder dir, each given as FILE=TEXT. In a TEXT, $NAME stands for the secret of that
-// name: the value of the environment variable NAME or, if that is not set, 160 bits derived from the name and the
-// random key in dir/key, in letters and digits. writeSecrets makes the key if it is missing. Every user may read the files,
-// only the owner the key.
+// writeSecrets writes files below the folder dir, each given as FILE=TEXT. In a TEXT, $NAME stands for the secret of
+// that name: the value of the environment variable NAME or, if that is not set, 160 bits derived from the name and
+// the random key in dir/key, in letters and digits. writeSecrets makes the key if it is missing. Every user may read
+// the files, only the owner the key.
 func writeSecrets(dir string, files []string) error {
 	key, err := keyOf(filepath.Join(dir, "key"))
 	if err != nil {

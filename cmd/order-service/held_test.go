@@ -133,8 +133,8 @@ func (s shop) order(goods int) (status int, answer string) {
 	return resp.StatusCode, string(text)
 }
 
-// sellsOthers has 36 users order nine products other than product 1 for a while. It reports whether at least 97 % of the
-// orders are answered 201, and how long the slowest took.
+// sellsOthers has 36 users order nine products other than product 1 for a while. It reports whether at least 97 % of
+// the orders are answered 201, and how long the slowest took.
 func (s shop) sellsOthers(t *testing.T, while time.Duration) (enough bool, slowest time.Duration) {
 	t.Helper()
 	var (

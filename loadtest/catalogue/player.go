@@ -87,14 +87,19 @@ func (p *Player) Play(ctx context.Context, plan Plan, run Run) (*Record, error) 
 			run = plan.Try(n)
 		}
 		r, err := p.try(ctx, plan, run)
-		switch {
-		case err != nil:
+		if err != nil {
 			p.Show("hero", p.unjudged(ctx, err))
 			return nil, err
-		case r.Verdict.Outcome == verify.Violation || n == plan.Tries || ctx.Err() != nil:
+		}
+		if r.Verdict.Outcome == verify.Violation || n == plan.Tries {
 			return r, nil
 		}
-		p.Say("run", "not caught with seed %s; trying another", r.Run.Seed)
+		select {
+		case <-ctx.Done():
+			return r, nil
+		default:
+			p.Say("run", "not caught with seed %s; trying another", r.Run.Seed)
+		}
 	}
 }
 

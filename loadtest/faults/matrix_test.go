@@ -53,7 +53,8 @@ func TestWholeMatrix(t *testing.T) {
 		t.Errorf("%d cells of baskets", baskets)
 	}
 	steps, around := len(faultpoint.Steps), len(faults.Surroundings)
-	if want := steps*2*len(faults.Strikes) + around + around*(around-1)/2 + len(faults.Alone()); len(cells)-baskets != want {
+	want := steps*2*len(faults.Strikes) + around + around*(around-1)/2 + len(faults.Alone())
+	if len(cells)-baskets != want {
 		t.Errorf("%d cells and %d of baskets, want %d", len(cells)-baskets, baskets, want)
 	}
 	names := map[string]bool{}

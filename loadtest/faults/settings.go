@@ -45,8 +45,8 @@ func With(more ...map[string]string) map[string]string {
 // replicas take turns, since a step is struck in one replica, which must have work.
 var preferring = map[string]string{"STOCK_SPREAD": "false"}
 
-// ofCluster are the settings of the services on a cluster. A failover takes about ten seconds, and no order may be given
-// up during it. A commit waits for a second member, so a try gets more time than in Env.
+// ofCluster are the settings of the services on a cluster. A failover takes about ten seconds, and no order may be
+// given up during it. A commit waits for a second member, so a try gets more time than in Env.
 var ofCluster = map[string]string{
 	"CANCEL_AFTER": "60s", "ZOOKEEPER_SESSION_TIMEOUT": "4s", "STOCK_TIMEOUT": "2s", "LOCK_TIMEOUT": "1500ms",
 	"CONFIRM_BUDGET": "2s", "PENDING_LIMIT": "3s",

@@ -33,7 +33,8 @@ func TestPublishedFaults(t *testing.T) {
 		env                     map[string]string
 	}{
 		{"A", judge.Together, "stock-matches-orders", 8, 10, nil},
-		{"B", judge.Alone, "stock-matches-orders", 2, 40, nil},                                           // baskets of both find one of them sold out
+		// Baskets of both find one of them sold out.
+		{"B", judge.Alone, "stock-matches-orders", 2, 40, nil},
 		{"E", judge.Alone, "rejected-only-when-short", 8, 10, slow(faultpoint.ReleaseLock, time.Second)}, // > STOCK_TIMEOUT
 		{"F", judge.Killed, "settled", 8, 10, slow(faultpoint.InsertOrder, 300*time.Millisecond)},
 	} {

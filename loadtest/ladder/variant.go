@@ -182,7 +182,8 @@ func (c *contestant) asOrderService(load *fire.Config) (stop func() error, err e
 	if err != nil {
 		return nil, err
 	}
-	flags := redisdb.OpenFlags(redisdb.Server{Addrs: []string{c.stack.Servers.Redis.Addr()}}, slog.New(slog.DiscardHandler))
+	server := redisdb.Server{Addrs: []string{c.stack.Servers.Redis.Addr()}}
+	flags := redisdb.OpenFlags(server, slog.New(slog.DiscardHandler))
 	load.Deduct = func(ctx context.Context, flag string, items []history.Item) (operation.Operation, error) {
 		flags.Set(ctx, flag)
 		return client.Deduct(ctx, flag, items)

@@ -35,8 +35,8 @@ func Honest() []trial.Experiment {
 	return all
 }
 
-// Select returns the experiments whose name, with their group before as in "front: ", holds only, among them runs with n
-// random changes. If only is "", it returns all but the honest shapes, which take minutes.
+// Select returns the experiments whose name, with their group before as in "front: ", holds only, among them runs
+// with n random changes. If only is "", it returns all but the honest shapes, which take minutes.
 func Select(only string, n int) []trial.Experiment {
 	if only == "" {
 		return append(All(), randomChanges(n)...)

@@ -20,7 +20,8 @@ import (
 // tries is the number of seeds for a mutant: some need two orders to meet at the wrong moment.
 const tries = 3
 
-// caught and absorbed are what is expected of a mutant: that it violates a requirement, or that a layer makes up for it.
+// caught and absorbed are what is expected of a mutant: that it violates a requirement, or that a layer makes up for
+// it.
 func caught(by string) trial.Expect   { return trial.Expect{Broken: by} }
 func absorbed(by string) trial.Expect { return trial.Expect{Absorbed: by} }
 

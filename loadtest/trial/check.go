@@ -50,7 +50,7 @@ const (
 	recoverWithin = 10 * time.Second
 )
 
-// Settled: no order is unfinished 20 s after the last act is healed.
+// Settled checks that no order is unfinished 20 s after the last act is healed.
 var Settled = When(Sent, isSettled, func(ctx context.Context, r *Run) error { return r.settle(ctx) })
 
 // settle waits until no order is unfinished, and records how long each one took after everything was healed.
@@ -101,7 +101,7 @@ func unfinished(ctx context.Context, l *system.System) (map[int64]bool, error) {
 	return ids, nil
 }
 
-// FreshOrder: a fresh order is confirmed at once after the heal.
+// FreshOrder checks that a fresh order is confirmed at once after the heal.
 var FreshOrder = When(Judged, isFresh, func(ctx context.Context, r *Run) error {
 	limit := time.Now().Add(recoverWithin)
 	for {
@@ -127,8 +127,8 @@ func fireOne(ctx context.Context, target fire.Target) (*history.History, error) 
 	})
 }
 
-// NotGivenUp: an order is cancelled only if a client cancelled it. It holds only if the fault is shorter than the time
-// after which orders are given up.
+// NotGivenUp checks that an order is cancelled only if a client cancelled it. It holds only if the fault is shorter
+// than the time after which orders are given up.
 var NotGivenUp = When(Judged, isNotGivenUp, func(_ context.Context, r *Run) error {
 	if r.GivenUp > 0 {
 		r.Violate(isNotGivenUp, r.GivenUp, "%d orders were cancelled, though no client asked for it", r.GivenUp)
@@ -136,7 +136,7 @@ var NotGivenUp = When(Judged, isNotGivenUp, func(_ context.Context, r *Run) erro
 	return nil
 })
 
-// Locked: no deduction goes without the locks of its products. It holds in calm alone.
+// Locked checks that no deduction goes without the locks of its products. It holds in calm alone.
 var Locked = When(Judged, isLocked, func(_ context.Context, r *Run) error {
 	if n := r.Verdict.Unlocked; n > 0 {
 		r.Violate(isLocked, int(n), "%d deductions without the locks of their products", n)
@@ -144,7 +144,8 @@ var Locked = When(Judged, isLocked, func(_ context.Context, r *Run) error {
 	return nil
 })
 
-// Pace: while the fault lasts, orders finish at least at that share of the rate of the two seconds before it.
+// Pace checks that, while the fault lasts, orders finish at least at that share of the rate of the two seconds before
+// it.
 func Pace(share float64) Check {
 	return Check{Unmet, func(ctx context.Context, r *Run, at Moment) (err error) {
 		p := &r.pace
@@ -189,7 +190,7 @@ var Repeated = Check{"repeated", func(ctx context.Context, r *Run, at Moment) (e
 	return err
 }}
 
-// Confirming: after the heal, every order service confirms an order within ten seconds.
+// Confirming checks that, after the heal, every order service confirms an order within ten seconds.
 var Confirming = When(Mended, Unmet, func(ctx context.Context, r *Run) error {
 	var confirming errgroup.Group
 	for _, s := range r.System.Orders {
@@ -217,7 +218,8 @@ func confirms(ctx context.Context, l *system.System, r *system.Service) error {
 // settledAfter is the maximum age of an unsettled order while the leader is cut off.
 const settledAfter = 10 * time.Second
 
-// Relieved: while the order service that reconciles is cut off, another takes the lead and settles the orders.
+// Relieved checks that, while the order service that reconciles is cut off, another takes the lead and settles the
+// orders.
 var Relieved = When(Mending, Unmet, func(ctx context.Context, r *Run) error {
 	n, err := older(ctx, r.System, settledAfter)
 	if n > 0 {

@@ -190,7 +190,8 @@ func (p *progress) add(e Experiment, r *Result) {
 		left := time.Since(p.began) / time.Duration(ended) * time.Duration(p.total-ended)
 		verdict += fmt.Sprintf("  (%s left)", left.Round(time.Second))
 	}
-	p.table.Add(r.Outcome != verify.Pass, fmt.Sprintf("[%d/%d] %s@%d", len(p.runs), p.total, r.Experiment, r.Seed), r.Fired,
+	name := fmt.Sprintf("[%d/%d] %s@%d", len(p.runs), p.total, r.Experiment, r.Seed)
+	p.table.Add(r.Outcome != verify.Pass, name, r.Fired,
 		r.Orders, r.OK, r.Rejected, r.UnknownToClient, r.Violations, fmt.Sprintf("%.0fms", percentile(r.SettleMS, 0.99)),
 		r.Took.Round(100*time.Millisecond), verdict)
 }

@@ -81,8 +81,10 @@ func TestReportVerdict(t *testing.T) {
 		runs []*Result
 		want verify.Outcome
 	}{
-		"nothing":            {nil, nil, verify.Unknown},
-		"all pass":           {[]Experiment{commitKill, other}, []*Result{run(commitKill, "pass"), run(other, "pass")}, verify.Pass},
+		"nothing": {nil, nil, verify.Unknown},
+		"all pass": {
+			[]Experiment{commitKill, other}, []*Result{run(commitKill, "pass"), run(other, "pass")}, verify.Pass,
+		},
 		"one not run":        {[]Experiment{commitKill, other}, []*Result{run(commitKill, "pass")}, verify.Unknown},
 		"a fault that slept": {[]Experiment{commitKill}, []*Result{run(commitKill, "unknown")}, verify.Unknown},
 		"the worst stands": {
@@ -93,11 +95,13 @@ func TestReportVerdict(t *testing.T) {
 		"caught": {
 			[]Experiment{noLock}, []*Result{run(noLock, "pass"), run(noLock, "violation", verify.DeductedOnce)}, verify.Pass,
 		},
-		"caught by another": {[]Experiment{noLock}, []*Result{run(noLock, "violation", verify.StockBalances)}, verify.Violation},
-		"not caught":        {[]Experiment{noLock}, []*Result{run(noLock, "pass")}, verify.Violation},
-		"absorbed":          {[]Experiment{noRedis}, []*Result{run(noRedis, "unknown"), run(noRedis, "pass")}, verify.Pass},
-		"not absorbed":      {[]Experiment{noRedis}, []*Result{run(noRedis, "violation", isSettled)}, verify.Violation},
-		"nothing proved":    {[]Experiment{noRedis}, []*Result{run(noRedis, "unknown")}, verify.Violation},
+		"caught by another": {
+			[]Experiment{noLock}, []*Result{run(noLock, "violation", verify.StockBalances)}, verify.Violation,
+		},
+		"not caught":     {[]Experiment{noLock}, []*Result{run(noLock, "pass")}, verify.Violation},
+		"absorbed":       {[]Experiment{noRedis}, []*Result{run(noRedis, "unknown"), run(noRedis, "pass")}, verify.Pass},
+		"not absorbed":   {[]Experiment{noRedis}, []*Result{run(noRedis, "violation", isSettled)}, verify.Violation},
+		"nothing proved": {[]Experiment{noRedis}, []*Result{run(noRedis, "unknown")}, verify.Violation},
 	} {
 		if got := reportOf(c.of, c.runs...).Verdict; got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)

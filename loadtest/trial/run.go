@@ -67,9 +67,10 @@ func (r *Run) run(ctx context.Context) error {
 	if err := others.Wait(); err != nil {
 		return err
 	}
-	for _, v := range append(verdicts, r.Verdict) {
+	for _, v := range verdicts {
 		r.judge(v)
 	}
+	r.judge(r.Verdict)
 	if err := r.countGivenUp(ctx); err != nil {
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 // WritesAgainWithin is how long a cluster may take no writes once it can heal by itself.
 const WritesAgainWithin = 15 * time.Second
 
-// WritesAgain: a cluster takes writes again in time, from when the act was armed, or by an operator from when it was
-// mended, since it cannot heal by itself before.
+// WritesAgain checks that a cluster takes writes again in time, from when the act was armed, or by an operator from
+// when it was mended, since it cannot heal by itself before.
 func WritesAgain(operator bool) Check {
 	return When(Sent, isWriting, func(_ context.Context, r *Run) error {
 		healable := r.Strikes[0].Armed
@@ -57,7 +57,8 @@ func writesAgain(h *history.History, healable time.Time) (longest time.Duration,
 	return longest, some
 }
 
-// ReadFrom: the verdict is read from the group's primary. moves says that it must be another one than before the fault.
+// ReadFrom checks that the verdict is read from the group's primary. moves says that it must be another one than
+// before the fault.
 func ReadFrom(moves bool) Check {
 	return Check{"read-from", func(ctx context.Context, r *Run, at Moment) (err error) {
 		switch at {
@@ -79,14 +80,14 @@ func (r *Run) checkReadFrom(moves bool) {
 	}
 }
 
-// Served: every order is answered 201, 202 or 409, at once or when its client repeats it.
+// Served checks that every order is answered 201, 202 or 409, at once or when its client repeats it.
 var Served = When(Sent, isServed, func(_ context.Context, r *Run) error {
 	r.countServed(r.healed())
 	return nil
 })
 
-// countServed counts the orders that were not served at once. It fails the run if an order failed or has no outcome, or
-// if the traffic was over before healed, when the last process had been restarted.
+// countServed counts the orders that were not served at once. It fails the run if an order failed or has no outcome,
+// or if the traffic was over before healed, when the last process had been restarted.
 func (r *Result) countServed(healed time.Time) {
 	if r.History.Started.Add(r.History.Elapsed).Before(healed) {
 		r.fail(verify.Unknown, "the traffic was over before all was restarted")

@@ -27,8 +27,8 @@ func (r *Report) Sheet() report.Sheet {
 			{Name: "Took", Value: fmt.Sprintf("%.0f s", r.Total.Seconds)},
 		},
 	}
-	every := report.NewTable("Experiment", "Group", "Runs", "Fired", "Orders", "Confirmed", "Refused", "Violations", "No end",
-		"Settled within, ms", "Caught by", "Verdict")
+	every := report.NewTable("Experiment", "Group", "Runs", "Fired", "Orders", "Confirmed", "Refused", "Violations",
+		"No end", "Settled within, ms", "Caught by", "Verdict")
 	var bars []report.Bar
 	for _, row := range r.Rows {
 		every.Add(row.Verdict != verify.Pass, row.Name, row.Group, row.Runs, row.Fired, row.Orders, row.OK, row.Rejected,

@@ -132,7 +132,8 @@ func (w *lane) try(ctx context.Context, j job) error {
 			if spare--; spare < 0 {
 				tries = 0
 			}
-		case j.Expect.Broken != "" && slices.Contains(r.Broken, j.Expect.Broken), j.Expect.Absorbed != "" && len(r.Broken) > 0:
+		case j.Expect.Broken != "" && slices.Contains(r.Broken, j.Expect.Broken),
+			j.Expect.Absorbed != "" && len(r.Broken) > 0:
 			return nil
 		default:
 			tries--

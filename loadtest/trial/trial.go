@@ -2,8 +2,8 @@
 // until the orders have ended, and judges the databases.
 //
 // An Experiment is one row of a table; a Suite runs a table, and its Report has a Row for each. Kinds is the table of
-// what can be broken. A run whose fault never struck, or that had no traffic while the fault was on, proves nothing: its
-// outcome is unknown. Where there is only a load, a Trial is enough:
+// what can be broken. A run whose fault never struck, or that had no traffic while the fault was on, proves nothing:
+// its outcome is unknown. Where there is only a load, a Trial is enough:
 //
 //	result, err := trial.On(stack, load).Run(ctx)
 package trial

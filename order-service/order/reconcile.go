@@ -118,8 +118,8 @@ func (r *Reconciler) Run(ctx context.Context) error {
 
 // Round takes the oldest unsettled orders that follow the last round's, at most a batch of each status, and drives each
 // one step or to its outcome. It reports whether there were more, and returns the error that stopped it: the
-// database's, operation.ErrUnavailable, or operation.ErrUnknownOutcome if the stock service answered for none of them. Whatever stops
-// it, the next round goes on with the orders that follow.
+// database's, operation.ErrUnavailable, or operation.ErrUnknownOutcome if the stock service answered for none of
+// them. Whatever stops it, the next round goes on with the orders that follow.
 func (r *Reconciler) Round(ctx context.Context) (more bool, err error) {
 	r.service.stats.Rounds.Add(1)
 	now, err := r.service.store.Now(ctx)
@@ -147,8 +147,8 @@ func (r *Reconciler) Round(ctx context.Context) (more bool, err error) {
 
 // driveAll drives the orders, which were read at now, several at a time, and returns how many it began. Once the stock
 // service is down it begins no more, but lets running ones finish: a circuit breaker may be probing the service with
-// their calls. It returns operation.ErrUnavailable if any order met it, and operation.ErrUnknownOutcome if any order met it and none
-// was settled. Any other failure, such as a held row, concerns its order alone and is only logged.
+// their calls. It returns operation.ErrUnavailable if any order met it, and operation.ErrUnknownOutcome if any order
+// met it and none was settled. Any other failure, such as a held row, concerns its order alone and is only logged.
 func (r *Reconciler) driveAll(ctx context.Context, orders []Order, now time.Time) (begun int, err error) {
 	var (
 		all     errgroup.Group

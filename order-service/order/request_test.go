@@ -50,7 +50,8 @@ func TestRequests(t *testing.T) {
 func TestRequestsThatOrderTheSameAreEqual(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		items := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) operation.Item {
-			return operation.Item{GoodsID: rapid.Int64Range(1, 200).Draw(t, "goods"), Num: rapid.Int64Range(1, 50).Draw(t, "num")}
+			goods, num := rapid.Int64Range(1, 200).Draw(t, "goods"), rapid.Int64Range(1, 50).Draw(t, "num")
+			return operation.Item{GoodsID: goods, Num: num}
 		}), 1, 20, func(i operation.Item) int64 { return i.GoodsID }).Draw(t, "items")
 		shuffled := append([]operation.Item(nil), items...)
 		rand.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })

@@ -39,8 +39,8 @@ const secure = "https:"
 
 // Announce keeps an ephemeral node for addr, host:port, under dir, in every session that s has, until ctx ends. Then it
 // removes the node. If somebody else removes the node, Announce makes it again. If the process dies, the node ends with
-// the session. The node holds a proof by each of the tokens, for Watch: anyone who reaches ZooKeeper may be able to write
-// there, and the proof shows that its writer knows a token, without showing the token.
+// the session. The node holds a proof by each of the tokens, for Watch: anyone who reaches ZooKeeper may be able to
+// write there, and the proof shows that its writer knows a token, without showing the token.
 //
 // Announce calls announced with true once the node is made, and with false when it finds the node missing; a ZooKeeper
 // that is away changes nothing.

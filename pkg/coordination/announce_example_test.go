@@ -34,7 +34,9 @@ func ExampleAnnounce() {
 	})
 	found := make(chan []string, 1)
 	working.Go(func() {
-		coordination.Watch(ctx, session, replicas, coordination.Terms{Token: "token"}, func(addrs []string) { found <- addrs })
+		coordination.Watch(ctx, session, replicas, coordination.Terms{Token: "token"}, func(addrs []string) {
+			found <- addrs
+		})
 	})
 	fmt.Println(coordination.URL((<-found)[0]))
 	// Output: http://10.0.0.1:8081

@@ -144,8 +144,8 @@ func wantProblem(t *testing.T, rec *httptest.ResponseRecorder, status int, code 
 	if err := json.Unmarshal(rec.Body.Bytes(), &p); err != nil {
 		t.Fatalf("not a problem: %s", rec.Body)
 	}
-	if rec.Code != status || p.Status != status || p.Code != code || rec.Header().Get("Content-Type") != httpapi.ProblemType ||
-		p.RequestID == "" {
+	if rec.Code != status || p.Status != status || p.Code != code || p.RequestID == "" ||
+		rec.Header().Get("Content-Type") != httpapi.ProblemType {
 		t.Fatalf("got %d %+v (%s), want %d %s", rec.Code, p, rec.Header().Get("Content-Type"), status, code)
 	}
 	return p

@@ -28,8 +28,8 @@ type request struct {
 
 type key struct{}
 
-// WithRequest returns a context for the request with that id, whose log lines go to log. It replaces an invalid id: an id has
-// 1 to 64 letters, digits, dashes and underscores.
+// WithRequest returns a context for the request with that id, whose log lines go to log. It replaces an invalid id:
+// an id has 1 to 64 letters, digits, dashes and underscores.
 func WithRequest(ctx context.Context, log *slog.Logger, id string) context.Context {
 	if !valid(id) {
 		id = newID()

@@ -60,7 +60,8 @@ func TestNoDeadlocks(t *testing.T) {
 		},
 		func(l *stockdb.DB) error {
 			n := rand.N(200)
-			_, err := l.Restock(t.Context(), operation.Restock{Flag: fmt.Sprint("more-", n), GoodsID: goods[n%len(goods)], Num: 5})
+			more := operation.Restock{Flag: fmt.Sprint("more-", n), GoodsID: goods[n%len(goods)], Num: 5}
+			_, err := l.Restock(t.Context(), more)
 			return err
 		},
 	}

@@ -191,8 +191,8 @@ func (l *Lock) queue() ([]string, error) {
 const releaseWithin = 20 * time.Second
 
 // Release gives the lock back. It is tried again after an error of the connection.
-func (h *Held) Release() error {
-	ctx, cancel := context.WithTimeout(context.Background(), releaseWithin)
+func (h *Held) Release(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseWithin)
 	defer cancel()
 	again := retry.Policy{First: 10 * time.Millisecond, Max: 100 * time.Millisecond}
 	return retry.Run(ctx, again, func() error {

@@ -56,7 +56,7 @@ func crowd(t *testing.T, r *result, faults []published.Fault, patience time.Dura
 					}
 					time.Sleep(3 * time.Millisecond) // the work under the lock
 					holders.Add(-1)
-					if err := held.Release(); err != nil {
+					if err := held.Release(t.Context()); err != nil {
 						t.Error(err)
 					}
 				}
@@ -129,7 +129,7 @@ func TestFirstChildIsAnothersNode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := asleep.Release(); err != nil {
+		if err := asleep.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if gone, err := next.Gone(); err != nil || gone != (faults != nil) {

@@ -32,7 +32,7 @@ func NewStrategy(cfg deduct.Config, faults ...Fault) (deduct.Strategy, error) {
 		}
 		var token operation.Token
 		binary.BigEndian.PutUint64(token[:], uint64(held.Czxid))
-		return deduct.Lock{Token: token, Release: func(context.Context) error { return held.Release() }}, nil
+		return deduct.Lock{Token: token, Release: held.Release}, nil
 	})), conn}, nil
 }
 
