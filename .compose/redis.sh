@@ -22,6 +22,7 @@ console=$(quoted console)
 cluster=$(quoted cluster)
 cd "$OLDPWD"
 exec redis-server "$@" - <<END
+dir /tmp
 appendonly no
 save ""
 protected-mode no
