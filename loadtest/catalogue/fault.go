@@ -62,8 +62,8 @@ type Variant struct {
 	Strategy string `json:"-"`
 	// Env is added to the environment of the fault.
 	Env map[string]string `json:"-"`
-	// Patience, if not 0, bounds how long what has no end is awaited after the traffic. A variant whose calls and orders
-	// never end need not be awaited for as long as one that is slow.
+	// Patience, if not 0, bounds the wait after the traffic for the end of calls and orders. A variant in which they never
+	// end needs a shorter wait than a slow one.
 	Patience time.Duration `json:"-"`
 	// Says describes the difference, if it is more or less than the fault.
 	Says string `json:"says"`

@@ -15,7 +15,7 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// Run describes one try of a plan: what is played and, once it is judged, what came of it.
+// Run describes one try of a plan and, once it is judged, its outcome.
 type Run struct {
 	ID       string    `json:"id"`
 	At       time.Time `json:"at"`

@@ -32,7 +32,7 @@ var Env = map[string]string{
 	"STOCK_PARTITIONS": "16",
 }
 
-// With returns Env with other settings, the last of which override the first.
+// With returns Env with other settings. A later setting overrides an earlier one.
 func With(more ...map[string]string) map[string]string {
 	env := maps.Clone(Env)
 	for _, m := range more {

@@ -55,9 +55,9 @@ func newComposed(ctx context.Context) (c *composed, err error) {
 // usualClients is the number of clients of the compose file's stack.
 const usualClients = 256
 
-// Compose brings up the compose file's stack as a separate project, measures whole orders with several of each service
-// beside the same services as processes of this machine on the same servers, in that many turns, and takes the stack
-// down. Of cfg it uses Measure, Seed and Progress.
+// Compose brings up the compose file's stack as a separate project, measures whole orders with several of each service,
+// and takes the stack down. In turns with them, it measures the same services as processes of this machine, on the same
+// servers. turns is how often each is measured. Of cfg it uses Measure, Seed and Progress.
 func (cfg Config) Compose(ctx context.Context, turns int) (rows []Row, err error) {
 	c, err := newComposed(ctx)
 	if err != nil {

@@ -163,8 +163,8 @@ func (c *contestant) last() *history.Report { return c.reports[len(c.reports)-1]
 // longer than the turn lasted.
 func (c *contestant) quick() bool { return c.last().Elapsed < 2*c.last().History.Window }
 
-// legs returns the order of n legs, in which each contestant has a turn. Each leg goes in the reverse order of the one
-// before, so that a steady drift affects all of them.
+// legs returns the order of n legs. Each contestant has a turn in each, in the reverse order of the leg before, so that
+// a steady drift affects all of them.
 func (cfg Config) legs(n int) func([]*contestant) iter.Seq[*contestant] {
 	return func(all []*contestant) iter.Seq[*contestant] {
 		return func(yield func(*contestant) bool) {

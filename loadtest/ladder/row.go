@@ -41,7 +41,7 @@ type Row struct {
 	RejectedPerS float64 `json:"rejected_per_s" col:"Refused a second" fmt:"%.0f"`
 	P50MS        float64 `json:"p50_ms" col:"p50 ms" fmt:"%.1f"`
 	P99MS        float64 `json:"p99_ms" col:"p99 ms" fmt:"%.1f"`
-	// Ratio is the sales to those of the load's first row, and P99 the same of the 99th percentiles.
+	// Ratio divides the sales by the sales of the load's first row, and P99 divides the 99th percentiles.
 	Ratio Ratio `json:"ratio" col:"Ratio"`
 	P99   Ratio `json:"p99_ratio" col:"p99, ratio"`
 	// WakeupsPerRelease is the watch events that ZooKeeper sent for each lock taken

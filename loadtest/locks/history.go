@@ -23,7 +23,7 @@ const never Moment = math.MaxInt64
 // failed or is missing, or the lock was lost, at any time after its grant.
 func Holdings(histories ...[]Record) (all []Holding) {
 	for _, records := range histories {
-		open := map[string]int{} // the indices of those that are held
+		open := map[string]int{} // the indices of the held ones
 		for _, r := range records {
 			i, held := open[r.Token]
 			switch {

@@ -14,8 +14,8 @@ import (
 	"orderstock/pkg/mysqldb"
 )
 
-// Check is a demand on a run besides the verdict's. At is called at each moment of the run, those of an act are its
-// first act's; what does not hold is noted with Violate. An error means that the run proves nothing.
+// Check demands something of a run that the verdict does not. At is called at each Moment of the run; the moments of
+// an act are the first act's. At notes a violation with Violate. An error means that the run proves nothing.
 type Check struct {
 	Name string
 	At   func(ctx context.Context, r *Run, at Moment) error

@@ -31,9 +31,9 @@ type Experiment struct {
 	Loads int         `json:"-"`
 	// Several, if not empty, are the shares of orders of several products, which the seeds take in turn.
 	Several []float64 `json:"-"`
-	// Acts are what breaks. Those of one time are armed together, the ones on connections first.
+	// Acts break the system. Acts of the same time are armed together, the acts on connections first.
 	Acts []Action `json:"-"`
-	// Checks are made besides the verdict's, in their order.
+	// Checks are made in their order, in addition to the verdict.
 	Checks []Check `json:"-"`
 	// Settle is how long orders may take to end, as in verify.Config. Default one minute.
 	Settle time.Duration `json:"-"`

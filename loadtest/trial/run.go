@@ -122,7 +122,7 @@ func (r *Run) check(ctx context.Context, m Moment) error {
 }
 
 // judgeStrikes counts the strikes. The run proves nothing if a fault never struck, or if no call was in flight
-// meanwhile.
+// while it lasted.
 func (r *Run) judgeStrikes() {
 	if len(r.Strikes) == 0 {
 		r.countCalls(time.Time{}, time.Time{})

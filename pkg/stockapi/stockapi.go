@@ -1,5 +1,5 @@
-// Package stockapi is what the order service and the stock service agree on: the bodies beside package operation's, the
-// statuses of the codes, and the client.
+// Package stockapi is the HTTP API between the order service and the stock service: bodies that package operation does
+// not have, the statuses of the codes, and the client.
 //
 // The client chooses the replica, fails over to the next one if that is unreachable, passes over one that does not
 // answer, and repeats a failed call within a budget, all under one flag.
