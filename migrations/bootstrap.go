@@ -22,8 +22,7 @@ type Accounts struct {
 	// OrderDB and StockDB are the names of the two databases.
 	OrderDB, StockDB string
 	// OrderApp and StockApp are the users of the services. Each may read, insert and update rows of its service's
-	// database, and nothing else. StockApp may also see which connections hold rows that others wait for: see
-	// mysqldb.Evictor.
+	// database, and nothing else.
 	OrderApp, StockApp User
 	// Migrator owns the schemas of both databases.
 	Migrator User
@@ -130,7 +129,6 @@ func bootstrapStatements(a Accounts, grouped bool) []statement {
 			add("grant to "+u.Name, "GRANT SELECT ON performance_schema.replication_group_members TO '%s'@'%%'", u.Name)
 		}
 	}
-	grantLocks(add, grouped, a.StockApp.Name)
 	grant(rows, a.OrderDB, a.OrderApp)
 	grant(rows, a.StockDB, a.StockApp)
 	for _, db := range []string{a.OrderDB, a.StockDB} {
@@ -138,20 +136,6 @@ func bootstrapStatements(a Accounts, grouped bool) []statement {
 		grant("SELECT", db, a.Verifier)
 	}
 	return all
-}
-
-// grantLocks lets the user see which connections hold rows that others wait for. MariaDB has one right for that, which
-// also shows the statements of all connections.
-func grantLocks(add func(what, format string, args ...any), isMySQL bool, user string) {
-	what := "let " + user + " see who holds rows"
-	if !isMySQL {
-		add(what, "GRANT PROCESS ON *.* TO '%s'@'%%'", user)
-		return
-	}
-	add(what, "GRANT SELECT ON performance_schema.data_lock_waits TO '%s'@'%%'", user)
-	add(what, "GRANT SELECT (thread_id, processlist_id, processlist_user, processlist_db, processlist_command)"+
-		" ON performance_schema.threads TO '%s'@'%%'", user)
-	add(what, "GRANT SELECT (thread_id, event_id) ON performance_schema.events_statements_current TO '%s'@'%%'", user)
 }
 
 func dropAnonymous(ctx context.Context, admin *sql.DB) error {

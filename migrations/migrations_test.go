@@ -140,7 +140,7 @@ func TestBootstrapByAnAdministratorOfFewRights(t *testing.T) {
 	t.Parallel()
 	server := serverstest.Start(t, servers.StartMySQL, servers.Options{})
 	if err := server.Exec(t.Context(), "CREATE USER few@'%' IDENTIFIED BY 'few'",
-		"GRANT CREATE USER, PROCESS ON *.* TO few@'%' WITH GRANT OPTION",
+		"GRANT CREATE USER ON *.* TO few@'%' WITH GRANT OPTION",
 		"GRANT ALL ON `order\\_db`.* TO few@'%' WITH GRANT OPTION",
 		"GRANT ALL ON `stock\\_db`.* TO few@'%' WITH GRANT OPTION"); err != nil {
 		t.Fatal(err)

@@ -74,7 +74,7 @@ func stockServiceWith(
 	t.Helper()
 	db, err := mysqldb.Open(dsn, mysqldb.Options{MaxConns: 64})
 	must(t, err)
-	ledger := stockdb.New(db, nil)
+	ledger := stockdb.New(db)
 	flags := redisdb.OpenFlags(redisdb.Server{Addrs: []string{serverstest.Redis(t).Addr()}}, quiet)
 	strategy, err := deduct.New(name, deduct.Config{Ledger: ledger, Config: coordination.Config{
 		ZooKeeper: []string{serverstest.ZooKeeper(t).Addr()}, Root: serverstest.ZooKeeperRoot(t),

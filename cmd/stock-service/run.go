@@ -43,7 +43,7 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	}
 	defer func() { err = errors.Join(err, base.Close(ctx)) }()
 	traces, named, flags := base.Traces, base.Named, base.Flags
-	ledger := stockdb.New(base.DB, mysqldb.NewEvictor(base.DB, named, log))
+	ledger := stockdb.New(base.DB)
 	defer ledger.Close()
 	deducter, err := faults.deducter(cfg.Strategy, compared.Config{
 		Config: deduct.Config{

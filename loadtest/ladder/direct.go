@@ -48,7 +48,7 @@ func openDirect(st *system.Stack) (*direct, error) {
 	if d.orderDB, err = mysqldb.Open(orderDSN, mysqldb.Options{}); err != nil {
 		return nil, errors.Join(err, mysqldb.Close(d.stockDB))
 	}
-	d.ledger, d.orders = stockdb.New(d.stockDB, nil), orderdb.New(d.orderDB)
+	d.ledger, d.orders = stockdb.New(d.stockDB), orderdb.New(d.orderDB)
 	d.deducter, err = deduct.New("grouped-rows", deduct.Config{Ledger: d.ledger})
 	if err != nil {
 		return nil, errors.Join(err, d.close())

@@ -25,7 +25,7 @@ type Options struct {
 	// LockWait bounds the wait for a row or a table that another transaction holds, in whole seconds. Default 1 s.
 	LockWait time.Duration
 	// IdleTimeout is how long the server keeps the connection of a silent client, and the rows that it holds, in whole
-	// seconds. Default 5 s.
+	// seconds. Default 1 s.
 	IdleTimeout time.Duration
 	// Metrics, if not nil, registers the statistics of the pool.
 	Metrics prometheus.Registerer
@@ -48,7 +48,7 @@ func (o Options) withDefaults() Options {
 		o.LockWait = time.Second
 	}
 	if o.IdleTimeout < time.Second {
-		o.IdleTimeout = 5 * time.Second
+		o.IdleTimeout = time.Second
 	}
 	if o.OpenDB == nil {
 		o.OpenDB = sql.OpenDB

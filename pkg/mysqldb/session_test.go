@@ -19,7 +19,7 @@ var session = map[string]string{
 	"max_sort_length": "1024", "group_concat_max_len": "1048576", "collation_connection": "utf8mb4_general_ci",
 	"character_set_client": "utf8mb4", "character_set_results": "utf8mb4",
 
-	"innodb_lock_wait_timeout": "1", "lock_wait_timeout": "1", "wait_timeout": "5",
+	"innodb_lock_wait_timeout": "1", "lock_wait_timeout": "1", "wait_timeout": "1",
 	"net_read_timeout": "60", "net_write_timeout": "60",
 }
 

@@ -282,7 +282,7 @@ func ledgerAt(t *testing.T, dsn string, opts mysqldb.Options) *stockdb.DB {
 	t.Helper()
 	db, err := mysqldb.Open(dsn, opts)
 	must(t, err)
-	ledger := stockdb.New(db, nil)
+	ledger := stockdb.New(db)
 	t.Cleanup(func() {
 		ledger.Close()
 		_ = mysqldb.Close(db)

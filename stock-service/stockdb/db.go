@@ -20,15 +20,13 @@ type DB struct {
 	flows *reads[[]operation.Flow]
 
 	caution mysqldb.Caution
-	evictor *mysqldb.Evictor
 }
 
 var _ stock.Ledger = (*DB)(nil)
 
-// New returns the ledger in db, which must have the schema of migrations/stock. The evictor, which may be nil, watches
-// its transactions. Callers must Close it.
-func New(db *gorm.DB, evictor *mysqldb.Evictor) *DB {
-	s := &DB{db: db, evictor: evictor}
+// New returns the ledger in db, which must have the schema of migrations/stock. Callers must Close it.
+func New(db *gorm.DB) *DB {
+	s := &DB{db: db}
 	s.finds, s.flows = newReads(s.findOperations), newReads(s.findFlows)
 	return s
 }
@@ -51,9 +49,7 @@ const (
 // long a wait for a row it is ErrLocked, which names the product if one of these is held. Any other error, also after
 // too many tries, is ErrUnavailable: nothing changed.
 func (s *DB) transact(ctx context.Context, goods []int64, fn func(tx *gorm.DB) error) error {
-	stop := s.evictor.Watch(ctx)
 	err := mysqldb.Transact(ctx, s.db, fn)
-	stop()
 	switch {
 	case err == nil, isDecision(err):
 		return err

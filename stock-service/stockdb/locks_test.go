@@ -23,7 +23,7 @@ import (
 // same few goods at two replicas: they wait for each other, and never in a circle.
 func TestNoDeadlocks(t *testing.T) {
 	p := stocktest.New(t)
-	ledgers := []*stockdb.DB{p.Ledger, stockdb.New(p.DB, nil)}
+	ledgers := []*stockdb.DB{p.Ledger, stockdb.New(p.DB)}
 	defer ledgers[1].Close()
 	goods := make([]int64, 6)
 	for i := range goods {

@@ -19,7 +19,7 @@ func TestAnUnreadableOutcome(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(db, nil)
+	s := New(db)
 	s.Close()
 	if err := mysqldb.Close(db); err != nil { // no read succeeds any more
 		t.Fatal(err)

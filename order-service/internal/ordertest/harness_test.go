@@ -65,7 +65,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, redisAddr: serverstest.Redis(t).Addr(), redisDB: serverstest.RedisDB(t)}
 	w.orderDB, w.orderDSN = database(t, migrations.Order)
 	w.stockDB, _ = database(t, migrations.Stock)
-	ledger := stockdb.New(w.stockDB, nil)
+	ledger := stockdb.New(w.stockDB)
 	hints := redisdb.OpenFlags(redisdb.Server{Addrs: []string{w.redisAddr}, DB: w.redisDB}, quiet)
 	strategy, err := deduct.New("conditional-update", deduct.Config{Ledger: ledger})
 	must(t, err)

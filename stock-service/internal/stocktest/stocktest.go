@@ -55,7 +55,7 @@ func NewWaiting(t testing.TB, lockWait time.Duration) *Place {
 	pool, err := p.DB.DB()
 	must(t, err)
 	must(t, migrations.Up(t.Context(), pool, migrations.Stock))
-	p.Ledger = stockdb.New(p.DB, nil)
+	p.Ledger = stockdb.New(p.DB)
 	p.Flags = redisdb.OpenFlags(redisdb.Server{
 		Addrs: []string{serverstest.Redis(t).Addr()}, DB: serverstest.RedisDB(t),
 	}, Quiet)
