@@ -166,12 +166,12 @@ func (r *reading) aside(l *asideLine) (Aside, bool) {
 	if l.Goods != nil {
 		a.Goods = *l.Goods
 	}
-	if a.Op < -1 || int(a.Op) >= len(r.bodies) || a.Goods < -1 || int(a.Goods) >= len(r.h.Goods) {
+	if a.Op < -1 || int(a.Op) >= r.h.Orders() || a.Goods < -1 || int(a.Goods) >= len(r.h.Goods) {
 		return Aside{}, false
 	}
 	for _, line := range l.Listed {
 		o := Listed{Order: line.Order, Total: line.Total, Told: ToldAsSent, Op: line.Op, Status: ParseStatus(line.Status)}
-		if o.Op < -1 || int(o.Op) >= len(r.bodies) {
+		if o.Op < -1 || int(o.Op) >= r.h.Orders() {
 			return Aside{}, false
 		}
 		switch {
@@ -180,7 +180,7 @@ func (r *reading) aside(l *asideLine) (Aside, bool) {
 		case len(line.ToldItems) > 0:
 			var sent []Item
 			if o.Op >= 0 {
-				sent = r.bodies[o.Op]
+				sent = r.h.Items(int(o.Op))
 			}
 			o.Told = r.h.Tell(ReadOrder, sent, unpriced(line.ToldItems))
 		case o.Op < 0:

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The file of a history is JSON lines: a header, a line for each call and aside, and a footer with their number, so
+// The file of a history is JSON lines: a header, and a line for each call and aside. The header has their numbers, so
 // that a truncated file is noticed. Each call has its line number, so that none can be missing, duplicated or out of
 // place.
 
@@ -30,6 +30,9 @@ type headerLine struct {
 	Patience  int64     `json:"patience_us,omitempty"`
 	Strategy  string    `json:"strategy,omitempty"`
 	Odd       bool      `json:"odd,omitempty"`
+	Orders    int       `json:"orders"`
+	Calls     int       `json:"calls"`
+	Asides    int       `json:"asides,omitempty"`
 	Goods     []Goods   `json:"goods"`
 }
 
@@ -78,12 +81,6 @@ type rowLine struct {
 	Num     int64  `json:"num"`
 }
 
-type footerLine struct {
-	Orders int `json:"orders"`
-	Calls  int `json:"calls"`
-	Asides int `json:"asides,omitempty"`
-}
-
 // Write writes the history as JSON lines.
 func (h *History) Write(w io.Writer) error {
 	out := bufio.NewWriterSize(w, 1<<18)
@@ -92,7 +89,8 @@ func (h *History) Write(w io.Writer) error {
 		CancelUs: h.CancelAfter.Microseconds(), PriceUs: h.PriceTTL.Microseconds(),
 		Disturbed: h.Disturbed, Patience: h.Patience.Microseconds(), Strategy: h.Strategy, Odd: h.Odd,
 		ElapsedUs: h.Elapsed.Microseconds(), WarmupUs: h.Warmup.Microseconds(),
-		WindowUs: h.Window.Microseconds(), TimeoutUs: h.Timeout.Microseconds(), Goods: h.Goods,
+		WindowUs: h.Window.Microseconds(), TimeoutUs: h.Timeout.Microseconds(),
+		Orders: h.Orders(), Calls: len(h.Calls), Asides: len(h.Asides), Goods: h.Goods,
 	}
 	encoder := json.NewEncoder(out)
 	err := encoder.Encode(header)
@@ -101,9 +99,6 @@ func (h *History) Write(w io.Writer) error {
 	}
 	for i := 0; err == nil && i < len(h.Asides); i++ {
 		err = encoder.Encode(h.asideLine(i))
-	}
-	if err == nil {
-		err = encoder.Encode(footerLine{h.Orders(), len(h.Calls), len(h.Asides)})
 	}
 	if err = errors.Join(err, out.Flush()); err != nil {
 		return fmt.Errorf("write history: %w", err)

@@ -54,7 +54,7 @@ func TestAHistoryThatIsNotWholeIsUnusable(t *testing.T) {
 		"a name twice":           {`"code":503`, `"code":201,"code":503`},
 		"a name in capitals":     {`"code":503`, `"Code":503`},
 		"an unknown name":        {`"code":503`, `"coda":503`},
-		"orders without end":     {`{"orders":2`, `{"orders":4000000000`},
+		"orders without end":     {`"orders":2`, `"orders":4000000000`},
 		"an order far ahead":     {`"op":1`, `"op":49999999`},
 		"a product without name": {`"id":"11","stock":5`, `"id":"0","stock":5`},
 		"items, and as sent":     {`"replayed":true`, `"as_sent":true,"replayed":true`},

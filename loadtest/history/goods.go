@@ -70,22 +70,40 @@ func BodyHash(items []Item) [sha256.Size]byte {
 
 // itemLists keeps many short lists in two slices, so that a million orders are two objects for the garbage collector.
 type itemLists struct {
-	ends []uint32
-	flat []Item
+	spans []span
+	flat  []Item
 }
 
-func (l *itemLists) len() int { return len(l.ends) }
+// span is the part of itemLists.flat that one list has.
+type span struct{ start, end uint32 }
 
+func (l *itemLists) len() int { return len(l.spans) }
+
+// at returns list n, or nil if it is empty or not there.
 func (l *itemLists) at(n int) []Item {
-	start := uint32(0)
-	if n > 0 {
-		start = l.ends[n-1]
+	if n >= len(l.spans) || l.spans[n].start == l.spans[n].end {
+		return nil
 	}
-	return l.flat[start:l.ends[n]:l.ends[n]]
+	return l.flat[l.spans[n].start:l.spans[n].end:l.spans[n].end]
 }
 
 func (l *itemLists) append(items []Item) {
+	start := len(l.flat)
 	l.flat = append(l.flat, items...)
-	l.ends = append(l.ends, uint32(len(l.flat)))
-	SortItems(l.flat[len(l.flat)-len(items):])
+	l.spans = append(l.spans, span{uint32(start), uint32(len(l.flat))})
+	SortItems(l.flat[start:])
+}
+
+// grow appends empty lists until there are n.
+func (l *itemLists) grow(n int) {
+	for len(l.spans) < n {
+		l.spans = append(l.spans, span{})
+	}
+}
+
+// put sets list n, which must be there and empty.
+func (l *itemLists) put(n int, items []Item) {
+	start := uint32(len(l.flat))
+	l.flat = append(l.flat, items...)
+	l.spans[n] = span{start, uint32(len(l.flat))}
 }

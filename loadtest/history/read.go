@@ -2,7 +2,7 @@ package history
 
 import (
 	"bufio"
-	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +18,7 @@ var ErrHistory = errors.New("unusable history")
 // Read reads the output of Write, to the end of r. If the file is truncated or holds anything that no run writes, the
 // error wraps ErrHistory and names the line.
 func Read(r io.Reader) (*History, error) {
-	in := reading{in: bufio.NewReaderSize(r, 1<<18)}
+	in := reading{in: bufio.NewReaderSize(r, 1<<18), number: 1}
 	h, err := in.history()
 	if err != nil {
 		return nil, fmt.Errorf("%w: line %d: %w", ErrHistory, in.number, err)
@@ -29,64 +29,65 @@ func Read(r io.Reader) (*History, error) {
 // reading is a history while it is read.
 type reading struct {
 	in     *bufio.Reader
-	number int // of the line read last
-	line   []byte
+	number int // of the line in question
 	h      *History
-	bodies [][]Item // by order; nil until its first call is read
-	call   callLine // reused
+	items  []Item // reused
 }
 
 func (r *reading) history() (*History, error) {
-	if err := r.next(); err != nil {
+	text, err := appendLine(nil, r.in)
+	if err != nil {
 		return nil, err
 	}
-	if err := r.header(); err != nil {
-		return nil, err
-	}
-	for {
-		if err := r.next(); err != nil {
-			return nil, err
-		}
-		if bytes.HasPrefix(r.line, []byte(`{"orders"`)) {
-			return r.h, r.footer()
-		}
-		take := r.takeCall
-		if bytes.HasPrefix(r.line, []byte(`{"aside"`)) {
-			take = r.takeAside
-		}
-		if err := take(); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// next reads the next line, which must end.
-func (r *reading) next() error {
-	r.number++
-	r.line = r.line[:0]
-	for {
-		part, err := r.in.ReadSlice('\n')
-		r.line = append(r.line, part...)
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-		case errors.Is(err, io.EOF):
-			return fmt.Errorf("the file is cut: %w", io.ErrUnexpectedEOF)
-		case err != nil:
-			return err
-		default:
-			return nil
-		}
-	}
-}
-
-// strict rejects names that no run writes, names in other case, and duplicate names.
-var strict = json.RejectUnknownMembers(true)
-
-func (r *reading) header() error {
 	var l headerLine
-	if err := json.Unmarshal(r.line, &l, strict); err != nil {
-		return err
+	if err := json.Unmarshal(text, &l, strict); err != nil {
+		return nil, err
 	}
+	if err := r.header(&l); err != nil {
+		return nil, err
+	}
+	if err := r.lines(&l); err != nil {
+		return nil, err
+	}
+	r.number++
+	if _, err := r.in.ReadByte(); !errors.Is(err, io.EOF) {
+		return nil, errors.Join(errors.New("a line after the last"), err)
+	}
+	if l.Orders < r.h.Orders() || l.Orders > r.h.Orders()+ahead || l.Orders > MaxOrders {
+		return nil, fmt.Errorf("%d orders, want %d", r.h.Orders(), l.Orders)
+	}
+	r.h.items.grow(l.Orders)
+	return r.h, nil
+}
+
+// lines takes all lines after the header.
+func (r *reading) lines(l *headerLine) error {
+	done := make(chan struct{})
+	defer close(done)
+	for b := range blocks(r.in, l.Calls, l.Asides, done) {
+		<-b.ready
+		for i := range b.calls {
+			r.number++
+			if err := r.takeCall(&b.calls[i]); err != nil {
+				return err
+			}
+		}
+		for i := range b.asides {
+			r.number++
+			if err := r.takeAside(&b.asides[i]); err != nil {
+				return err
+			}
+		}
+		if err := cmp.Or(b.decoded, b.read); err != nil {
+			r.number++
+			return err
+		}
+		blockPool.Put(b)
+	}
+	return nil
+}
+
+func (r *reading) header(l *headerLine) error {
 	us := func(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 	r.h = &History{
 		Run: l.Run, Path: l.Path, Started: l.Started, Seed: l.Seed, Asked: l.Asked, Library: l.Library,
@@ -95,8 +96,8 @@ func (r *reading) header() error {
 		Elapsed: us(l.ElapsedUs), Warmup: us(l.WarmupUs), Window: us(l.WindowUs), Timeout: us(l.TimeoutUs),
 	}
 	if l.Run == "" || l.Path != PathOrder && l.Path != PathDeduct || l.Asked < 0 || l.TimeoutUs < 0 ||
-		l.CancelUs < 0 || l.PriceUs < 0 || l.Patience < 0 {
-		return fmt.Errorf("no run: %q, path %q, asked %d, timeout %d", l.Run, l.Path, l.Asked, l.TimeoutUs)
+		l.CancelUs < 0 || l.PriceUs < 0 || l.Patience < 0 || l.Calls < 0 || l.Asides < 0 {
+		return fmt.Errorf("no run: %q, path %q, asked %d, timeout %d, calls %d", l.Run, l.Path, l.Asked, l.TimeoutUs, l.Calls)
 	}
 	for i, g := range l.Goods {
 		if g.ID != l.Goods[0].ID+int64(i) || g.ID < 1 || g.Stock < 1 || g.Price < 0 {
@@ -104,23 +105,19 @@ func (r *reading) header() error {
 		}
 	}
 	r.h.Goods = l.Goods
+	r.h.Calls = make([]Call, 0, min(l.Calls, sure))
 	return nil
 }
 
 // ahead is the number of orders that may be claimed and not sent yet: more than a run has clients.
 const ahead = 20_000
 
-func (r *reading) takeCall() error {
-	l := &r.call
-	*l = callLine{ToldItems: l.ToldItems[:0], Rows: l.Rows[:0]}
-	if err := json.Unmarshal(r.line, l, strict); err != nil {
-		return err
-	}
+// sure is the number of calls for which memory is reserved because the header says so.
+const sure = 1_000_000
+
+func (r *reading) takeCall(l *callLine) error {
 	if l.Line != r.number {
 		return fmt.Errorf("the call of line %d", l.Line)
-	}
-	if len(r.h.Asides) > 0 {
-		return errors.New("a call after an aside")
 	}
 	kind, failure := slices.Index(kindNames[:], l.Kind), slices.Index(failureNames[:], l.Error)
 	location := slices.Index(locationNames[:], l.Location)
@@ -144,13 +141,17 @@ func (r *reading) takeCall() error {
 	if !r.isKey(l.Key, c.Op) {
 		return fmt.Errorf("key %q of order %d", l.Key, c.Op)
 	}
-	if err := r.body(c); err != nil {
+	if err := r.body(c, l.Body); err != nil {
 		return err
 	}
-	if l.AsSent && (len(l.ToldItems) > 0 || r.bodies[c.Op] == nil) {
+	sent := r.h.Items(int(c.Op))
+	if l.AsSent && (len(l.ToldItems) > 0 || sent == nil) {
 		return fmt.Errorf("items as sent, and items %v, of order %d", l.ToldItems, c.Op)
 	}
-	c.Told, c.Rows, c.Reason = r.told(c), r.rows(c.Op), r.h.Reasoned(l.Reason)
+	c.Rows, c.Reason = r.h.SawRows(sent, rowsIn(l.Rows)), r.h.Reasoned(l.Reason)
+	if c.Told = ToldAsSent; !l.AsSent {
+		c.Told = r.h.Tell(c.Kind, sent, unpriced(l.ToldItems))
+	}
 	r.h.Calls = append(r.h.Calls, c)
 	return nil
 }
@@ -161,86 +162,45 @@ func (r *reading) isKey(key string, op int32) bool {
 }
 
 // body checks and keeps the items of a call. All calls of an order that have items must have the same.
-func (r *reading) body(c Call) error {
-	for int(c.Op) >= len(r.bodies) {
-		r.bodies = append(r.bodies, nil)
-	}
-	known, body := r.bodies[c.Op], r.call.Body
+func (r *reading) body(c Call, body *bodyLine) error {
+	r.h.items.grow(int(c.Op) + 1)
 	if c.Kind.Places() != (body != nil) {
-		return fmt.Errorf("a call of kind %q, with a body: %t", r.call.Kind, body != nil)
+		return fmt.Errorf("a call of kind %q, with a body: %t", c.Kind, body != nil)
 	}
 	if body == nil {
 		return nil
 	}
-	items := make([]Item, len(body.Items))
-	for i, it := range body.Items {
-		items[i] = Item(it)
+	r.items = r.items[:0]
+	for _, it := range body.Items {
+		r.items = append(r.items, Item(it))
 		if _, ours := r.h.Product(it.GoodsID); !ours || it.Num < 1 {
 			return fmt.Errorf("item %+v", it)
 		}
 	}
-	SortItems(items)
-	if len(items) == 0 || known != nil && !slices.Equal(items, known) {
-		return fmt.Errorf("items %v of order %d, %v before", items, c.Op, known)
+	SortItems(r.items)
+	known := r.h.Items(int(c.Op))
+	if len(r.items) == 0 || known != nil && !slices.Equal(r.items, known) {
+		return fmt.Errorf("items %v of order %d, %v before", r.items, c.Op, known)
 	}
-	r.bodies[c.Op] = items
+	if known == nil {
+		r.h.items.put(int(c.Op), r.items)
+	}
 	return nil
 }
 
-func (r *reading) told(c Call) Told {
-	switch {
-	case r.call.AsSent:
-		return ToldAsSent
-	case len(r.call.ToldItems) == 0:
-		return ToldNothing
-	}
-	return r.h.Tell(c.Kind, r.bodies[c.Op], unpriced(r.call.ToldItems))
-}
-
-func (r *reading) rows(op int32) Rows {
-	rows := make([]Row, len(r.call.Rows))
-	for i, row := range r.call.Rows {
+func rowsIn(lines []rowLine) []Row {
+	rows := make([]Row, len(lines))
+	for i, row := range lines {
 		rows[i] = Row{row.Kind, Item{GoodsID: row.GoodsID, Num: row.Num}}
 	}
-	return r.h.SawRows(r.bodies[op], rows)
+	return rows
 }
 
-func (r *reading) takeAside() error {
-	var l asideLine
-	if err := json.Unmarshal(r.line, &l, strict); err != nil {
-		return err
-	}
-	a, ok := r.aside(&l)
+func (r *reading) takeAside(l *asideLine) error {
+	a, ok := r.aside(l)
 	if n := len(r.h.Asides); !ok || n > 0 && a.Sent < r.h.Asides[n-1].Sent {
 		return fmt.Errorf("no aside, or sent before the one above it: %s", l.Aside)
 	}
 	r.h.Asides = append(r.h.Asides, a)
-	return nil
-}
-
-// footer checks that the file is complete and nothing follows.
-func (r *reading) footer() error {
-	var l footerLine
-	if err := json.Unmarshal(r.line, &l, strict); err != nil {
-		return err
-	}
-	if l.Calls != len(r.h.Calls) || l.Asides != len(r.h.Asides) {
-		return fmt.Errorf("%d calls and %d asides, want %d and %d", len(r.h.Calls), len(r.h.Asides), l.Calls, l.Asides)
-	}
-	if l.Orders < len(r.bodies) || l.Orders > len(r.bodies)+ahead || l.Orders > MaxOrders {
-		return fmt.Errorf("%d orders, want %d", len(r.bodies), l.Orders)
-	}
-	r.h.items.ends = make([]uint32, 0, l.Orders)
-	for n := range l.Orders {
-		var items []Item
-		if n < len(r.bodies) {
-			items = r.bodies[n]
-		}
-		r.h.items.append(items)
-	}
-	if _, err := r.in.ReadByte(); !errors.Is(err, io.EOF) {
-		r.number++
-		return errors.Join(errors.New("a line after the last"), err)
-	}
 	return nil
 }

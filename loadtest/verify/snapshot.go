@@ -5,12 +5,16 @@ import (
 	"database/sql"
 	"fmt"
 	"iter"
+	"sync"
 
 	"orderstock/pkg/mysqldb"
 )
 
 // snapshot is one state of a database: a read-only transaction on its own connection.
-type snapshot struct{ *sql.Conn }
+type snapshot struct {
+	*sql.Conn
+	busy sync.Mutex // held by whoever reads a page: a connection has one query at a time
+}
 
 // snapshot begins a snapshot. The caller must end it.
 func (r *reader) snapshot(ctx context.Context) (*snapshot, error) {
@@ -26,11 +30,13 @@ func (r *reader) snapshot(ctx context.Context) (*snapshot, error) {
 			return nil, err
 		}
 	}
-	return &snapshot{conn}, nil
+	return &snapshot{Conn: conn}, nil
 }
 
-// end ends the snapshot. It was only read, so no error matters.
+// end ends the snapshot, after the page that is being read. It was only read, so no error matters.
 func (s *snapshot) end(ctx context.Context) {
+	s.busy.Lock()
+	defer s.busy.Unlock()
 	_, _ = s.ExecContext(ctx, "ROLLBACK")
 	_ = s.Close()
 }
@@ -64,34 +70,50 @@ type page[T any] struct {
 }
 
 // pages yields a table in order. Each page begins with the value that ended the one before, past the rows of that value
-// that were read: the rows of one value may be more than a page.
+// that were read: the rows of one value may be more than a page. While one page is used, the next one is read.
 func pages[T any](ctx context.Context, from *snapshot, p page[T]) iter.Seq2[T, error] {
+	type read struct {
+		rows []T
+		err  error
+	}
 	return func(yield func(T, error) bool) {
 		where, args, past := "", []any(nil), 0
-		for {
-			rows, err := mysqldb.All(ctx, from, p.columns, fmt.Sprintf("%s%s ORDER BY %s%s LIMIT %d, %d", p.query, where, p.by,
-				p.then, past, pageRows), args...)
-			if err != nil {
+		next := make(chan read, 1)
+		begin := func() {
+			query := fmt.Sprintf("%s%s ORDER BY %s%s LIMIT %d, %d", p.query, where, p.by, p.then, past, pageRows)
+			go func(args []any) {
+				from.busy.Lock()
+				defer from.busy.Unlock()
+				rows, err := mysqldb.All(ctx, from, p.columns, query, args...)
+				next <- read{rows, err}
+			}(args)
+		}
+		for begin(); ; {
+			got := <-next
+			if got.err != nil {
 				var none T
-				yield(none, err)
+				yield(none, got.err)
 				return
 			}
-			for _, row := range rows {
+			if len(got.rows) == pageRows {
+				last := p.at(&got.rows[pageRows-1])
+				if where == "" || args[0] != last {
+					past = 0
+				}
+				for i := pageRows - 1; i >= 0 && p.at(&got.rows[i]) == last; i-- {
+					past++
+				}
+				where, args = " WHERE "+p.by+" >= ?", []any{last}
+				begin()
+			}
+			for _, row := range got.rows {
 				if !yield(row, nil) {
 					return
 				}
 			}
-			if len(rows) < pageRows {
+			if len(got.rows) < pageRows {
 				return
 			}
-			last := p.at(&rows[len(rows)-1])
-			if where == "" || args[0] != last {
-				past = 0
-			}
-			for i := len(rows) - 1; i >= 0 && p.at(&rows[i]) == last; i-- {
-				past++
-			}
-			where, args = " WHERE "+p.by+" >= ?", []any{last}
 		}
 	}
 }
