@@ -14,8 +14,8 @@ import (
 // strict rejects names that no run writes, names in other case, and duplicate names.
 var strict = json.RejectUnknownMembers(true)
 
-// blockLines is how many lines one goroutine decodes.
-const blockLines = 512
+// blockSize is how many bytes of lines one goroutine decodes, and a line more.
+const blockSize = 64 << 10
 
 // block is consecutive lines of a file, of calls or of asides. Decoding takes most of the time of reading a history, so
 // blocks are decoded in parallel.
@@ -45,7 +45,7 @@ func blocks(in *bufio.Reader, calls, asides int, done <-chan struct{}) <-chan *b
 			if ofCalls {
 				left = &calls
 			}
-			b.fill(in, min(*left, blockLines))
+			b.fill(in, *left)
 			*left -= len(b.ends)
 			go b.decode(ofCalls)
 			select {
@@ -61,9 +61,9 @@ func blocks(in *bufio.Reader, calls, asides int, done <-chan struct{}) <-chan *b
 	return queue
 }
 
-// fill reads up to n lines.
+// fill reads lines, n at most.
 func (b *block) fill(in *bufio.Reader, n int) {
-	for len(b.ends) < n && b.read == nil {
+	for len(b.ends) < n && len(b.text) < blockSize && b.read == nil {
 		if b.text, b.read = appendLine(b.text, in); b.read == nil {
 			b.ends = append(b.ends, len(b.text))
 		}
