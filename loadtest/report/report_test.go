@@ -41,6 +41,42 @@ func TestRenderings(t *testing.T) {
 	}
 }
 
+type counts struct {
+	Sold int `col:"Sold"`
+}
+
+type product struct {
+	Name string `col:"Product"`
+	counts
+	hidden int
+	Shares []string `col:"Shares"`
+	LateS  *float64 `col:"Late, s" fmt:"%.1f"`
+	Ended  bool     `col:"Ended"`
+}
+
+func (p *product) Wrong() bool { return p.hidden > 0 }
+
+// A table of structs has their tags as its head, in the order of the fields or as it is asked for.
+func TestTableOfStructs(t *testing.T) {
+	late := 1.25
+	rows := []*product{
+		{Name: "pen", counts: counts{3}, Shares: []string{"a", "b"}, LateS: &late, Ended: true}, {Name: "cup", hidden: 1},
+	}
+	all := report.TableOf(rows)
+	if got, want := all.Markdown(), "| Product | Sold | Shares | Late, s | Ended |\n| --- | --: | --- | --- | --- |\n"+
+		"| pen | 3 | a, b | 1.2 | yes |\n| cup | 0 | | – | |"; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if all.Rows[0].Wrong || !all.Rows[1].Wrong {
+		t.Errorf("the rows are marked %v", all.Rows)
+	}
+	var text strings.Builder
+	err := report.TableOf(rows, "Sold", "Product").Text(&text)
+	if want := "Sold  Product\n3     pen\n0     cup\n"; err != nil || text.String() != want {
+		t.Errorf("%q, %v; want %q", &text, err, want)
+	}
+}
+
 func TestFigureHasGapsAndALabel(t *testing.T) {
 	line := report.Line{Name: "a<b"}
 	for x, y := range []float64{1, 2, math.NaN(), 4, math.NaN(), 6, 7} {

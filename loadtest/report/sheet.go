@@ -13,8 +13,6 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-
-	"orderstock/loadtest/verify"
 )
 
 // Sheet is a result in words, tables and pictures.
@@ -69,8 +67,8 @@ type Row struct {
 }
 
 // Unless returns the verdict, for a cell after other words, unless it is pass.
-func Unless(verdict verify.Outcome) string {
-	if verdict == verify.Pass {
+func Unless[V ~string](verdict V) string {
+	if verdict == "pass" {
 		return ""
 	}
 	return " **(" + string(verdict) + ")**"
@@ -89,9 +87,14 @@ func (t *Table) Add(wrong bool, cells ...any) {
 	t.print(row.Cells)
 }
 
-// TableOf returns a table with a row for each of rows, which are structs. Its columns are fields, also of embedded
-// structs, by their tag col; the tag fmt formats the cells.
+// TableOf returns a table with a row for each of rows, which are structs or point to structs. Its columns are fields,
+// also of embedded structs: the tag col is a field's heading, and the tag fmt formats its cells. Without columns, the
+// table has all fields with a heading. True is "yes", false is empty, nil is "–", and words are separated by commas. A
+// row whose method Wrong returns true is marked.
 func TableOf[R any](rows []R, columns ...string) *Table {
+	if len(columns) == 0 {
+		columns = headings(reflect.TypeFor[R]())
+	}
 	t := NewTable(columns...)
 	for _, row := range rows {
 		t.AddRow(row)
@@ -99,24 +102,46 @@ func TableOf[R any](rows []R, columns ...string) *Table {
 	return t
 }
 
-// AddRow appends a row to a table of TableOf. A row whose method Wrong returns true is marked.
+// headings returns the tags col of a struct, or of the struct that a pointer leads to.
+func headings(row reflect.Type) (all []string) {
+	if row.Kind() == reflect.Pointer {
+		row = row.Elem()
+	}
+	for _, field := range reflect.VisibleFields(row) {
+		if name := field.Tag.Get("col"); name != "" {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// AddRow appends a row to a table of TableOf.
 func (t *Table) AddRow(row any) {
-	value, cells := reflect.ValueOf(row), make([]any, len(t.Head))
+	value, cells := reflect.Indirect(reflect.ValueOf(row)), make([]any, len(t.Head))
 	for _, field := range reflect.VisibleFields(value.Type()) {
-		i := slices.IndexFunc(t.Head, func(name string) bool { return strings.TrimSpace(name) == field.Tag.Get("col") })
-		if i >= 0 {
-			cell := value.FieldByIndex(field.Index).Interface()
-			switch cell {
-			case true:
-				cell = "yes"
-			case false:
-				cell = ""
-			}
-			cells[i] = fmt.Sprintf(cmp.Or(field.Tag.Get("fmt"), "%v"), cell)
+		name := field.Tag.Get("col")
+		i := slices.IndexFunc(t.Head, func(head string) bool { return strings.TrimSpace(head) == name })
+		if name != "" && i >= 0 {
+			cells[i] = cell(value.FieldByIndex(field.Index), cmp.Or(field.Tag.Get("fmt"), "%v"))
 		}
 	}
 	marked, can := row.(interface{ Wrong() bool })
 	t.Add(can && marked.Wrong(), cells...)
+}
+
+// cell returns the text of a field.
+func cell(field reflect.Value, format string) string {
+	if field.Kind() == reflect.Pointer && field.IsNil() {
+		return "–"
+	}
+	switch v := reflect.Indirect(field).Interface().(type) {
+	case bool:
+		return map[bool]string{true: "yes"}[v]
+	case []string:
+		return strings.Join(v, ", ")
+	default:
+		return fmt.Sprintf(format, v)
+	}
 }
 
 // Follow prints the head to w, and each further row as it is added. A column is as wide as its head, and the first one
