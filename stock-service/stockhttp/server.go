@@ -1,15 +1,23 @@
+// Package stockhttp serves the stock service over HTTP: routes, limits, and the table from the domain's errors to the
+// codes of package stockapi.
 package stockhttp
 
 import (
+	"context"
 	_ "embed"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
 
+	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
 
 	"orderstock/pkg/httpapi"
+	"orderstock/pkg/operation"
+	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/stock"
 )
 
@@ -73,4 +81,58 @@ const MaxHeader = 64 << 10
 type handlers struct {
 	service *stock.Service
 	writes  *semaphore.Weighted // operations in flight
+}
+
+// shed refuses the requests for which no slot is free.
+func shed(slots *semaphore.Weighted) gin.HandlerFunc {
+	return httpapi.Handle(func(c *gin.Context) error {
+		if !slots.TryAcquire(1) {
+			return operation.ErrOverloaded
+		}
+		defer slots.Release(1)
+		c.Next()
+		return nil
+	})
+}
+
+// queue makes requests wait for a slot, until their deadline.
+func queue(slots *semaphore.Weighted) gin.HandlerFunc {
+	return httpapi.Handle(func(c *gin.Context) error {
+		if err := slots.Acquire(c.Request.Context(), 1); err != nil {
+			return fmt.Errorf("%w: %w", operation.ErrOverloaded, err)
+		}
+		defer slots.Release(1)
+		c.Next()
+		return nil
+	})
+}
+
+// within ends the work for a request after d, or at its caller's deadline if that is earlier.
+func within(d time.Duration) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		if deadline, ok := c.Request.Context().Deadline(); ok && time.Until(deadline) <= d {
+			return // the caller's deadline is no later
+		}
+		ctx, cancel := context.WithTimeout(c.Request.Context(), d)
+		defer cancel()
+		c.Request = c.Request.WithContext(ctx)
+		c.Next()
+	}
+}
+
+// problemOf returns the answer for an error with a code, or nil for any other. The detail of a 503 says what failed;
+// the cause stays in the log.
+func problemOf(err error) *httpapi.Problem {
+	code := operation.CodeOf(err)
+	if code == (operation.Code{}) {
+		return nil
+	}
+	p := stockapi.Problem(code, err.Error())
+	if p.Status >= 500 {
+		p.Detail = code.Error()
+	}
+	if locked := (operation.Locked{}); code == operation.ErrLocked && errors.As(err, &locked) {
+		p.GoodsID = operation.FormatGoodsID(locked.GoodsID)
+	}
+	return p
 }
