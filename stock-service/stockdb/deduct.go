@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"gorm.io/gorm"
 
@@ -54,41 +57,32 @@ func (s *DB) settle(ctx context.Context, op operation.Operation, err error) (ope
 // Several products are locked and read in one statement and lowered in another, so the number of round trips does not
 // grow with the number of products.
 func takeItems(tx *gorm.DB, items []operation.Item, fence stock.Fence) (short int64, err error) {
-	if len(items) > 1 {
-		return takeLocked(tx, items, fence)
+	if len(items) == 1 {
+		return takeOne(tx, items, fence)
 	}
-	for i, item := range items {
-		hit, err := takeItem(tx, item, fence)
-		if err != nil {
-			return 0, fmt.Errorf("update stock: %w", err)
-		}
-		if !hit {
-			return missedReason(tx, items[i:], fence)
-		}
-	}
-	return 0, nil
-}
-
-// takeLocked is takeItems for several products.
-func takeLocked(tx *gorm.DB, items []operation.Item, fence stock.Fence) (short int64, err error) {
-	levels, err := readLevels(tx, goodsOf(items), "FOR UPDATE")
-	if err != nil {
-		return 0, err
-	}
-	if short, err = stock.FirstShort(items, levels); err != nil {
-		return 0, err
-	}
-	if err := checkFence(items, levels, fence); err != nil {
-		return 0, err
-	}
-	if short != 0 {
-		return short, errShort
+	if short, err = findShort(tx, items, fence, "FOR UPDATE"); err != nil {
+		return short, err
 	}
 	taken := make(map[int64]int64, len(items))
 	for _, item := range items {
 		taken[item.GoodsID] = item.Num
 	}
 	return 0, takeTogether(tx, taken, fence)
+}
+
+// takeOne is takeItems for one product. It reads the level only if the update changes no row.
+func takeOne(tx *gorm.DB, items []operation.Item, fence stock.Fence) (short int64, err error) {
+	hit, err := takeItem(tx, items[0], fence)
+	if err != nil {
+		return 0, fmt.Errorf("update stock: %w", err)
+	}
+	if hit {
+		return 0, nil
+	}
+	if short, err = findShort(tx, items, fence, ""); err != nil {
+		return short, err
+	}
+	return 0, errMoved
 }
 
 func takeItem(tx *gorm.DB, item operation.Item, fence stock.Fence) (hit bool, err error) {
@@ -107,38 +101,206 @@ func takeItem(tx *gorm.DB, item operation.Item, fence stock.Fence) (hit bool, er
 	return done.RowsAffected == 1, done.Error
 }
 
-// missedReason reads the rows of the items that were not taken, and returns the reason why the first was not.
-func missedReason(tx *gorm.DB, items []operation.Item, fence stock.Fence) (short int64, err error) {
-	levels, err := readLevels(tx, goodsOf(items), "")
+// findShort reads the levels: see readLevels. It returns errShort with the first product whose level is too low, and
+// ErrStaleToken if a later holder of the lock has written one of the rows.
+func findShort(tx *gorm.DB, items []operation.Item, fence stock.Fence, lock string) (short int64, err error) {
+	levels, err := readLevels(tx, goodsOf(items), lock)
 	if err != nil {
 		return 0, err
 	}
-	short, err = stock.FirstShort(items, levels)
-	if err != nil {
+	if short, err = stock.FirstShort(items, levels); err != nil {
 		return 0, err
 	}
-	if err := checkFence(items, levels, fence); err != nil {
+	if err := checkFence(levels, fence); err != nil {
 		return 0, err
 	}
-	if short == 0 {
-		return 0, errMoved
+	if short != 0 {
+		return short, errShort
 	}
-	return short, errShort
+	return 0, nil
 }
 
 // checkFence returns ErrStaleToken if a later holder of the lock has written one of the rows.
-func checkFence(items []operation.Item, levels map[int64]*stock.Level, fence stock.Fence) error {
+func checkFence(levels map[int64]*stock.Level, fence stock.Fence) error {
 	if fence == nil {
 		return nil
 	}
-	for _, item := range items {
-		if level, own := levels[item.GoodsID], fence(item.GoodsID); level != nil && own.Less(level.Token) {
-			return staleToken(item.GoodsID, level.Token, own)
+	for id, level := range levels {
+		if own := fence(id); own.Less(level.Token) {
+			return fmt.Errorf("%w: product %d was written under %s, later than %s", operation.ErrStaleToken, id, level.Token,
+				own)
 		}
 	}
 	return nil
 }
 
-func staleToken(goodsID int64, written, own operation.Token) error {
-	return fmt.Errorf("%w: product %d was written under %s, later than %s", operation.ErrStaleToken, goodsID, written, own)
+// DeductGroup executes many requests in one transaction of six statements, and one more for each further 128 products.
+// It locks and reads all rows, allocates the requests in their order, and writes all results together. The outcomes
+// answer the requests one by one; a refused request costs the others nothing.
+//
+// Each row is fenced by the token of its product; an operation records the highest token of its products. Under the nil
+// fence, no token is compared or written: the row locks, the condition and the primary key alone isolate the group from
+// every other group, even one that holds the lock.
+//
+// Flags that already have an outcome are not expected here, since the caller has asked Redis or the table. If the
+// primary key reveals one, the group starts over, and looks up all its flags.
+//
+// If another transaction holds the flag or a product of a request for longer than a lock wait, that request is set
+// aside with ErrLocked, and the others continue.
+//
+// The error concerns the group as a whole. After ErrUnavailable, ErrLocked and ErrStaleToken nothing changed; after
+// ErrUnknownOutcome that is unknown. After any other error nothing changed either: the database refused a row, and each
+// request may succeed by itself.
+func (s *DB) DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Outcome, error) {
+	write := func(ctx context.Context, requests []stock.Request) ([]stock.Outcome, error) {
+		if len(requests) == 1 { // fewer statements than a group
+			op, err := s.Deduct(ctx, requests[0], fence)
+			if errors.Is(err, operation.ErrUnavailable) || mysqldb.IsLockWait(err) {
+				return nil, err
+			}
+			return []stock.Outcome{{Operation: op, Err: err}}, nil
+		}
+		outcomes, err := s.deductGroup(ctx, requests, fence, false)
+		if mysqldb.IsDuplicate(err) {
+			return s.deductGroup(ctx, requests, fence, true)
+		}
+		return outcomes, err
+	}
+	return mysqldb.SetAside(ctx, &s.caution, requests, s.held, write)
+}
+
+// held refuses each request whose flag or product another transaction holds.
+func (s *DB) held(ctx context.Context, requests []stock.Request) ([]*stock.Outcome, error) {
+	flags, goods := distinct(requests)
+	heldFlags, err := mysqldb.Held(ctx, s.db, "operations", "flag", flags)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", operation.ErrUnavailable, err)
+	}
+	heldGoods, err := mysqldb.Held(ctx, s.db, "stock", "goods_id", goods)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", operation.ErrUnavailable, err)
+	}
+	held := make([]*stock.Outcome, len(requests))
+	for i, r := range requests {
+		for _, item := range r.Items {
+			if heldGoods[item.GoodsID] {
+				held[i] = &stock.Outcome{Err: operation.Locked{GoodsID: item.GoodsID}}
+			}
+		}
+		if held[i] == nil && heldFlags[r.Flag] {
+			held[i] = &stock.Outcome{Err: operation.ErrLocked}
+		}
+	}
+	return held, nil
+}
+
+// deductGroup is DeductGroup without setting aside. If look is true it looks up all flags.
+func (s *DB) deductGroup(
+	ctx context.Context, requests []stock.Request, fence stock.Fence, look bool,
+) ([]stock.Outcome, error) {
+	flags, goods := distinct(requests)
+	var outcomes []stock.Outcome
+	err := s.transact(ctx, nil, func(tx *gorm.DB) error { // the caller looks for held rows
+		levels, err := readLevels(tx, goods, "FOR UPDATE")
+		if err != nil {
+			return err
+		}
+		var recorded map[string]operation.Operation
+		if look {
+			if recorded, err = findOperations(tx, flags); err != nil {
+				return err
+			}
+		}
+		if err := checkFence(levels, fence); err != nil {
+			return err
+		}
+		allocation := stock.Allocate(requests, levels, recorded)
+		outcomes = allocation.Outcomes
+		fresh := newOperations(outcomes, fence)
+		if err := insertOperations(tx, fresh...); err != nil {
+			return err
+		}
+		if err := takeTogether(tx, allocation.Taken, fence); err != nil {
+			return err
+		}
+		return insertFlows(tx, operation.KindDeduct, fresh...)
+	})
+	return outcomes, err
+}
+
+// newOperations returns the operations that the group made, by ascending flag, and sets their token.
+func newOperations(outcomes []stock.Outcome, fence stock.Fence) []operation.Operation {
+	fresh := make([]operation.Operation, 0, len(outcomes))
+	for i := range outcomes {
+		if outcomes[i].New() {
+			outcomes[i].Operation.Token = fence.Highest(outcomes[i].Operation.Items)
+			fresh = append(fresh, outcomes[i].Operation)
+		}
+	}
+	slices.SortFunc(fresh, func(a, b operation.Operation) int { return strings.Compare(a.Flag, b.Flag) })
+	return fresh
+}
+
+// maxCases bounds the products of one update: for each row, the server evaluates the cases of a CASE one by one.
+const maxCases = 128
+
+// takeTogether lowers the levels of all products, under the same conditions as takeItem.
+func takeTogether(tx *gorm.DB, taken map[int64]int64, fence stock.Fence) error {
+	if len(taken) == 0 {
+		return nil
+	}
+	for goods := range slices.Chunk(slices.Sorted(maps.Keys(taken)), maxCases) {
+		if err := takeCases(tx, goods, taken, fence); err != nil {
+			return fmt.Errorf("update stock: %w", err)
+		}
+	}
+	return nil
+}
+
+func takeCases(tx *gorm.DB, goods []int64, taken map[int64]int64, fence stock.Fence) error {
+	num := "CASE goods_id" + strings.Repeat(" WHEN ? THEN ?", len(goods)) + " END"
+	cases := make([]any, 0, 2*len(goods))
+	for _, id := range goods {
+		cases = append(cases, id, taken[id])
+	}
+	set, where, own := "", "", []any(nil)
+	if fence != nil {
+		text, tokens := tokenOf(goods, fence)
+		set, where, own = ", fencing_token = "+text, " AND fencing_token <= "+text, tokens
+	}
+	args := slices.Concat(cases, own, []any{now(), goods}, cases, own)
+	done := tx.Exec("UPDATE "+stockByID+" SET num = num - "+num+set+", updated_at = ?"+
+		" WHERE goods_id IN ? AND num >= "+num+where, args...)
+	if done.Error != nil {
+		return done.Error
+	}
+	if done.RowsAffected != int64(len(goods)) {
+		return fmt.Errorf("%w: %d rows of %d changed, though all were locked", operation.ErrStaleToken, done.RowsAffected,
+			len(goods))
+	}
+	return nil
+}
+
+// tokenOf returns an expression for the token of a row, with its arguments. Products of one lock share a token, which
+// is written once.
+func tokenOf(goods []int64, fence stock.Fence) (text string, args []any) {
+	first := fence(goods[0])
+	if !slices.ContainsFunc(goods, func(id int64) bool { return fence(id) != first }) {
+		return "?", []any{token(first)}
+	}
+	for _, id := range goods {
+		args = append(args, id, token(fence(id)))
+	}
+	return "CASE goods_id" + strings.Repeat(" WHEN ? THEN ?", len(goods)) + " END", args
+}
+
+// distinct returns the flags and the goods ids of the requests, each once, in ascending order.
+func distinct(requests []stock.Request) (flags []string, goods []int64) {
+	for _, r := range requests {
+		flags = append(flags, r.Flag)
+		goods = append(goods, goodsOf(r.Items)...)
+	}
+	slices.Sort(flags)
+	slices.Sort(goods)
+	return slices.Compact(flags), slices.Compact(goods)
 }

@@ -110,13 +110,14 @@ func (s *DB) findFlows(ctx context.Context, flags []string) (map[string][]operat
 	found := make(map[string][]operation.Flow, len(flags))
 	for flags := range mysqldb.Lists(flags) {
 		var rows []flowRow
-		err := s.db.WithContext(ctx).Raw(`SELECT flag, goods_id, kind, num, created_at FROM stock_flow
-			WHERE flag IN ? ORDER BY flag, goods_id, kind`, flags).Scan(&rows).Error
+		err := s.db.WithContext(ctx).Where("flag IN ?", flags).Order("flag, goods_id, kind").Find(&rows).Error
 		if err != nil {
 			return nil, fmt.Errorf("find flows: %w", err)
 		}
 		for _, row := range rows {
-			found[row.Flag] = append(found[row.Flag], row.domain())
+			found[row.Flag] = append(found[row.Flag], operation.Flow{
+				Flag: row.Flag, GoodsID: row.GoodsID, Kind: operation.Kind(row.Kind), Num: row.Num, CreatedAt: row.CreatedAt,
+			})
 		}
 	}
 	return found, nil
@@ -127,19 +128,27 @@ func (s *DB) Goods(ctx context.Context, ids ...int64) ([]operation.Goods, error)
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return s.goods(ctx, "SELECT goods_id, name, price, num FROM stock WHERE goods_id IN ? ORDER BY goods_id", ids)
+	return available(findGoods(s.db.WithContext(ctx).Where("goods_id IN ?", ids)))
 }
 
 // GoodsAfter implements stock.Ledger.
 func (s *DB) GoodsAfter(ctx context.Context, after int64, limit int) ([]operation.Goods, error) {
-	return s.goods(ctx, "SELECT goods_id, name, price, num FROM stock "+
-		"WHERE goods_id > ? ORDER BY goods_id LIMIT ?", after, limit)
+	return available(findGoods(s.db.WithContext(ctx).Where("goods_id > ?", after).Limit(limit)))
 }
 
-func (s *DB) goods(ctx context.Context, query string, args ...any) ([]operation.Goods, error) {
-	var rows []goodsRow
-	if err := s.db.WithContext(ctx).Raw(query, args...).Scan(&rows).Error; err != nil {
-		return nil, fmt.Errorf("%w: read stock: %w", operation.ErrUnavailable, err)
+// available returns the products, or ErrUnavailable.
+func available(goods []operation.Goods, err error) ([]operation.Goods, error) {
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", operation.ErrUnavailable, err)
+	}
+	return goods, nil
+}
+
+// findGoods returns the products of the query, by ascending id.
+func findGoods(query *gorm.DB) ([]operation.Goods, error) {
+	var rows []stockRow
+	if err := query.Select(goodsColumns).Order("goods_id").Find(&rows).Error; err != nil {
+		return nil, fmt.Errorf("read stock: %w", err)
 	}
 	goods := make([]operation.Goods, len(rows))
 	for i, row := range rows {

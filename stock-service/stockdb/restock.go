@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/operation"
@@ -17,9 +18,6 @@ func (s *DB) Restock(ctx context.Context, r operation.Restock) (operation.Goods,
 	var goods operation.Goods
 	err := s.transact(ctx, []int64{r.GoodsID}, func(tx *gorm.DB) (err error) {
 		if err := raiseLevel(tx, r); err != nil {
-			return err
-		}
-		if err := insertRestockFlow(tx, r); err != nil {
 			return err
 		}
 		if err := insertRestock(tx, r); err != nil {
@@ -43,19 +41,32 @@ func (s *DB) Restock(ctx context.Context, r operation.Restock) (operation.Goods,
 	return goods, nil
 }
 
-func insertRestockFlow(tx *gorm.DB, r operation.Restock) error {
-	err := tx.Exec("INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) VALUES (?, ?, ?, ?, ?)",
-		r.Flag, r.GoodsID, string(operation.KindRestock), r.Num, now()).Error
-	if err != nil {
-		return fmt.Errorf("insert flow: %w", err)
+// raiseLevel adds the pieces to the product, and creates it if it is new.
+func raiseLevel(tx *gorm.DB, r operation.Restock) error {
+	row := stockRow{GoodsID: r.GoodsID, Num: r.Num, UpdatedAt: now()}
+	set := map[string]any{"num": gorm.Expr("num + ?", r.Num), "updated_at": row.UpdatedAt}
+	if r.Name != nil {
+		row.Name, set["name"] = *r.Name, *r.Name
+	}
+	if r.Price != nil {
+		row.Price, set["price"] = *r.Price, *r.Price
+	}
+	if err := tx.Clauses(clause.OnConflict{DoUpdates: clause.Assignments(set)}).Create(&row).Error; err != nil {
+		return fmt.Errorf("update stock: %w", err)
 	}
 	return nil
 }
 
+// insertRestock records the restock under its flag.
 func insertRestock(tx *gorm.DB, r operation.Restock) error {
-	err := tx.Exec("INSERT INTO restocks (flag, goods_id, name, price) VALUES (?, ?, ?, ?)",
-		r.Flag, r.GoodsID, r.Name, r.Price).Error
-	if err != nil {
+	flow := flowRow{
+		Flag: r.Flag, GoodsID: r.GoodsID, Kind: string(operation.KindRestock), Num: r.Num, CreatedAt: now(),
+	}
+	if err := tx.Create(&flow).Error; err != nil {
+		return fmt.Errorf("insert flow: %w", err)
+	}
+	said := restockRow{Flag: r.Flag, GoodsID: r.GoodsID, Name: r.Name, Price: r.Price}
+	if err := tx.Create(&said).Error; err != nil {
 		return fmt.Errorf("insert restock: %w", err)
 	}
 	return nil
@@ -65,12 +76,12 @@ func insertRestock(tx *gorm.DB, r operation.Restock) error {
 // rows of r are written before: of two transactions that use one flag concurrently, one waits for the other's
 // rows here, or both do and the server ends one.
 func ownFlag(tx *gorm.DB, r operation.Restock) error {
-	for _, query := range []string{
-		"SELECT COUNT(*) FROM stock_flow WHERE flag = ? AND (goods_id <> ? OR kind <> 'restock') FOR UPDATE",
-		"SELECT COUNT(*) FROM operations WHERE flag = ? AND ? > 0 FOR UPDATE",
+	for _, query := range []*gorm.DB{
+		tx.Model(&flowRow{}).Where("flag = ? AND (goods_id <> ? OR kind <> 'restock')", r.Flag, r.GoodsID),
+		tx.Model(&operationRow{}).Where("flag = ?", r.Flag),
 	} {
-		var others int
-		if err := tx.Raw(query, r.Flag, r.GoodsID).Scan(&others).Error; err != nil {
+		var others int64
+		if err := query.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Count(&others).Error; err != nil {
 			return fmt.Errorf("look for the flag: %w", err)
 		}
 		if others > 0 {
@@ -81,30 +92,9 @@ func ownFlag(tx *gorm.DB, r operation.Restock) error {
 	return nil
 }
 
-func raiseLevel(tx *gorm.DB, r operation.Restock) error {
-	name, price := "", int64(0)
-	set, args := "num = num + ?, updated_at = ?", []any{r.Num, now()}
-	if r.Name != nil {
-		name = *r.Name
-		set, args = set+", name = ?", append(args, name)
-	}
-	if r.Price != nil {
-		price = *r.Price
-		set, args = set+", price = ?", append(args, price)
-	}
-	args = append([]any{r.GoodsID, name, price, r.Num, now()}, args...)
-	err := tx.Exec("INSERT INTO stock (goods_id, name, price, num, updated_at) VALUES (?, ?, ?, ?, ?)"+
-		" ON DUPLICATE KEY UPDATE "+set, args...).Error
-	if err != nil {
-		return fmt.Errorf("update stock: %w", err)
-	}
-	return nil
-}
-
 func readGoods(tx *gorm.DB, id int64) (operation.Goods, error) {
-	var row goodsRow
-	err := tx.Raw("SELECT goods_id, name, price, num FROM stock WHERE goods_id = ?", id).Scan(&row).Error
-	if err != nil {
+	var row stockRow
+	if err := tx.Select(goodsColumns).Where("goods_id = ?", id).Take(&row).Error; err != nil {
 		return operation.Goods{}, fmt.Errorf("read stock: %w", err)
 	}
 	return row.domain(), nil
@@ -117,23 +107,32 @@ func (s *DB) restocked(ctx context.Context, r operation.Restock, cause error) (o
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveLimit)
 	defer cancel()
 	db := s.db.WithContext(ctx)
-	var firsts []restockRow
-	err := db.Raw(`SELECT f.num, r.name, r.price, r.flag IS NOT NULL AS told FROM stock_flow f
-		LEFT JOIN restocks r ON r.flag = f.flag AND r.goods_id = f.goods_id
-		WHERE f.flag = ? AND f.goods_id = ? AND f.kind = ?`,
-		r.Flag, r.GoodsID, string(operation.KindRestock)).Scan(&firsts).Error
+	var flows []flowRow
+	var said []restockRow
+	err := errors.Join(
+		db.Where("flag = ? AND goods_id = ? AND kind = 'restock'", r.Flag, r.GoodsID).Find(&flows).Error,
+		db.Where("flag = ? AND goods_id = ?", r.Flag, r.GoodsID).Find(&said).Error)
 	switch {
 	case err != nil:
 		return operation.Goods{}, unresolved(errors.Join(cause, err))
-	case len(firsts) == 0:
+	case len(flows) == 0:
 		return operation.Goods{}, unresolved(cause)
-	case !firsts[0].is(r):
+	case flows[0].Num != r.Num, len(said) > 0 && !said[0].isRepeatedBy(r):
 		return operation.Goods{}, fmt.Errorf("%w: flag %s restocked %d, or set another name or price",
-			operation.ErrFlagConflict, r.Flag, firsts[0].Num)
+			operation.ErrFlagConflict, r.Flag, flows[0].Num)
 	}
 	goods, err := readGoods(db, r.GoodsID)
 	if err != nil {
 		return operation.Goods{}, unresolved(errors.Join(cause, err))
 	}
 	return goods, nil
+}
+
+// isRepeatedBy reports whether r agrees with the row. A name or price that r omits does not disagree.
+func (row restockRow) isRepeatedBy(r operation.Restock) bool {
+	return repeats(row.Name, r.Name) && repeats(row.Price, r.Price)
+}
+
+func repeats[T comparable](first, again *T) bool {
+	return again == nil || first != nil && *first == *again
 }

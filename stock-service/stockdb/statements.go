@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"fmt"
+	"time"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -12,6 +13,71 @@ import (
 	"orderstock/pkg/operation"
 	"orderstock/stock-service/stock"
 )
+
+// operationRow is a row of operations.
+type operationRow struct {
+	Flag         string
+	State        string
+	Reason       string
+	Items        string
+	FencingToken []byte
+}
+
+func (operationRow) TableName() string { return "operations" }
+
+// domain returns the row as the answer to a repeat.
+func (r operationRow) domain() (operation.Operation, error) {
+	items, err := stock.DecodeItems(r.Items)
+	if err != nil {
+		return operation.Operation{}, fmt.Errorf("read operation %s: %w", r.Flag, err)
+	}
+	op := operation.Operation{Flag: r.Flag, State: operation.State(r.State), Reason: r.Reason, Items: items, Repeat: true}
+	copy(op.Token[:], r.FencingToken)
+	return op, nil
+}
+
+// stockRow is a row of stock, without the token of its last writer.
+type stockRow struct {
+	GoodsID   int64
+	Name      string
+	Price     int64
+	Num       int64
+	Version   int64
+	UpdatedAt time.Time
+}
+
+func (stockRow) TableName() string { return "stock" }
+
+// goodsColumns are the columns of stock that readers see.
+var goodsColumns = []string{"goods_id", "name", "price", "num"}
+
+func (r stockRow) domain() operation.Goods {
+	return operation.Goods{GoodsID: r.GoodsID, Name: r.Name, Price: r.Price, Num: r.Num}
+}
+
+// flowRow is a row of stock_flow.
+type flowRow struct {
+	Flag      string
+	GoodsID   int64
+	Kind      string
+	Num       int64
+	CreatedAt time.Time
+}
+
+func (flowRow) TableName() string { return "stock_flow" }
+
+// restockRow is a row of restocks: the name and the price of a restock. A restock older than this table has none.
+type restockRow struct {
+	Flag    string
+	GoodsID int64
+	Name    *string
+	Price   *int64
+}
+
+func (restockRow) TableName() string { return "restocks" }
+
+// now is the current time in the resolution of the columns, microseconds.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 // token is a fencing token as the value of a placeholder, in hex: see mysqldb.Statement.Bytes.
 func token(t operation.Token) clause.Expr {
@@ -30,9 +96,14 @@ func readLevels(tx *gorm.DB, goods []int64, lock string) (map[int64]*stock.Level
 		query := tx.Raw("SELECT goods_id, num, fencing_token FROM "+stockByID+
 			" WHERE goods_id IN ? ORDER BY goods_id "+lock, goods)
 		err := eachRow(query, func(rows *sql.Rows) error {
-			var row levelRow
-			err := rows.Scan(&row.GoodsID, &row.Num, &row.FencingToken)
-			levels[row.GoodsID] = row.domain()
+			var (
+				id    int64
+				level stock.Level
+				token []byte
+			)
+			err := rows.Scan(&id, &level.Num, &token)
+			copy(level.Token[:], token)
+			levels[id] = &level
 			return err
 		})
 		if err != nil {
