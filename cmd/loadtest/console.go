@@ -21,7 +21,7 @@ import (
 	"orderstock/loadtest/system"
 	"orderstock/pkg/command"
 	"orderstock/pkg/config"
-	"orderstock/stock-service/deduct/strategy"
+	"orderstock/stock-service/deduct"
 )
 
 // consoleConfig configures the console.
@@ -70,7 +70,7 @@ The last line that it prints when it is ready is CONSOLE: and the address.`,
 		"with --attach: replicas to show, as KIND=URL or KIND=URL=OPS-URL, where KIND is order or stock; a name that has "+
 			"several addresses is as many replicas (default: the services that orders are fired at)")
 	f.StringVar(&cfg.strategy, "strategy", "",
-		"with --attach: how the stock services deduct, to find the lock's queue (default "+strategy.Default+")")
+		"with --attach: how the stock services deduct, to find the lock's queue (default "+deduct.Default+")")
 	f.StringVar(&cfg.program, "program", "bin/loadtest",
 		"with --attach: how a shell calls this program, for the commands that the page shows")
 	f.StringVar(&cfg.out, "out", "out", "folder that keeps the runs")
@@ -180,7 +180,7 @@ func (c consoleConfig) check() error {
 		return errors.New("--host needs --remote")
 	}
 	if c.strategy != "" {
-		if _, err := strategy.Find(c.strategy); err != nil {
+		if _, err := deduct.Find(c.strategy); err != nil {
 			return fmt.Errorf("--strategy: %w", err)
 		}
 	}

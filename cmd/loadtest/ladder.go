@@ -11,7 +11,7 @@ import (
 
 	"orderstock/loadtest/ladder"
 	"orderstock/pkg/command"
-	"orderstock/stock-service/deduct/strategy"
+	"orderstock/stock-service/deduct"
 )
 
 // ladderFlags are the flags of ladder, scale and compare.
@@ -92,7 +92,7 @@ Writes out/ladder.json, out/ladder.svg and, as a report, out/ladder.html.`,
 	}
 	f.flags(c.Flags())
 	addFlags(c.Flags(), &f)
-	c.Flags().Lookup("strategies").Usage += ": " + strings.Join(append(strategy.Names(), ladder.Direct), ", ")
+	c.Flags().Lookup("strategies").Usage += ": " + strings.Join(append(deduct.Names(), ladder.Direct), ", ")
 	c.Flags().Lookup("window").Usage = "time of each measurement, over all rounds (with --quick " +
 		ladder.QuickWindow.String() + "); fast strategies get twice as much"
 	return c

@@ -18,7 +18,7 @@ import (
 	"orderstock/loadtest/mutants"
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/command"
-	"orderstock/stock-service/deduct/strategy"
+	"orderstock/stock-service/deduct"
 )
 
 // runConfig has the flags of run.
@@ -60,7 +60,7 @@ Without a NAME, the flags say what is fired and what breaks meanwhile.`,
 	cfg.own.Load.Flags(own)
 	own.DurationVar(&cfg.own.Settle, "settle", 20*time.Second, "how long to wait for unfinished orders to end")
 	own.StringVar(&cfg.own.Strategy, "strategy", "",
-		"how the stock services deduct: "+strings.Join(strategy.Names(), ", ")+" (default "+strategy.Default+")")
+		"how the stock services deduct: "+strings.Join(deduct.Names(), ", ")+" (default "+deduct.Default+")")
 	own.StringArrayVar(&cfg.breaks, "break", nil,
 		`what breaks and when, from the first order: "1s pause stock-1", "1s cut stock-1 to mysql", `+
 			`"1s arm-kill stock-1 before commit"`)

@@ -29,6 +29,7 @@ import (
 	"orderstock/pkg/service"
 	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/deduct/compared"
 	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stockdb"
 	"orderstock/stock-service/stockhttp"
@@ -76,10 +77,10 @@ func stockServiceWith(
 	must(t, err)
 	ledger := stockdb.New(db)
 	flags := redisdb.OpenFlags(redisdb.Server{Addrs: []string{serverstest.Redis(t).Addr()}}, quiet)
-	strategy, err := deduct.New(name, deduct.Config{Ledger: ledger, Config: coordination.Config{
+	strategy, err := compared.New(name, compared.Config{Ledger: ledger, Config: deduct.Config{Config: coordination.Config{
 		ZooKeeper: []string{serverstest.ZooKeeper(t).Addr()}, Root: serverstest.ZooKeeperRoot(t),
 		SessionTimeout: 5 * time.Second, Log: quiet,
-	}})
+	}}})
 	must(t, err)
 	handler := stockhttp.New(stock.NewService(flags, ledger, strategy), stockhttp.Config{Token: token}, quiet)
 	server := httptest.NewServer(around(contracttest.Read(t, stockhttp.OpenAPI).Check(t, handler)))

@@ -1,15 +1,19 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"orderstock/pkg/config"
 	"orderstock/pkg/service"
 	"orderstock/stock-service/deduct"
-	"orderstock/stock-service/deduct/strategy"
 )
 
 // settings are read from the environment. Their comments become the text of the help and the documents.
@@ -41,6 +45,9 @@ type settings struct {
 	OldToken config.Secret `env:"SERVICE_TOKEN_OLD"`
 	// RequestTimeout bounds the work for one request.
 	RequestTimeout time.Duration `env:"REQUEST_TIMEOUT" envDefault:"5s"`
+
+	// allowUnsafe permits a strategy that is not correct. A flag sets it.
+	allowUnsafe bool
 }
 
 // environment is the text of the settings for the help, made by "make readme".
@@ -48,19 +55,43 @@ type settings struct {
 //go:embed environment.txt
 var environment string
 
-func readSettings() (settings, error) {
-	cfg, err := config.Read[settings]()
-	if cfg.Strategy == "" {
-		cfg.Strategy = strategy.Default
+func newCommand() *cobra.Command {
+	var allowUnsafe bool
+	c := service.Command(service.Program{
+		Name: "stock-service", Short: "Own the stock: deduct it once for each order, and never oversell",
+		Environment: environment + "\nSTOCK_STRATEGY is one of:\n" + strategies(),
+		Serve: func(ctx context.Context) error {
+			cfg, err := config.Read[settings]()
+			if err != nil {
+				return err
+			}
+			cfg.Strategy, cfg.allowUnsafe = cmp.Or(cfg.Strategy, deduct.Default), allowUnsafe
+			return run(ctx, cfg, nil)
+		},
+		Listens: func() (string, bool, error) {
+			cfg, err := config.Read[settings]()
+			return cfg.ListenAddr, cfg.TLSCert != "", err
+		},
+	})
+	c.PersistentFlags().BoolVar(&allowUnsafe, "allow-unsafe", false,
+		"permit a strategy that oversells or loses operations")
+	return c
+}
+
+// strategies returns a line for each strategy.
+func strategies() string {
+	var text strings.Builder
+	for _, s := range deduct.Strategies {
+		fmt.Fprintf(&text, "  %-18s  %s\n", s.Name, s.Summary)
 	}
-	return cfg, err
+	return text.String() + "The default is " + deduct.Default + "."
 }
 
 // Check returns an error that names the first invalid setting, or nil.
 func (s settings) Check() error {
 	var unknown error
 	if s.Strategy != "" {
-		if _, err := strategy.Find(s.Strategy); err != nil {
+		if _, err := deduct.Find(s.Strategy); err != nil {
 			unknown = fmt.Errorf("STOCK_STRATEGY: %w", err)
 		}
 	}

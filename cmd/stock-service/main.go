@@ -2,46 +2,79 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"strings"
-
-	"github.com/spf13/cobra"
 
 	"orderstock/pkg/command"
+	"orderstock/pkg/coordination"
+	"orderstock/pkg/httpapi"
+	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/service"
-	"orderstock/stock-service/deduct/strategy"
+	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/deduct/compared"
+	"orderstock/stock-service/stock"
+	"orderstock/stock-service/stockdb"
+	"orderstock/stock-service/stockhttp"
 )
 
 func main() { command.Main(newCommand()) }
 
-func newCommand() *cobra.Command {
-	var opts options
-	c := service.Command(service.Program{
-		Name: "stock-service", Short: "Own the stock: deduct it once for each order, and never oversell",
-		Environment: environment + "\nSTOCK_STRATEGY is one of:\n" + strategies(),
-		Serve: func(ctx context.Context) error {
-			cfg, err := readSettings()
-			if err != nil {
-				return err
-			}
-			return run(ctx, cfg, opts)
-		},
-		Listens: func() (string, bool, error) {
-			cfg, err := readSettings()
-			return cfg.ListenAddr, cfg.TLSCert != "", err
-		},
-	})
-	c.PersistentFlags().BoolVar(&opts.allowUnsafe, "allow-unsafe", false,
-		"permit a strategy that oversells or loses operations")
-	return c
-}
+// run serves until ctx ends. It returns nil if the stop cut off no request. It calls onListen, if that is not nil, with
+// the address once the port is bound.
+func run(ctx context.Context, cfg settings, onListen func(addr string)) (err error) {
+	log := service.Begin("stock-service", cfg.Settings)
+	log.Info("starting", "strategy", cfg.Strategy, "config", fmt.Sprintf("%+v", cfg))
 
-// strategies returns a line for each strategy.
-func strategies() string {
-	var text strings.Builder
-	for _, s := range strategy.All {
-		fmt.Fprintf(&text, "  %-18s  %s\n", s.Name, s.Summary)
+	base, err := service.Open(ctx, service.Options{
+		Name: "stock-service", Settings: cfg.Settings, MaxConns: cfg.MySQLMaxConns,
+		Wrap: faults.connector, Steps: steps, Log: log,
+	})
+	if err != nil {
+		return err
 	}
-	return text.String() + "The default is " + strategy.Default + "."
+	defer func() { err = errors.Join(err, base.Close(ctx)) }()
+	ledger := stockdb.New(base.DB)
+	defer ledger.Close()
+	deducter, err := faults.deducter(cfg.Strategy, compared.Config{
+		Config: deduct.Config{
+			Config: base.ZooKeeper, LockTimeout: cfg.LockTimeout, LockPatience: cfg.LockPatience,
+			Partitions: cfg.StockPartitions, MaxGroup: cfg.MaxGroup, WrapLock: faults.lock,
+		},
+		Ledger: ledger, Redis: cfg.Redis(), AllowUnsafe: cfg.allowUnsafe,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, deducter.Close()) }()
+	// The announcement has a separate session: not every strategy has one for locks.
+	announcing := coordination.Open("announcement", base.ZooKeeper)
+	defer func() { err = errors.Join(err, announcing.Close()) }()
+
+	stocks := stock.NewService(traced.flags(faults.flags(base.Flags)), traced.ledger(faults.ledger(ledger)), deducter)
+	token, old := string(cfg.Token), string(cfg.OldToken)
+	handler := stockhttp.New(stocks, stockhttp.Config{
+		Token: token, OldToken: old, MaxInFlight: cfg.MaxInFlight, Timeout: cfg.RequestTimeout, Metrics: base.Named,
+		Checks: map[string]httpapi.Check{
+			"mysql":     {Ask: mysqldb.ReadyCheck(base.DB)},
+			"redis":     {Ask: base.Flags.Ping, Optional: true},
+			"announced": {Ask: announcing.Announced},
+			// Without ZooKeeper, the row locks isolate the groups.
+			"strategy": {Ask: deducter.Ready, Optional: cfg.Strategy == "grouped"},
+		},
+	}, log)
+
+	withdraw := func() {}
+	defer func() { withdraw() }()
+	return httpapi.Serve(ctx, httpapi.ServerConfig{
+		Addr: cfg.ListenAddr, TLS: base.TLS, OpsAddr: cfg.OpsAddr, Metrics: base.Metrics,
+		ShutdownDelay: cfg.ShutdownDelay, ShutdownTimeout: cfg.ShutdownTimeout, MaxHeader: stockhttp.MaxHeader,
+		OnListen: func(addr string) {
+			withdraw = announcing.Announce(ctx, "stock", cmp.Or(cfg.AdvertiseAddr, addr), base.TLS != nil, token, old)
+			if onListen != nil {
+				onListen(addr)
+			}
+		},
+	}, base.Traces.Handler(faults.handler(handler), httpapi.Carries(token, old)), log)
 }

@@ -10,6 +10,14 @@ import (
 	"orderstock/stock-service/stock"
 )
 
+// steps names statements in traces by their beginnings.
+var steps = map[string]string{
+	"UPDATE stock SET num":     "update-stock",
+	"UPDATE stock FORCE INDEX": "update-stock",
+	"INSERT INTO operations":   "insert-operation",
+	"INSERT INTO stock_flow":   "insert-flow",
+}
+
 // traced records the steps that go through the ports of the service. The steps under the lock are recorded by package
 // deduct and, for SQL, by the connection.
 var traced tracedPorts

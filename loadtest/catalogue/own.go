@@ -12,7 +12,7 @@ import (
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/httpapi"
-	"orderstock/stock-service/deduct/strategy"
+	"orderstock/stock-service/deduct"
 )
 
 // Own is an experiment of one's own: a load, and what breaks during it. A zero field means the default.
@@ -43,7 +43,7 @@ func (o Own) Plan(program string, lab bool) Plan {
 		TraceSample: cmp.Or(o.TraceSample, traced), command: program + " fire" + o.flags(lab),
 	}
 	if lab {
-		p.Services = trial.Services{Strategy: cmp.Or(o.Strategy, strategy.Default), Env: faults.Env}
+		p.Services = trial.Services{Strategy: cmp.Or(o.Strategy, deduct.Default), Env: faults.Env}
 		p.command = program + " run" + o.flags(lab)
 	}
 	return p
@@ -81,7 +81,7 @@ func (o *Own) Validate() error {
 		return invalid("warmup_s %g: want less than duration_s, %g", load.Warmup.Seconds(), load.Duration.Seconds())
 	}
 	if o.Strategy != "" {
-		if _, err := strategy.Find(o.Strategy); err != nil {
+		if _, err := deduct.Find(o.Strategy); err != nil {
 			return invalid("%v", err)
 		}
 	}

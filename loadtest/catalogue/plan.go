@@ -9,7 +9,7 @@ import (
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
-	"orderstock/stock-service/deduct/strategy"
+	"orderstock/stock-service/deduct"
 )
 
 // tries is the number of seeds that a broken variant gets before it counts as not caught: a machine may stand still for
@@ -41,7 +41,7 @@ func (f Fault) Plan(s Side, seed uint64) Plan {
 	e := trial.Experiment{
 		Name: f.Letter + "/" + string(s), Group: "published", Load: f.Load, Tries: n, Settle: cmp.Or(v.Patience, settle),
 		Services: trial.Services{
-			Strategy: cmp.Or(v.Strategy, strategy.Default), Mutants: v.Mutants, Env: faults.With(f.Env, v.Env),
+			Strategy: cmp.Or(v.Strategy, deduct.Default), Mutants: v.Mutants, Env: faults.With(f.Env, v.Env),
 		},
 	}
 	e.Load.Mix.Seed, e.Load.Patience = seed, v.Patience

@@ -13,7 +13,7 @@ import (
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/mutants/patch"
 	"orderstock/loadtest/mutants/published"
-	"orderstock/stock-service/deduct/strategy"
+	"orderstock/stock-service/deduct"
 )
 
 const root = "../.."
@@ -69,7 +69,7 @@ func TestSourcesOfFaultsExist(t *testing.T) {
 					t.Errorf("fault %s: there is no mutant %q", f.Letter, name)
 				}
 			}
-			if _, err := strategy.Find(v.Strategy); v.Strategy != "" && err != nil {
+			if _, err := deduct.Find(v.Strategy); v.Strategy != "" && err != nil {
 				t.Errorf("fault %s: %v", f.Letter, err)
 			}
 		}

@@ -11,7 +11,6 @@ import (
 	"orderstock/pkg/operation"
 	"orderstock/pkg/zklock"
 	"orderstock/stock-service/deduct"
-	"orderstock/stock-service/deduct/strategy"
 )
 
 func (c *Console) readLock(ctx context.Context, s *view) error {
@@ -89,7 +88,7 @@ func (s *view) lockPath(goods string) (path, says string) {
 		goods = "0"
 	}
 	switch s.Strategy {
-	case "", strategy.Default:
+	case "", deduct.Default:
 		id, _ := strconv.ParseInt(goods, 10, 64) // none: the partition of 0 is as good as another
 		return deduct.PartitionPath(root, operation.Partition(id, cmp.Or(s.Partitions, operation.Partitions))), ""
 	case "case-study":

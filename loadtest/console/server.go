@@ -17,7 +17,7 @@ import (
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/httpapi"
-	"orderstock/stock-service/deduct/strategy"
+	"orderstock/stock-service/deduct"
 )
 
 // Server is the HTTP side of a Console. It has no write deadline, since streams stay open; each write to a stream has
@@ -114,7 +114,7 @@ func (s *Server) form() map[string]any {
 		Unsafe bool   `json:"unsafe"`
 	}
 	var strategies []kind
-	for _, s := range strategy.All {
+	for _, s := range deduct.Strategies {
 		strategies = append(strategies, kind{s.Name, s.Summary, s.Unsafe()})
 	}
 	return map[string]any{

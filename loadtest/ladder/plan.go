@@ -6,11 +6,11 @@ import (
 	"slices"
 	"time"
 
-	"orderstock/stock-service/deduct/strategy"
+	"orderstock/stock-service/deduct"
 )
 
 // Default is the stock service's default strategy. The ladder compares it with the others.
-const Default = strategy.Default
+const Default = deduct.Default
 
 // Unsafe is the strategy whose violation the verifier must find.
 const Unsafe = "unsafe"
@@ -33,7 +33,7 @@ type Plan struct {
 // Full is the whole ladder.
 func Full() Plan {
 	return Plan{
-		Strategies: append(strategy.Names(), Direct), Replicas: []int{1, 3}, Clients: []int{1, 16, 64, 256},
+		Strategies: append(deduct.Names(), Direct), Replicas: []int{1, 3}, Clients: []int{1, 16, 64, 256},
 		Goods: []int{1, 100}, Paths: []string{PathDeduct, PathOrder}, SellOut: true, Faults: true,
 	}
 }
@@ -84,7 +84,7 @@ func (p Plan) passes() []Plan {
 // Check returns an error for an unknown strategy, and for an impossible number of clients or replicas.
 func (p Plan) Check() error {
 	for _, s := range p.Strategies {
-		if _, err := strategy.Find(s); err != nil && s != Direct {
+		if _, err := deduct.Find(s); err != nil && s != Direct {
 			return fmt.Errorf("%w, or %s", err, Direct)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/redisdb"
-	"orderstock/stock-service/deduct/strategy"
+	"orderstock/stock-service/deduct"
 )
 
 // Survival is a run in which something broke.
@@ -178,7 +178,7 @@ func (c *contestant) flush(ctx context.Context) (err error) {
 
 // lost reports whether a strategy that is not unsafe has another verdict than pass.
 func (s Survival) lost() bool {
-	info, err := strategy.Find(s.Strategy)
+	info, err := deduct.Find(s.Strategy)
 	return s.Verdict != verify.Pass && (err != nil || !info.Unsafe())
 }
 

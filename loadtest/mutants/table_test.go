@@ -10,7 +10,7 @@ import (
 	"orderstock/loadtest/mutants/patch"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
-	"orderstock/stock-service/deduct/strategy"
+	"orderstock/stock-service/deduct"
 )
 
 // Every row can be run, and names one possible outcome.
@@ -27,7 +27,7 @@ func TestTable(t *testing.T) {
 		if e.Load.Orders == 0 {
 			t.Errorf("%s: no load", e.Name)
 		}
-		if _, err := strategy.Find(e.Services.Strategy); e.Services.Strategy != "" && err != nil {
+		if _, err := deduct.Find(e.Services.Strategy); e.Services.Strategy != "" && err != nil {
 			t.Error(err)
 		}
 		for _, a := range e.Acts {

@@ -6,7 +6,7 @@ import (
 	"crypto/rand"
 
 	"orderstock/migrations"
-	"orderstock/stock-service/deduct/strategy"
+	"orderstock/stock-service/deduct"
 )
 
 // Config configures Up. Dir, Bin and Servers are required; the zero value of any other field means its default.
@@ -29,7 +29,7 @@ type Config struct {
 	// OrderEnv and StockEnv are added to the environment of every service of that kind, and override this package's
 	// settings.
 	OrderEnv, StockEnv map[string]string
-	// Strategy is the stock services' deduction strategy. Default: strategy.Default. One that oversells is allowed.
+	// Strategy is the stock services' deduction strategy. Default: deduct.Default. One that oversells is allowed.
 	Strategy string
 	// Route, if not nil, is called before a service starts, with the service's name ("order-1", "stock-2", …) and the real
 	// addresses that it would call. The service gets the addresses returned. Default: an order service finds the stock
@@ -62,7 +62,7 @@ type Addresses struct {
 func (c Config) withDefaults() Config {
 	c.OrderServices = cmp.Or(c.OrderServices, 2)
 	c.StockServices = cmp.Or(c.StockServices, 2)
-	c.Strategy = cmp.Or(c.Strategy, strategy.Default)
+	c.Strategy = cmp.Or(c.Strategy, deduct.Default)
 	c.Token = cmp.Or(c.Token, rand.Text())
 	c.ZooKeeperRoot = cmp.Or(c.ZooKeeperRoot, "/orderstock")
 	if c.Accounts == (migrations.Accounts{}) {

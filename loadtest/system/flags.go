@@ -7,15 +7,15 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"orderstock/stock-service/deduct/strategy"
+	"orderstock/stock-service/deduct"
 )
 
 // Flags adds flags for the stack's size and its strategy, and for Options.Cluster.
 func (c *Config) Flags(f *pflag.FlagSet, cluster *bool) {
 	f.IntVar(&c.OrderServices, "order-services", 2, "how many order services to run")
 	f.IntVar(&c.StockServices, "stock-services", 2, "how many stock services to run")
-	f.StringVar(&c.Strategy, "strategy", strategy.Default,
-		"how the stock services deduct: "+strings.Join(strategy.Names(), ", "))
+	f.StringVar(&c.Strategy, "strategy", deduct.Default,
+		"how the stock services deduct: "+strings.Join(deduct.Names(), ", "))
 	f.BoolVar(cluster, "cluster", false,
 		"three servers of each kind, so that any one may die; needs MySQL itself (MYSQLD names its mysqld)")
 }
@@ -25,8 +25,8 @@ func (c *Config) Check() error {
 	if c.OrderServices < 1 || c.StockServices < 1 {
 		return fmt.Errorf("at least one of each service is needed, not %d and %d", c.OrderServices, c.StockServices)
 	}
-	c.Strategy = cmp.Or(c.Strategy, strategy.Default)
-	info, err := strategy.Find(c.Strategy)
+	c.Strategy = cmp.Or(c.Strategy, deduct.Default)
+	info, err := deduct.Find(c.Strategy)
 	if info.Unsafe() {
 		c.Progress("WARNING: the strategy " + c.Strategy + " " + info.Warning + "; the verdict says whether it did")
 	}

@@ -13,7 +13,7 @@ import (
 
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/servers"
-	"orderstock/stock-service/deduct/strategy"
+	"orderstock/stock-service/deduct"
 )
 
 // Kind is one of the two services.
@@ -77,7 +77,7 @@ func (st *Stack) newService(ctx context.Context, kind Kind, index int) (*Service
 	s.env["LISTEN_ADDR"], s.env["OPS_ADDR"] = addr, s.OpsAddr
 	args := []string{"serve"}
 	if kind == Stock {
-		if s, err := strategy.Find(st.cfg.Strategy); err == nil && s.Unsafe() {
+		if s, err := deduct.Find(st.cfg.Strategy); err == nil && s.Unsafe() {
 			args = append(args, "--allow-unsafe")
 		}
 	}

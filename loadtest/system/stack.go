@@ -17,7 +17,7 @@ import (
 	"orderstock/migrations"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/servers"
-	"orderstock/stock-service/deduct/strategy"
+	"orderstock/stock-service/deduct"
 )
 
 // Stack is a running stack.
@@ -45,7 +45,7 @@ func Up(ctx context.Context, cfg Config) (*Stack, error) {
 		return nil, fmt.Errorf("bring up the stack: %w", err)
 	}
 	cfg.Dir, cfg.Bin = dir, bin
-	if _, err := strategy.Find(cfg.Strategy); err != nil {
+	if _, err := deduct.Find(cfg.Strategy); err != nil {
 		return nil, fmt.Errorf("bring up the stack: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -1,8 +1,21 @@
+// Package deduct holds the deduction strategies of the stock service. A strategy serializes concurrent operations on the
+// same products, and so decides who waits for whom. The transaction of package stockdb alone makes a deduction correct.
+//
+// # Reading order
+//
+//  1. sequential.go: the published shape. Take the lock of each product, execute one operation in a transaction, release
+//     after the commit.
+//  2. grouped.go: the default. The same for all waiting callers: one group, one transaction, under the locks of all
+//     partitions that it touches.
+//  3. keeper.go: the lock of one partition, kept from group to group, and the response to a stuck holder.
+//
+// Package compared holds the strategies that are kept for comparison with these.
 package deduct
 
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"orderstock/pkg/coordination"
@@ -46,7 +59,7 @@ type Config struct {
 	// MaxGroup bounds the operations of one transaction under the strategies that form groups. Default, and maximum,
 	// MaxGroup.
 	MaxGroup int
-	// WrapLock, if not nil, wraps the acquisition of every lock. Tests use it to observe and break locks.
+	// WrapLock, if not nil, wraps the acquisition of every lock. The build with fault points breaks locks there.
 	WrapLock func(Acquire) Acquire
 }
 
@@ -56,8 +69,7 @@ const DefaultLockTimeout = 1500 * time.Millisecond
 // MaxGroup is the maximum number of operations in one transaction.
 const MaxGroup = 256
 
-// New returns the strategy of that name: grouped, grouped-rows, sequential or conditional-update. Callers must Close
-// it.
+// New returns the strategy of that name: grouped, grouped-rows or sequential. Callers must Close it.
 func New(name string, cfg Config) (Strategy, error) {
 	switch name {
 	case "grouped":
@@ -66,8 +78,77 @@ func New(name string, cfg Config) (Strategy, error) {
 		return newGroupedRows(cfg), nil
 	case "sequential":
 		return newSequential(cfg), nil
-	case "conditional-update":
-		return conditionalUpdate{cfg.Ledger}, nil
 	}
 	return nil, fmt.Errorf("strategy %q is not in this package", name)
+}
+
+// Default is the strategy of a stock service that names none.
+const Default = "grouped"
+
+// Info describes a strategy.
+type Info struct {
+	Name string
+	// Summary describes in one line how the strategy serializes deductions.
+	Summary string
+	// LockServer is the server that holds the strategy's locks: "ZooKeeper", "Redis", or "" if it takes none.
+	LockServer string
+	// Warning describes the strategy's defect, for example "oversells"; "" if it is correct. A service refuses to start
+	// with an incorrect one unless that is allowed.
+	Warning string
+}
+
+// Unsafe reports whether the strategy is not correct.
+func (i Info) Unsafe() bool { return i.Warning != "" }
+
+// Strategies lists the strategies of this package and of package compared, in the order that the load test compares
+// them: from the simplest to the default.
+var Strategies = []Info{
+	{
+		Name: "unsafe", Warning: "oversells",
+		Summary: "reads, then writes, without a lock: oversells; only with `--allow-unsafe`",
+	},
+	{
+		Name: "single-node", LockServer: "ZooKeeper",
+		Summary: "one ephemeral node for each product, watched by all waiters: the herd",
+	},
+	{
+		Name: "case-study", LockServer: "ZooKeeper",
+		Summary: "as published, with its faults fixed: one lock for all products, a new session for each lock",
+	},
+	{
+		Name: "zk-lock", LockServer: "ZooKeeper",
+		Summary: "the lock of the ZooKeeper client library for each product: no fencing token",
+	},
+	{
+		Name: "sequential", LockServer: "ZooKeeper",
+		Summary: "a mutex for each product, taken in order; one session for the process",
+	},
+	{Name: "redis-lock", LockServer: "Redis", Summary: "a Redlock for each product (redsync): no fencing token"},
+	{Name: "pessimistic", Summary: "each operation separately: `SELECT … FOR UPDATE`, then the update"},
+	{Name: "optimistic", Summary: "each operation separately: a version column, and a retry if it has changed"},
+	{Name: "conditional-update", Summary: "no lock: the condition of the update and the row locks"},
+	{Name: "grouped-rows", Summary: "the groups of `grouped` without its lock: the condition and the row locks"},
+	{
+		Name: Default, LockServer: "ZooKeeper",
+		Summary: "a lock for each partition, by default one for all; waiting operations share a transaction",
+	},
+}
+
+// Names returns the names of all strategies, in the order of Strategies.
+func Names() []string {
+	names := make([]string, len(Strategies))
+	for i, s := range Strategies {
+		names[i] = s.Name
+	}
+	return names
+}
+
+// Find returns the strategy of that name. The error lists the names.
+func Find(name string) (Info, error) {
+	for _, s := range Strategies {
+		if s.Name == name {
+			return s, nil
+		}
+	}
+	return Info{}, fmt.Errorf("strategy %q: want one of %s", name, strings.Join(Names(), ", "))
 }

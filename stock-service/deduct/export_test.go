@@ -43,5 +43,5 @@ func (k Keeper) Leave(ctx context.Context, more bool) { k.k.leave(ctx, more) }
 
 // LeaveAgain ends the use of the lock by a group that must be carried out again.
 func (k Keeper) LeaveAgain(ctx context.Context) {
-	holding{keepers: []*keeper{k.k}}.leave(ctx, func(*keeper) bool { return true }, true)
+	holding{k.k}.leave(ctx, true)
 }

@@ -2,9 +2,16 @@ package deduct
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"slices"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"orderstock/pkg/batch"
 	"orderstock/pkg/operation"
+	"orderstock/pkg/tracing"
 	"orderstock/stock-service/stock"
 )
 
@@ -24,36 +31,24 @@ func newGrouped(cfg Config) Strategy {
 	if cfg.Partitions <= 0 {
 		cfg.Partitions = operation.Partitions
 	}
-	session, metrics := OpenSession(cfg), newGroupMetrics(cfg.Metrics)
-	locker := newLocker(cfg)
+	g := &grouped{Session: OpenSession(cfg)}
+	locker, metrics := newLocker(cfg), newGroupMetrics(cfg.Metrics)
 	keepers := make([]*keeper, cfg.Partitions)
 	for i := range keepers {
-		keepers[i] = newKeeper(cfg, locker, session, i)
+		keepers[i] = newKeeper(cfg, locker, g.Session, i)
+		g.partitions = append(g.partitions, newGroups(cfg, metrics, keepers[i]))
+		keepers[i].more = func() bool { return g.across.calls.Waiting() > 0 || g.partitions[i].calls.Waiting() > 0 }
 	}
-	g := &grouped{Session: session, across: newGroups(cfg, metrics, keepers...)}
-	more := func(k *keeper) bool {
-		return g.across.calls.Waiting() > 0 || g.partitions[k.partition].calls.Waiting() > 0
-	}
-	g.across.more = more
-	for _, k := range keepers {
-		p := newGroups(cfg, metrics, k)
-		p.more = more
-		g.partitions = append(g.partitions, p)
-	}
+	g.across = newGroups(cfg, metrics, keepers...)
 	return g
-}
-
-// PartitionPath returns the path of a partition's lock in ZooKeeper, below root.
-func PartitionPath(root string, partition int) string {
-	return fmt.Sprintf("%s/stock/partition-%02d", root, partition)
 }
 
 // Deduct implements stock.Deducter.
 func (g *grouped) Deduct(ctx context.Context, r stock.Request) (operation.Operation, error) {
 	if p, one := operation.PartitionOf(r.Items, len(g.partitions)); one {
-		return g.partitions[p].deduct(ctx, r)
+		return g.partitions[p].Deduct(ctx, r)
 	}
-	return g.across.deduct(ctx, r)
+	return g.across.Deduct(ctx, r)
 }
 
 // Close implements Strategy.
@@ -63,4 +58,293 @@ func (g *grouped) Close() error {
 	}
 	g.across.calls.Close()
 	return g.Session.Close()
+}
+
+// groups executes operations one group after the other. The next group gathers while the lock is acquired and while the
+// previous group commits. A lone operation waits for nobody.
+type groups struct {
+	ledger  Ledger
+	metrics groupMetrics
+	calls   *batch.Group[stock.Request, operation.Operation]
+	// keepers are the keepers of all locks that a group may need, by partition; none if the groups take no lock. All
+	// groups of one partition have only its keeper.
+	keepers []*keeper
+	// partitions is the number of partitions of the stock.
+	partitions int
+}
+
+const (
+	// groupLimit bounds the work for one group, including the wait for the lock.
+	groupLimit = 5 * time.Second
+	// gatherPart lets a group wait for callers for at most the duration of the previous transaction, so that the wait
+	// costs no more than it can save.
+	gatherPart = 1
+)
+
+type groupCall = batch.Call[stock.Request, operation.Operation]
+
+// newGroups returns groups that report to metrics.
+func newGroups(cfg Config, metrics groupMetrics, keepers ...*keeper) *groups {
+	g := &groups{ledger: cfg.Ledger, metrics: metrics, keepers: keepers, partitions: cfg.Partitions}
+	size := MaxGroup
+	if cfg.MaxGroup > 0 {
+		size = min(size, cfg.MaxGroup)
+	}
+	g.calls = batch.New(g.run, batch.WithMaxSize(size), batch.WithTimeout(groupLimit), batch.WithGather(gatherPart),
+		batch.WithIdle(g.idle))
+	return g
+}
+
+// meanings are the domain's errors for calls that a group did not answer.
+var meanings = batch.Errors{
+	Full: operation.ErrOverloaded, Undone: operation.ErrUnavailable, Unknown: operation.ErrUnknownOutcome,
+}
+
+// Deduct implements stock.Deducter.
+func (g *groups) Deduct(ctx context.Context, r stock.Request) (operation.Operation, error) {
+	g.metrics.waiting.Inc()
+	defer g.metrics.waiting.Dec()
+	op, err := g.calls.Do(ctx, r)
+	return op, meanings.Of(ctx, err)
+}
+
+// idle releases the locks that no work waits for.
+func (g *groups) idle(ctx context.Context) {
+	for _, k := range slices.Backward(g.keepers) {
+		if len(g.keepers) == 1 || !k.more() {
+			k.rest(ctx)
+		}
+	}
+}
+
+// run serves one group. Groups of one partition ask for its lock first, then take all calls that wait by then; over
+// several partitions, the calls determine the locks. If the locks are not granted in time, the group has no token.
+func (g *groups) run(ctx context.Context, take func() []*groupCall) {
+	asked := time.Now()
+	var locks holding
+	if len(g.keepers) == 1 {
+		locks = holdAll(ctx, g.keepers)
+	}
+	calls := take()
+	// The calls that waited for the lock are known only now.
+	ctx, end := tracing.Together(ctx, "group", asked, batch.Contexts(calls))
+	var err error
+	defer func() { end(err) }()
+	switch len(g.keepers) {
+	case 0:
+	case 1:
+		lock := locks.first()
+		lock.record(ctx, "acquire-lock", asked, lock.errNotHeld())
+	default:
+		locks = holdAll(ctx, g.needed(calls))
+	}
+	held, cancel := whileHeld(ctx, locks.all()...)
+	defer cancel()
+	began := time.Now()
+	outcomes := g.carryOut(held, calls, locks.fence(g.partitions))
+	locks.took(time.Since(began))
+	if len(outcomes) > 0 { // an error of the whole group is the first request's, too
+		err = outcomes[0].Err
+	}
+	lost := held.Err() != nil || slices.ContainsFunc(outcomes, isStale)
+	cancel() // before the release, which would look like a loss
+	// The next process gets the locks while the callers here are answered.
+	locks.leave(ctx, lost)
+	for i, call := range calls {
+		call.Resolve(outcomes[i].Operation, outcomes[i].Err)
+	}
+}
+
+// needed returns the keepers of the products of the calls, by ascending partition.
+func (g *groups) needed(calls []*groupCall) []*keeper {
+	needs := make([]bool, len(g.keepers))
+	for _, call := range calls {
+		for _, item := range call.In.Items {
+			needs[operation.Partition(item.GoodsID, g.partitions)] = true
+		}
+	}
+	var keepers []*keeper
+	for i, k := range g.keepers {
+		if needs[i] {
+			keepers = append(keepers, k)
+		}
+	}
+	return keepers
+}
+
+// isStale reports whether a later holder has written: only a new token helps.
+func isStale(o stock.Outcome) bool { return errors.Is(o.Err, operation.ErrStaleToken) }
+
+// carryOut executes the group as a whole. If that fails for a reason that may concern one operation alone, it executes
+// the operations one by one.
+func (g *groups) carryOut(ctx context.Context, calls []*groupCall, fence stock.Fence) []stock.Outcome {
+	g.metrics.size.Observe(float64(len(calls)))
+	if fence == nil && len(g.keepers) > 0 {
+		g.metrics.unlocked.Inc()
+	}
+	if len(calls) <= 1 {
+		return g.oneByOne(ctx, calls, fence, nil)
+	}
+	requests := make([]stock.Request, len(calls))
+	for i, call := range calls {
+		requests[i] = call.In
+	}
+	began := time.Now()
+	outcomes, err := g.ledger.DeductGroup(ctx, requests, fence)
+	g.metrics.seconds.Observe(time.Since(began).Seconds())
+	switch {
+	case err == nil:
+		return outcomes
+	case errors.Is(err, operation.ErrStaleToken), errors.Is(err, operation.ErrUnavailable),
+		errors.Is(err, operation.ErrLocked):
+		return slices.Repeat([]stock.Outcome{{Err: err}}, len(calls))
+	}
+	g.metrics.broken.Inc()
+	return g.oneByOne(ctx, calls, fence, err)
+}
+
+// oneByOne executes each operation separately, in order, and answers it at once. This is safe even if the group's
+// commit was not answered: a committed operation is found under its flag. If the database is out of reach, the rest are
+// not tried. Operations that fail get the cause as well, since it may say that the outcome is unknown.
+func (g *groups) oneByOne(ctx context.Context, calls []*groupCall, fence stock.Fence, cause error) []stock.Outcome {
+	outcomes := make([]stock.Outcome, len(calls))
+	for i, call := range calls {
+		done, err := g.ledger.DeductGroup(ctx, []stock.Request{call.In}, fence)
+		if errors.Is(err, operation.ErrUnavailable) {
+			for ; i < len(calls); i++ {
+				outcomes[i] = stock.Outcome{Err: errors.Join(cause, err)}
+			}
+			break
+		}
+		outcomes[i] = stock.Outcome{Err: err}
+		if err == nil {
+			outcomes[i] = done[0]
+		}
+		if err := outcomes[i].Err; errors.Is(err, operation.ErrLocked) || errors.Is(err, operation.ErrStaleToken) {
+			outcomes[i].Err = errors.Join(cause, err)
+		}
+		call.Resolve(outcomes[i].Operation, outcomes[i].Err)
+	}
+	return outcomes
+}
+
+// holding is the keepers whose locks one group holds, by ascending partition; empty if it runs without.
+type holding []*keeper
+
+// holdAll takes the locks of the keepers, in their order. Every group of every process takes its locks by ascending
+// partition, so no two groups wait for each other. Before it waits for a lock, it releases those above that the process
+// keeps: their next holder may be whom it waits for. If one lock is not granted within the patience, the group runs
+// without any.
+func holdAll(ctx context.Context, keepers []*keeper) holding {
+	for i, k := range keepers {
+		asked := time.Now()
+		lock := k.hold(ctx, func() {
+			for _, above := range slices.Backward(keepers[i+1:]) {
+				above.rest(ctx)
+			}
+		})
+		lock.record(ctx, "acquire-lock", asked, lock.errNotHeld())
+		if lock.Release == nil {
+			holding(keepers[:i]).leave(ctx, false)
+			return nil
+		}
+	}
+	return keepers
+}
+
+// all returns the locks, by ascending partition.
+func (h holding) all() []Lock {
+	locks := make([]Lock, len(h))
+	for i, k := range h {
+		locks[i] = *k.kept
+	}
+	return locks
+}
+
+// first returns the first lock, or the zero Lock.
+func (h holding) first() Lock {
+	if len(h) == 0 {
+		return Lock{}
+	}
+	return *h[0].kept
+}
+
+// fence returns the fence of the locks: for a product, the token of its partition, and no token if its partition's lock
+// is not among them. It is nil if no lock is held.
+func (h holding) fence(partitions int) stock.Fence {
+	if len(h) == 0 {
+		return nil
+	}
+	tokens := make(map[int]operation.Token, len(h))
+	for _, k := range h {
+		tokens[k.partition] = k.kept.Token
+	}
+	return func(goodsID int64) operation.Token { return tokens[operation.Partition(goodsID, partitions)] }
+}
+
+// took records the duration of a transaction under the locks.
+func (h holding) took(d time.Duration) {
+	for _, k := range h {
+		k.took = d
+	}
+}
+
+// leave ends the group's use of the locks: see keeper.leave. It releases all of them if again is true, which a lost
+// lock or a stale token requires.
+func (h holding) leave(ctx context.Context, again bool) {
+	for _, k := range slices.Backward(h) {
+		if again {
+			k.drop(ctx)
+		} else {
+			k.leave(ctx, k.more())
+		}
+	}
+}
+
+// groupedRows forms groups of all waiting operations, regardless of their products, and takes no lock: the condition of
+// the update and the database's row locks isolate the groups of several processes, and no token fences them.
+type groupedRows struct{ *groups }
+
+func newGroupedRows(cfg Config) Strategy {
+	return groupedRows{newGroups(cfg, newGroupMetrics(cfg.Metrics))}
+}
+
+// Ready implements Strategy.
+func (groupedRows) Ready(context.Context) error { return nil }
+
+// Close implements Strategy.
+func (g groupedRows) Close() error {
+	g.calls.Close()
+	return nil
+}
+
+type groupMetrics struct {
+	waiting          prometheus.Gauge
+	size, seconds    prometheus.Histogram
+	broken, unlocked prometheus.Counter
+}
+
+// newGroupMetrics registers the metrics at r, if r is not nil.
+func newGroupMetrics(r prometheus.Registerer) groupMetrics {
+	with := promauto.With(r)
+	return groupMetrics{
+		waiting: with.NewGauge(prometheus.GaugeOpts{
+			Name: "stock_group_waiting", Help: "Operations of this process that wait for their group, or for its transaction.",
+		}),
+		size: with.NewHistogram(prometheus.HistogramOpts{
+			Name: "stock_group_size", Help: "Operations in one transaction.",
+			Buckets: prometheus.ExponentialBuckets(1, 2, 9), NativeHistogramBucketFactor: 1.1,
+		}),
+		seconds: with.NewHistogram(prometheus.HistogramOpts{
+			Name: "stock_group_seconds", Help: "Time of one group's transaction.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 12), NativeHistogramBucketFactor: 1.1,
+		}),
+		broken: with.NewCounter(prometheus.CounterOpts{
+			Name: "stock_groups_broken_total", Help: "Groups that failed as a whole and were executed one by one.",
+		}),
+		unlocked: with.NewCounter(prometheus.CounterOpts{
+			Name: "stock_groups_unlocked_total",
+			Help: "Groups executed without their locks, because one was not granted in time.",
+		}),
+	}
 }

@@ -1,12 +1,15 @@
 package deduct
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
 	"orderstock/pkg/operation"
+	"orderstock/pkg/zklock"
 )
 
 // keeper keeps the lock of one partition for this process. It acquires the lock when work arrives, and keeps it for a
@@ -23,12 +26,13 @@ import (
 type keeper struct {
 	locker
 	partition int
-	above     int           // how many partitions are above: a holder may wait for each of their locks
-	turn      chan struct{} // holds a value while a group uses the keeper; guards the fields below
+	above     int         // how many partitions are above: a holder may wait for each of their locks
+	more      func() bool // whether work that may need the lock waits in this process
 	acquire   Acquire
 	holder    func(ctx context.Context) (operation.Token, error) // the token of the lock's holder, in any process
 	patience  time.Duration
 
+	turn  chan struct{} // holds a value while a group uses the keeper; guards the fields below
 	took  time.Duration // duration of the last group's transaction
 	kept  *Lock         // the lock between groups; nil if it is not held
 	since time.Time     // when its tenure began
@@ -47,26 +51,23 @@ type keeper struct {
 	seen *operation.Token
 }
 
-type acquired struct {
-	lock Lock
-	at   time.Time
-	err  error
-}
-
 // tenure is how long the lock is kept while callers wait here and in other processes.
 const tenure = 50 * time.Millisecond
 
+// newKeeper returns the keeper of a partition's lock. Its field more is to be set.
 func newKeeper(cfg Config, l locker, s *Session, partition int) *keeper {
-	if cfg.LockPatience <= 0 {
-		cfg.LockPatience = 100 * time.Millisecond
-	}
 	path := PartitionPath(cfg.Root, partition)
 	return &keeper{
-		locker: l, patience: cfg.LockPatience, partition: partition, above: max(cfg.Partitions-partition-1, 0),
-		turn:    make(chan struct{}, 1),
-		acquire: func(ctx context.Context) (Lock, error) { return s.Acquire(ctx, path) },
-		holder:  func(ctx context.Context) (operation.Token, error) { return s.Holder(ctx, path) },
+		locker: l, partition: partition, above: cfg.Partitions - partition - 1,
+		acquire:  func(ctx context.Context) (Lock, error) { return s.Acquire(ctx, path) },
+		holder:   func(ctx context.Context) (operation.Token, error) { return s.holder(ctx, path) },
+		patience: cmp.Or(cfg.LockPatience, 100*time.Millisecond), turn: make(chan struct{}, 1),
 	}
+}
+
+// PartitionPath returns the path of a partition's lock in ZooKeeper, below root.
+func PartitionPath(root string, partition int) string {
+	return fmt.Sprintf("%s/stock/partition-%02d", root, partition)
 }
 
 // hold waits for the group's turn and returns the lock. It calls yield, in another goroutine, if it has to wait for
@@ -84,70 +85,6 @@ func (k *keeper) hold(ctx context.Context, yield func()) Lock {
 	}
 	<-k.turn
 	return Lock{}
-}
-
-// leave ends the use of the lock. The lock is kept for the groups that follow if no other process waits, or more is
-// true and the tenure is not over.
-func (k *keeper) leave(ctx context.Context, more bool) {
-	k.busy = more
-	if (!more || k.usedUp()) && !k.spare(ctx) {
-		k.letGo(ctx)
-	}
-	<-k.turn
-}
-
-// spare reports whether the lock is held and no other process waits for it. When one comes, the lock is released, as
-// soon as no group uses it, and its tenure is over or there is no more work.
-func (k *keeper) spare(ctx context.Context) bool {
-	if k.kept == nil || k.kept.Wanted == nil {
-		return false
-	}
-	if k.wanted == nil {
-		wanted, lock := new(atomic.Bool), *k.kept
-		k.wanted = wanted
-		go func() { // ends with the lock
-			if ctx := context.WithoutCancel(ctx); lock.Wanted(ctx) == nil {
-				wanted.Store(true)
-				k.turn <- struct{}{}
-				k.leave(ctx, k.busy)
-			}
-		}()
-	}
-	return !k.wanted.Load()
-}
-
-// rest leaves the lock, or the queue for it, unless a group uses the lock.
-func (k *keeper) rest(ctx context.Context) {
-	select {
-	case k.turn <- struct{}{}:
-		k.leave(ctx, false)
-	default:
-	}
-}
-
-// drop ends the use of the lock and releases it.
-func (k *keeper) drop(ctx context.Context) {
-	k.letGo(ctx)
-	<-k.turn
-}
-
-// endTenure begins another tenure if a group had the lock in this one and no other process waits. Otherwise it releases
-// the lock, once no group uses it; also one that was granted when nobody here waited any more.
-func (k *keeper) endTenure(ctx context.Context) {
-	k.turn <- struct{}{}
-	switch {
-	case k.kept != nil && !k.usedUp(): // a later grant, or tenure, which has its own end
-	case k.kept != nil && k.used && k.spare(ctx):
-		k.since, k.used = time.Now(), false
-		k.scheduleEnd(ctx)
-	default:
-		k.letGo(ctx)
-	}
-	<-k.turn
-}
-
-func (k *keeper) scheduleEnd(ctx context.Context) {
-	time.AfterFunc(tenure, func() { k.endTenure(context.WithoutCancel(ctx)) })
 }
 
 // has reports whether the lock is held, and acquires it first if need be.
@@ -171,28 +108,6 @@ func (k *keeper) has(ctx context.Context, yield func()) bool {
 	return !k.denied
 }
 
-var errPassedBy = errors.New("lock not granted within the patience; going on without it")
-
-// errNotHeld returns an error if the lock is the zero Lock.
-func (l Lock) errNotHeld() error {
-	if l.Release == nil {
-		return errPassedBy
-	}
-	return nil
-}
-
-// usedUp reports whether the lock was held for a tenure.
-func (k *keeper) usedUp() bool { return k.kept != nil && time.Since(k.since) >= tenure }
-
-// letGo releases the lock, or leaves the queue for it.
-func (k *keeper) letGo(ctx context.Context) {
-	if k.asked != nil {
-		k.stop()
-		k.granted(<-k.asked)
-	}
-	k.giveBack(ctx)
-}
-
 // ask begins to acquire the lock. The acquisition lasts beyond a group.
 func (k *keeper) ask(ctx context.Context) {
 	ctx, k.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -206,6 +121,12 @@ func (k *keeper) ask(ctx context.Context) {
 		}
 		asked <- acquired{lock, at, err}
 	}()
+}
+
+type acquired struct {
+	lock Lock
+	at   time.Time
+	err  error
 }
 
 // await waits for the pending acquisition and reports whether the lock is held now. After patience it looks at the
@@ -246,6 +167,20 @@ func (k *keeper) holderNow(ctx context.Context) (operation.Token, error) {
 	return k.holder(ctx)
 }
 
+// holder returns the token of the present holder of the mutex at path, in any process, without its local part; zero if
+// there is none.
+func (s *Session) holder(ctx context.Context, path string) (operation.Token, error) {
+	session, err := s.Get(ctx)
+	if err != nil {
+		return operation.Token{}, err
+	}
+	status, err := zklock.Inspect(ctx, session, path)
+	if err != nil || len(status.Holders) == 0 {
+		return operation.Token{}, err
+	}
+	return operation.Token(status.Holders[0].Token.Bytes()), nil
+}
+
 // granted records the outcome of the acquisition, and reports whether the lock is held.
 func (k *keeper) granted(got acquired) bool {
 	k.stop()
@@ -255,6 +190,92 @@ func (k *keeper) granted(got acquired) bool {
 	}
 	k.kept, k.since, k.used, k.seen, k.wanted = &got.lock, got.at, false, nil, nil
 	return true
+}
+
+var errPassedBy = errors.New("lock not granted within the patience; going on without it")
+
+// errNotHeld returns an error if the lock is the zero Lock.
+func (l Lock) errNotHeld() error {
+	if l.Release == nil {
+		return errPassedBy
+	}
+	return nil
+}
+
+// leave ends the use of the lock. The lock is kept for the groups that follow if no other process waits, or more is
+// true and the tenure is not over.
+func (k *keeper) leave(ctx context.Context, more bool) {
+	k.busy = more
+	if (!more || k.usedUp()) && !k.spare(ctx) {
+		k.letGo(ctx)
+	}
+	<-k.turn
+}
+
+// usedUp reports whether the lock was held for a tenure.
+func (k *keeper) usedUp() bool { return k.kept != nil && time.Since(k.since) >= tenure }
+
+// spare reports whether the lock is held and no other process waits for it. When one comes, the lock is released, as
+// soon as no group uses it, and its tenure is over or there is no more work.
+func (k *keeper) spare(ctx context.Context) bool {
+	if k.kept == nil || k.kept.Wanted == nil {
+		return false
+	}
+	if k.wanted == nil {
+		wanted, lock := new(atomic.Bool), *k.kept
+		k.wanted = wanted
+		go func() { // ends with the lock
+			if ctx := context.WithoutCancel(ctx); lock.Wanted(ctx) == nil {
+				wanted.Store(true)
+				k.turn <- struct{}{}
+				k.leave(ctx, k.busy)
+			}
+		}()
+	}
+	return !k.wanted.Load()
+}
+
+// rest leaves the lock, or the queue for it, unless a group uses the lock.
+func (k *keeper) rest(ctx context.Context) {
+	select {
+	case k.turn <- struct{}{}:
+		k.leave(ctx, false)
+	default:
+	}
+}
+
+// drop ends the use of the lock and releases it.
+func (k *keeper) drop(ctx context.Context) {
+	k.letGo(ctx)
+	<-k.turn
+}
+
+func (k *keeper) scheduleEnd(ctx context.Context) {
+	time.AfterFunc(tenure, func() { k.endTenure(context.WithoutCancel(ctx)) })
+}
+
+// endTenure begins another tenure if a group had the lock in this one and no other process waits. Otherwise it releases
+// the lock, once no group uses it; also one that was granted when nobody here waited any more.
+func (k *keeper) endTenure(ctx context.Context) {
+	k.turn <- struct{}{}
+	switch {
+	case k.kept != nil && !k.usedUp(): // a later grant, or tenure, which has its own end
+	case k.kept != nil && k.used && k.spare(ctx):
+		k.since, k.used = time.Now(), false
+		k.scheduleEnd(ctx)
+	default:
+		k.letGo(ctx)
+	}
+	<-k.turn
+}
+
+// letGo releases the lock, or leaves the queue for it.
+func (k *keeper) letGo(ctx context.Context) {
+	if k.asked != nil {
+		k.stop()
+		k.granted(<-k.asked)
+	}
+	k.giveBack(ctx)
 }
 
 // giveBack releases the lock if it is held.

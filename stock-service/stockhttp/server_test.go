@@ -19,7 +19,6 @@ import (
 	"orderstock/pkg/observe"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/stockapi"
-	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/internal/stocktest"
 	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stockhttp"
@@ -38,9 +37,7 @@ func serve(t *testing.T, d stock.Deducter, cfg stockhttp.Config) *server {
 	t.Helper()
 	p := stocktest.New(t)
 	if d == nil {
-		s, err := deduct.New("conditional-update", deduct.Config{Ledger: p.Ledger})
-		must(t, err)
-		d = s
+		d = p.Open(t, "conditional-update")
 	}
 	cfg.Token = token
 	h := httptest.NewServer(contracttest.Read(t, stockhttp.OpenAPI).Check(t,

@@ -32,7 +32,7 @@ import (
 	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/stockapi"
-	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/deduct/compared"
 	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stockdb"
 	"orderstock/stock-service/stockhttp"
@@ -67,7 +67,7 @@ func newWorld(t *testing.T) *world {
 	w.stockDB, _ = database(t, migrations.Stock)
 	ledger := stockdb.New(w.stockDB)
 	hints := redisdb.OpenFlags(redisdb.Server{Addrs: []string{w.redisAddr}, DB: w.redisDB}, quiet)
-	strategy, err := deduct.New("conditional-update", deduct.Config{Ledger: ledger})
+	strategy, err := compared.New("conditional-update", compared.Config{Ledger: ledger})
 	must(t, err)
 	handler := contracttest.Read(t, stockhttp.OpenAPI).Check(t,
 		stockhttp.New(stock.NewService(hints, ledger, strategy), stockhttp.Config{Token: token}, quiet))

@@ -1,7 +1,8 @@
+// Package compared holds the deduction strategies that are kept only for comparison with package deduct's, which lists
+// and describes all of them. All but unsafe are correct, because the transaction of package stockdb is.
 package compared
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"orderstock/pkg/operation"
 	"orderstock/pkg/redisdb"
 	"orderstock/stock-service/deduct"
-	"orderstock/stock-service/deduct/strategy"
 	"orderstock/stock-service/stock"
 )
 
@@ -20,7 +20,8 @@ type Ledger interface {
 	DeductOptimistic(ctx context.Context, r stock.Request) (operation.Operation, error)
 	// DeductPessimistic reads the levels FOR UPDATE, and writes the new ones.
 	DeductPessimistic(ctx context.Context, r stock.Request) (operation.Operation, error)
-	// DeductUnsafe reads the levels and then writes them, as if there were no concurrent writers.
+	// DeductUnsafe reads the levels and then writes them, as if there were no concurrent writers: two of them sell the
+	// same piece. It shows why the other strategies are needed.
 	DeductUnsafe(ctx context.Context, r stock.Request) (operation.Operation, error)
 }
 
@@ -39,7 +40,7 @@ var ErrUnsafe = errors.New("refused without --allow-unsafe")
 
 // New returns the strategy of that name, of this package or of package deduct. Callers must Close it.
 func New(name string, cfg Config) (deduct.Strategy, error) {
-	info, err := strategy.Find(name)
+	info, err := deduct.Find(name)
 	if err != nil {
 		return nil, err
 	}
@@ -52,11 +53,13 @@ func New(name string, cfg Config) (deduct.Strategy, error) {
 	}
 	switch name {
 	case "unsafe":
-		return unsafe{cfg.Ledger}, nil
-	case "optimistic":
-		return inTheDatabase{cfg.Ledger.DeductOptimistic, cmp.Or(cfg.LockTimeout, deduct.DefaultLockTimeout)}, nil
+		return inTheDatabase(cfg.Ledger.DeductUnsafe), nil
+	case "conditional-update":
+		return conditionalUpdate(cfg.Ledger), nil
 	case "pessimistic":
-		return inTheDatabase{cfg.Ledger.DeductPessimistic, cmp.Or(cfg.LockTimeout, deduct.DefaultLockTimeout)}, nil
+		return inTheDatabase(cfg.Ledger.DeductPessimistic).bounded(cfg), nil
+	case "optimistic":
+		return inTheDatabase(cfg.Ledger.DeductOptimistic).bounded(cfg), nil
 	case "case-study":
 		return newCaseStudy(cfg), nil
 	case "single-node":

@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"orderstock/pkg/operation"
+	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/deduct/compared"
-	"orderstock/stock-service/deduct/strategy"
 	"orderstock/stock-service/internal/stocktest"
 	"orderstock/stock-service/stock"
 )
 
 func TestStrategies(t *testing.T) {
 	for _, name := range []string{
-		"case-study", "single-node", "zk-lock", "redis-lock", "optimistic", "pessimistic",
+		"case-study", "single-node", "zk-lock", "redis-lock", "optimistic", "pessimistic", "conditional-update",
 	} {
 		t.Run(name, func(t *testing.T) { stocktest.Suite(t, name) })
 	}
@@ -24,7 +24,7 @@ func TestStrategies(t *testing.T) {
 // Every strategy of the list can be opened, and nothing else.
 func TestNew(t *testing.T) {
 	p := stocktest.New(t)
-	for _, s := range strategy.All {
+	for _, s := range deduct.Strategies {
 		p.Open(t, s.Name, func(c *compared.Config) { c.AllowUnsafe = true })
 	}
 	if _, err := compared.New("nonsense", compared.Config{}); err == nil {

@@ -1,25 +1,36 @@
 package compared
 
 import (
+	"cmp"
 	"context"
-	"time"
 
 	"orderstock/pkg/operation"
+	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/stock"
 )
 
-// inTheDatabase implements optimistic and pessimistic: the statements of one transaction isolate
-// deductions.
-type inTheDatabase struct {
-	deduct func(ctx context.Context, r stock.Request) (operation.Operation, error)
-	limit  time.Duration // of one deduction, with all its tries
+// inTheDatabase executes one request in one transaction, whose statements alone isolate deductions.
+type inTheDatabase func(ctx context.Context, r stock.Request) (operation.Operation, error)
+
+// conditionalUpdate takes no lock: the condition of the update and the row locks isolate deductions.
+func conditionalUpdate(ledger Ledger) inTheDatabase {
+	return func(ctx context.Context, r stock.Request) (operation.Operation, error) {
+		return ledger.Deduct(ctx, r, nil)
+	}
+}
+
+// bounded returns d with a bound on each deduction, with all its tries: the lock timeout.
+func (d inTheDatabase) bounded(cfg Config) inTheDatabase {
+	return func(ctx context.Context, r stock.Request) (operation.Operation, error) {
+		ctx, cancel := context.WithTimeout(ctx, cmp.Or(cfg.LockTimeout, deduct.DefaultLockTimeout))
+		defer cancel()
+		return d(ctx, r)
+	}
 }
 
 // Deduct implements stock.Deducter.
-func (s inTheDatabase) Deduct(ctx context.Context, r stock.Request) (operation.Operation, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.limit)
-	defer cancel()
-	return s.deduct(ctx, r)
+func (d inTheDatabase) Deduct(ctx context.Context, r stock.Request) (operation.Operation, error) {
+	return d(ctx, r)
 }
 
 // Ready implements deduct.Strategy.

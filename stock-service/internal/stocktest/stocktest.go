@@ -116,8 +116,8 @@ func (p *Place) WantUnused(t testing.TB, flag string) {
 	}
 }
 
-// Invariants are statements that return no row while the ledger is right.
-var Invariants = map[string]string{
+// invariants are statements that return no row while the ledger is right.
+var invariants = map[string]string{
 	"level is the sum of its flows, and not below zero": `
 		SELECT s.goods_id FROM stock s
 		LEFT JOIN (SELECT goods_id, SUM(num) AS num FROM stock_flow GROUP BY goods_id) f ON f.goods_id = s.goods_id
@@ -156,7 +156,7 @@ func (p *Place) Violations(t testing.TB) map[string][]string {
 	must(t, err)
 	defer func() { _ = pool.Close() }()
 	found := map[string][]string{}
-	for name, query := range Invariants {
+	for name, query := range invariants {
 		rows, err := pool.Query(query)
 		if err != nil {
 			t.Errorf("check %s: %v", name, err)

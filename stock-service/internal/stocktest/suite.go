@@ -1,9 +1,7 @@
 package stocktest
 
 import (
-	"context"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -45,11 +43,10 @@ func (p *Place) Open(t testing.TB, name string, change ...func(*compared.Config)
 	return s
 }
 
-// Suite checks the promises of every safe strategy. For an unsafe strategy, except names the promises that it breaks.
-func Suite(t *testing.T, name string, except ...string) {
+// Suite checks the promises of every safe strategy.
+func Suite(t *testing.T, name string) {
 	p := New(t)
-	d := p.Open(t, name, func(c *compared.Config) { c.AllowUnsafe = true })
-	s := &suite{p, p.Service(d), d}
+	s := &suite{p, p.Service(p.Open(t, name))}
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T)
@@ -65,11 +62,7 @@ func Suite(t *testing.T, name string, except ...string) {
 		{"cancelled during the deduction", s.cancelledMeanwhile},
 		{"restored once", s.restoredOnce},
 	} {
-		if slices.Contains(except, test.name) {
-			continue
-		}
 		t.Run(test.name, test.run)
-		s.written(t)
 		p.CheckLedger(t)
 	}
 }
@@ -85,32 +78,7 @@ func Workers(n int, work func(i int)) {
 
 type suite struct {
 	*Place
-	service  *stock.Service
-	strategy deduct.Strategy
-}
-
-// written waits until a strategy with write-behind has written the ledger.
-func (s *suite) written(t *testing.T) {
-	t.Helper()
-	if behind, ok := s.strategy.(interface {
-		Flush(ctx context.Context) error
-	}); ok {
-		must(t, behind.Flush(t.Context()))
-	}
-}
-
-// Level returns the level of the product once everything is written.
-func (s *suite) Level(t *testing.T, id int64) int64 {
-	t.Helper()
-	s.written(t)
-	return s.Place.Level(t, id)
-}
-
-// WantLevel checks the level of the product once everything is written.
-func (s *suite) WantLevel(t *testing.T, id, want int64) {
-	t.Helper()
-	s.written(t)
-	s.Place.WantLevel(t, id, want)
+	service *stock.Service
 }
 
 func (s *suite) deduct(t *testing.T, flag string, items ...operation.Item) operation.Operation {

@@ -21,8 +21,8 @@ import (
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/service"
 	"orderstock/pkg/stockapi"
+	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/deduct/compared"
-	"orderstock/stock-service/deduct/strategy"
 	"orderstock/stock-service/stockhttp"
 )
 
@@ -54,7 +54,7 @@ func start(t *testing.T, cfg settings) (base string, stop context.CancelFunc, en
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)
 	addrs, end := make(chan string, 1), make(chan error, 1)
-	go func() { end <- run(ctx, cfg, options{onListen: func(addr string) { addrs <- addr }}) }()
+	go func() { end <- run(ctx, cfg, func(addr string) { addrs <- addr }) }()
 	select {
 	case addr := <-addrs:
 		base = "http://" + addr
@@ -136,7 +136,7 @@ func testReady(t *testing.T, strategy string, status int, body string) {
 // TestServesAndStops runs the whole program, and stops it while deductions are
 // on their way: each is answered.
 func TestServesAndStops(t *testing.T) {
-	cfg := settingsFor(t, strategy.Default)
+	cfg := settingsFor(t, deduct.Default)
 	base, stop, ended := start(t, cfg)
 	client, err := stockapi.NewClient([]string{base}, stockapi.Config{Token: "sesame-of-the-test", Tries: 1})
 	if err != nil {
@@ -211,7 +211,7 @@ func TestFlowsOfTheMostAndLongestFlags(t *testing.T) {
 }
 
 func TestInvalidSettingsAreRefused(t *testing.T) {
-	if err := run(t.Context(), settingsFor(t, "unsafe"), options{}); !errors.Is(err, compared.ErrUnsafe) {
+	if err := run(t.Context(), settingsFor(t, "unsafe"), nil); !errors.Is(err, compared.ErrUnsafe) {
 		t.Errorf("started without --allow-unsafe: %v", err)
 	}
 	bad := settingsFor(t, "nonsense")
@@ -245,7 +245,7 @@ func TestConfigKeepsSecrets(t *testing.T) {
 	if err := c.Execute(); err != nil || !strings.Contains(out.String(), "--allow-unsafe") {
 		t.Errorf("help: %v\n%s", err, out.String())
 	}
-	for _, name := range strategy.Names() {
+	for _, name := range deduct.Names() {
 		if !strings.Contains(out.String(), "\n  "+name+" ") {
 			t.Errorf("help does not list %s:\n%s", name, out.String())
 		}
