@@ -12,14 +12,20 @@ import (
 	environment "orderstock/pkg/config"
 )
 
-// config is read from the environment.
+// config is read from the environment. Its comments become the text of the documents.
 type config struct {
-	AdminDSN        string        `env:"MYSQL_ADMIN_DSN,required,notEmpty"`
-	OrderPassword   string        `env:"ORDER_DB_PASSWORD,required,notEmpty"`
-	StockPassword   string        `env:"STOCK_DB_PASSWORD,required,notEmpty"`
-	MigratePassword string        `env:"MIGRATE_DB_PASSWORD,required,notEmpty"`
-	VerifyPassword  string        `env:"VERIFY_DB_PASSWORD,required,notEmpty"`
-	Wait            time.Duration `env:"MIGRATE_WAIT" envDefault:"60s"`
+	// AdminDSN is the database server, as a user who may create databases and users.
+	AdminDSN string `env:"MYSQL_ADMIN_DSN,required,notEmpty"`
+	// OrderPassword is the password of the user order_app.
+	OrderPassword string `env:"ORDER_DB_PASSWORD,required,notEmpty"`
+	// StockPassword is the password of the user stock_app.
+	StockPassword string `env:"STOCK_DB_PASSWORD,required,notEmpty"`
+	// MigratePassword is the password of the user migrator.
+	MigratePassword string `env:"MIGRATE_DB_PASSWORD,required,notEmpty"`
+	// VerifyPassword is the password of the user verifier, who may only read.
+	VerifyPassword string `env:"VERIFY_DB_PASSWORD,required,notEmpty"`
+	// Wait bounds the wait for the database server.
+	Wait time.Duration `env:"MIGRATE_WAIT" envDefault:"60s"`
 }
 
 // Check finds nothing wrong: the tags mark the required fields.

@@ -1,7 +1,6 @@
 package readme
 
 import (
-	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -12,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"orderstock/loadtest/report"
 )
 
 // setting is an environment variable of a program.
@@ -26,8 +27,7 @@ func settings(from sources) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := "Read by: **o**rder-service, **s**tock-service, **m**igrate, **l**oadtest.\n\n" +
-		"| variable | default | by | meaning |\n| --- | --- | --- | --- |\n"
+	table := report.NewTable("variable", "default", "by", "meaning")
 	for _, s := range all {
 		programs := ""
 		for _, binary := range s.binaries {
@@ -37,9 +37,9 @@ func settings(from sources) (string, error) {
 		if standard == "none" {
 			standard = ""
 		}
-		text += fmt.Sprintf("| `%s` | %s | %s | %s |\n", s.name, standard, programs, s.says)
+		table.Add(false, "`"+s.name+"`", standard, programs, s.says)
 	}
-	return text, nil
+	return "Read by: **o**rder-service, **s**tock-service, **m**igrate, **l**oadtest.\n\n" + table.Markdown(), nil
 }
 
 // helps are the services whose help lists their variables, from the file environment.txt next to their main.
@@ -172,16 +172,6 @@ func importedFrom(file *ast.File, name ast.Expr) string {
 	return ""
 }
 
-// meanings describes the variables of the tools whose fields have no comment.
-var meanings = map[string]string{
-	"MYSQL_ADMIN_DSN":     "the database server, as a user who may create databases and users",
-	"ORDER_DB_PASSWORD":   "password of the user order_app",
-	"STOCK_DB_PASSWORD":   "password of the user stock_app",
-	"MIGRATE_DB_PASSWORD": "password of the user migrator",
-	"VERIFY_DB_PASSWORD":  "password of the user verifier, who may only read",
-	"MIGRATE_WAIT":        "bounds the wait for the database server",
-}
-
 // linking is the text between a field's name and its meaning.
 var linking = regexp.MustCompile(`^(is|are) `)
 
@@ -220,6 +210,5 @@ func addSetting(all []*setting, binary string, field *ast.Field) []*setting {
 			return all
 		}
 	}
-	says = cmp.Or(meanings[name], says)
 	return append(all, &setting{name: name, standard: standard, says: says, binaries: []string{binary}})
 }
