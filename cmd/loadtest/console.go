@@ -26,12 +26,17 @@ import (
 
 // consoleConfig configures the console.
 type consoleConfig struct {
-	listen, published string
-	traces            string
-	token, out, bin   string
-	attach, remote    bool
-	hosts, watch      []string
-	strategy, program string
+	folders
+	Listen    string   `flag:"listen" default:"127.0.0.1:0" help:"address to serve on; one that is not of this machine alone needs --remote"`
+	Published string   `flag:"published" help:"host:port that others use to reach --listen; printed instead"`
+	Traces    string   `flag:"traces" help:"second address, which only receives the services' spans, from anyone who can reach it"`
+	Remote    bool     `flag:"remote" help:"serve other machines, too, under an IP address or a name of --host; needs --token"`
+	Hosts     []string `flag:"host" help:"with --remote: host names of the page"`
+	Token     string   `flag:"token" help:"token that opens the page (default CONSOLE_TOKEN or, without it, random)"`
+	Attach    bool     `flag:"attach" help:"watch the stack that the environment names, and start none"`
+	Watch     each     `flag:"watch" help:"with --attach: replicas to show, as KIND=URL or KIND=URL=OPS-URL, where KIND is order or stock; a name that has several addresses is as many replicas (default: the services that orders are fired at)"`
+	Strategy  string   `flag:"strategy" help:"with --attach: how the stock services deduct, to find the lock's queue (default {strategy})"`
+	Program   string   `flag:"program" default:"bin/loadtest" help:"with --attach: how a shell calls this program, for the commands that the page shows"`
 }
 
 func consoleCommand() *cobra.Command {
@@ -51,30 +56,11 @@ The last line that it prints when it is ready is CONSOLE: and the address.`,
 		Args:    cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error { return failed },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg.token = cmp.Or(config.Trim(cfg.token), where.ConsoleToken)
+			cfg.Token = cmp.Or(config.Trim(cfg.Token), where.ConsoleToken)
 			return serveConsole(cmd, cfg, where)
 		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&cfg.listen, "listen", "127.0.0.1:0",
-		"address to serve on; one that is not of this machine alone needs --remote")
-	f.StringVar(&cfg.published, "published", "", "host:port that others use to reach --listen; printed instead")
-	f.StringVar(&cfg.traces, "traces", "",
-		"second address, which only receives the services' spans, from anyone who can reach it")
-	f.BoolVar(&cfg.remote, "remote", false,
-		"serve other machines, too, under an IP address or a name of --host; needs --token")
-	f.Var(config.NewListFlag(&cfg.hosts), "host", "with --remote: host names of the page")
-	f.StringVar(&cfg.token, "token", "", "token that opens the page (default CONSOLE_TOKEN or, without it, random)")
-	f.BoolVar(&cfg.attach, "attach", false, "watch the stack that the environment names, and start none")
-	f.StringArrayVar(&cfg.watch, "watch", nil,
-		"with --attach: replicas to show, as KIND=URL or KIND=URL=OPS-URL, where KIND is order or stock; a name that has "+
-			"several addresses is as many replicas (default: the services that orders are fired at)")
-	f.StringVar(&cfg.strategy, "strategy", "",
-		"with --attach: how the stock services deduct, to find the lock's queue (default "+deduct.Default+")")
-	f.StringVar(&cfg.program, "program", "bin/loadtest",
-		"with --attach: how a shell calls this program, for the commands that the page shows")
-	f.StringVar(&cfg.out, "out", "out", "folder that keeps the runs")
-	f.StringVar(&cfg.bin, "bin", "bin/faults", "folder for the services that can be broken")
+	addFlags(cmd.Flags(), &cfg)
 	return cmd
 }
 
@@ -82,23 +68,23 @@ func serveConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) (er
 	if err := cfg.check(); err != nil {
 		return err
 	}
-	page, err := new(net.ListenConfig).Listen(cmd.Context(), "tcp", cfg.listen)
+	page, err := new(net.ListenConfig).Listen(cmd.Context(), "tcp", cfg.Listen)
 	if err != nil {
 		return fmt.Errorf("serve console: %w", err)
 	}
 	defer func() { _ = page.Close() }() // unless it was served
 	var traces net.Listener
-	if cfg.traces != "" {
-		if traces, err = new(net.ListenConfig).Listen(cmd.Context(), "tcp", cfg.traces); err != nil {
+	if cfg.Traces != "" {
+		if traces, err = new(net.ListenConfig).Listen(cmd.Context(), "tcp", cfg.Traces); err != nil {
 			return fmt.Errorf("serve console: %w", err)
 		}
 		defer func() { _ = traces.Close() }()
 	}
 	show := func(c *console.Console) error {
-		server := console.NewServer(c, console.ServerConfig{Token: cfg.token, Remote: cfg.remote, Hosts: cfg.hosts})
+		server := console.NewServer(c, console.ServerConfig{Token: cfg.Token, Remote: cfg.Remote, Hosts: cfg.Hosts})
 		server.ReceiveTraces(fmt.Sprintf("http://127.0.0.1:%d", page.Addr().(*net.TCPAddr).Port))
 		address := func(at string) string { return fmt.Sprintf("http://%s/?token=%s", at, url.QueryEscape(server.Token())) }
-		forget, err := keepAddress(cfg.out, address(page.Addr().String()))
+		forget, err := keepAddress(cfg.Out, address(page.Addr().String()))
 		if err != nil {
 			return err
 		}
@@ -107,19 +93,19 @@ func serveConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) (er
 		if traces != nil {
 			sites[traces] = &http.Server{Handler: server.TracesHandler(), ReadTimeout: 10 * time.Second}
 		}
-		fmt.Fprintln(cmd.OutOrStdout(), "CONSOLE:", address(cmp.Or(cfg.published, page.Addr().String())))
+		fmt.Fprintln(cmd.OutOrStdout(), "CONSOLE:", address(cmp.Or(cfg.Published, page.Addr().String())))
 		return serve(cmd.Context(), c, sites)
 	}
-	if !cfg.attach {
-		return withLab(cmd, cfg.bin, func(l *system.System) error {
-			c, err := console.Lab(l, cfg.out)
+	if !cfg.Attach {
+		return withLab(cmd, cfg.Bin, func(l *system.System) error {
+			c, err := console.Lab(l, cfg.Out)
 			if err != nil {
 				return err
 			}
 			return show(c)
 		})
 	}
-	watch, err := parseWatched(cfg.watch)
+	watch, err := parseWatched(cfg.Watch)
 	if err != nil {
 		return err
 	}
@@ -127,8 +113,8 @@ func serveConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) (er
 		Target: where.target(), Databases: where.databases(),
 		ZooKeeper: where.ZooKeeperAddrs, ZooKeeperRoot: where.ZooKeeperRoot, ZooKeeperAuth: where.ZooKeeperAuth,
 		Redis:    where.Redis(),
-		Strategy: cfg.strategy, Partitions: where.StockPartitions, Watched: watch, Program: cfg.program,
-	}, cfg.out)
+		Strategy: cfg.Strategy, Partitions: where.StockPartitions, Watched: watch, Program: cfg.Program,
+	}, cfg.Out)
 	if err != nil {
 		return err
 	}
@@ -168,26 +154,26 @@ func keepAddress(out, address string) (forget func(), err error) {
 }
 
 func (c consoleConfig) check() error {
-	if err := c.checkAddress("--listen", c.listen); err != nil {
+	if err := c.checkAddress("--listen", c.Listen); err != nil {
 		return err
 	}
-	if c.traces != "" {
-		if err := c.checkAddress("--traces", c.traces); err != nil {
+	if c.Traces != "" {
+		if err := c.checkAddress("--traces", c.Traces); err != nil {
 			return err
 		}
 	}
-	if len(c.hosts) > 0 && !c.remote {
+	if len(c.Hosts) > 0 && !c.Remote {
 		return errors.New("--host needs --remote")
 	}
-	if c.strategy != "" {
-		if _, err := deduct.Find(c.strategy); err != nil {
+	if c.Strategy != "" {
+		if _, err := deduct.Find(c.Strategy); err != nil {
 			return fmt.Errorf("--strategy: %w", err)
 		}
 	}
-	if err := config.CheckToken("--token", config.Secret(c.token)); err != nil {
+	if err := config.CheckToken("--token", config.Secret(c.Token)); err != nil {
 		return err
 	}
-	if c.remote && len(c.token) < 16 {
+	if c.Remote && len(c.Token) < 16 {
 		return errors.New("--remote needs a --token of at least 16 characters")
 	}
 	return nil
@@ -202,7 +188,7 @@ func (c consoleConfig) checkAddress(flag, addr string) error {
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return fmt.Errorf("%s %q: want a port from 0 to 65535", flag, addr)
 	}
-	if ip := net.ParseIP(host); (ip == nil || !ip.IsLoopback()) && host != "localhost" && !c.remote {
+	if ip := net.ParseIP(host); (ip == nil || !ip.IsLoopback()) && host != "localhost" && !c.Remote {
 		return fmt.Errorf("%s %q is not of this machine alone: add --remote and a --token to serve others", flag, addr)
 	}
 	return nil

@@ -41,7 +41,6 @@ func faultsCommand() *cobra.Command {
 	}
 	cfg.Lanes = 2
 	addFlags(cmd.Flags(), &cfg)
-	cfg.flags(cmd.Flags())
 	return cmd
 }
 

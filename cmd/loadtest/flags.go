@@ -5,20 +5,28 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"orderstock/pkg/config"
+	"orderstock/stock-service/deduct"
 )
+
+// each is a flag that is given several times, each time with one value, which may have commas.
+type each []string
+
+// named replaces names in the tags help.
+var named = strings.NewReplacer("{strategies}", strings.Join(deduct.Names(), ", "), "{strategy}", deduct.Default)
 
 // addFlags adds a flag for each exported field of the struct that has the tag flag, its name, also in embedded structs.
 // The tag help is its usage, default its default, unless the field has a value, and env the variable that sets it if it
-// is not given; see readEnvironment. Of a number, bounds are the least and the most.
+// is not given; see readEnvironment. Of a number, bounds are the least and the most. A list is separated by commas.
 func addFlags(f *pflag.FlagSet, settings any) {
 	v := reflect.ValueOf(settings).Elem()
 	for _, field := range reflect.VisibleFields(v.Type()) {
-		name, help := field.Tag.Get("flag"), field.Tag.Get("help")
+		name, help := field.Tag.Get("flag"), named.Replace(field.Tag.Get("help"))
 		if name == "" {
 			continue
 		}
@@ -41,6 +49,8 @@ func addFlags(f *pflag.FlagSet, settings any) {
 			f.DurationVar(to, name, *to, help)
 		case *[]string:
 			f.Var(config.NewListFlag(to), name, help)
+		case *each:
+			f.StringArrayVar((*[]string)(to), name, *to, help)
 		case *[]int:
 			f.IntSliceVar(to, name, *to, help)
 		case *[]time.Duration:

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/ladder"
 	"orderstock/pkg/command"
-	"orderstock/stock-service/deduct"
 )
 
 // ladderFlags are the flags of ladder, scale and compare.
@@ -55,7 +53,7 @@ func ladderCommand() *cobra.Command {
 	var f struct {
 		ladderFlags
 		Quick      bool     `flag:"quick" help:"only case-study, conditional-update, grouped-rows, grouped and direct, 64 and 256 clients, one hot product; and grouped and grouped-rows with three replicas"`
-		Strategies []string `flag:"strategies" help:"only these strategies"`
+		Strategies []string `flag:"strategies" help:"only these strategies: {strategies}, direct"`
 		Clients    []int    `flag:"clients" help:"only these numbers of clients"`
 		Replicas   []int    `flag:"replicas" help:"only these numbers of stock services"`
 	}
@@ -90,9 +88,7 @@ Writes out/ladder.json, out/ladder.svg and, as a report, out/ladder.html.`,
 			return f.give(c, result, err)
 		},
 	}
-	f.flags(c.Flags())
 	addFlags(c.Flags(), &f)
-	c.Flags().Lookup("strategies").Usage += ": " + strings.Join(append(deduct.Names(), ladder.Direct), ", ")
 	c.Flags().Lookup("window").Usage = "time of each measurement, over all rounds (with --quick " +
 		ladder.QuickWindow.String() + "); fast strategies get twice as much"
 	return c

@@ -11,8 +11,8 @@ import (
 func locksCommand() *cobra.Command {
 	var (
 		plan = locks.Full()
-		to   resultFlags
 		flag struct {
+			resultFlags
 			Servers string `flag:"zookeeper" help:"measure on this running server (host:port) and start none"`
 			Out     string `flag:"out" default:"out/lock-bench.json" help:"file for the figures; empty for none"`
 			Quick   bool   `flag:"quick" help:"one short window each, without the many paths"`
@@ -37,7 +37,6 @@ event that made a waiter look again.`,
 	f := cmd.Flags()
 	addFlags(f, &plan)
 	addFlags(f, &flag)
-	to.flags(f)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if flag.Quick {
 			plan = plan.Hurry(f.Changed)
@@ -46,14 +45,14 @@ event that made a waiter look again.`,
 		if err != nil {
 			return err
 		}
-		text := to.text(cmd)
+		text := flag.text(cmd)
 		result, err := locks.Run(cmd.Context(), locks.Config{
 			Plan: plan, Servers: flag.Servers, Worker: []string{self, "bench", "locks", "worker"}, Table: text,
 		})
 		if err != nil {
 			return err
 		}
-		return to.save(cmd, flag.Out, result)
+		return flag.save(cmd, flag.Out, result)
 	}
 	cmd.AddCommand(locksChaosCommand())
 	cmd.AddCommand(&cobra.Command{

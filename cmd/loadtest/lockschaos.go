@@ -21,13 +21,11 @@ import (
 )
 
 func locksChaosCommand() *cobra.Command {
-	var (
-		flag struct {
-			Length time.Duration `flag:"for" default:"1m" help:"how long to disturb"`
-			Seed   uint64        `flag:"seed" help:"chooses the faults again in the same order; 0: random"`
-		}
-		result asJSON
-	)
+	var flag struct {
+		asJSON
+		Length time.Duration `flag:"for" default:"1m" help:"how long to disturb"`
+		Seed   uint64        `flag:"seed" help:"chooses the faults again in the same order; 0: random"`
+	}
 	cmd := &cobra.Command{
 		Use:   "chaos",
 		Short: "Disturb zklock on an ensemble of three servers, and check the history of its grants",
@@ -50,11 +48,10 @@ Exits with 1 if one of that does not hold.`,
 			if flag.Length <= 0 {
 				return errors.New("--for must be positive")
 			}
-			return lockChaos(cmd, flag.Length, flag.Seed, result.text(cmd), result)
+			return lockChaos(cmd, flag.Length, flag.Seed, flag.text(cmd), flag.asJSON)
 		},
 	}
 	addFlags(cmd.Flags(), &flag)
-	result.flag(cmd.Flags())
 	cmd.AddCommand(&cobra.Command{
 		Use:    "worker orders",
 		Short:  "Run one process of contenders until the standard input ends",

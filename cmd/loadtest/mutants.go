@@ -31,6 +31,5 @@ func mutantsCommand() *cobra.Command {
 		},
 	}
 	addFlags(cmd.Flags(), &cfg)
-	cfg.flags(cmd.Flags())
 	return cmd
 }

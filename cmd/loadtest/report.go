@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/history"
@@ -31,15 +30,13 @@ func writeReport(
 }
 
 // asJSON says that a command prints its result as JSON, and the text to the standard error.
-type asJSON bool
-
-func (j *asJSON) flag(f *pflag.FlagSet) {
-	f.BoolVar((*bool)(j), "json", false, "print the result as JSON, and the text to the standard error")
+type asJSON struct {
+	JSON bool `flag:"json" help:"print the result as JSON, and the text to the standard error"`
 }
 
 // text returns where the text goes.
 func (j asJSON) text(cmd *cobra.Command) io.Writer {
-	if j {
+	if j.JSON {
 		return cmd.ErrOrStderr()
 	}
 	return cmd.OutOrStdout()
@@ -47,7 +44,7 @@ func (j asJSON) text(cmd *cobra.Command) io.Writer {
 
 // print prints the result, if it is asked for as JSON.
 func (j asJSON) print(cmd *cobra.Command, result any) error {
-	if !j {
+	if !j.JSON {
 		return nil
 	}
 	if err := history.WriteJSON(cmd.OutOrStdout(), result); err != nil {
@@ -59,23 +56,18 @@ func (j asJSON) print(cmd *cobra.Command, result any) error {
 // resultFlags choose how a command gives its result: as text, as JSON, and as a page.
 type resultFlags struct {
 	asJSON
-	report string
+	Report string `flag:"report" help:"file for a report as one HTML page that needs no server"`
 }
 
 // hasSheet is a result that describes itself.
 type hasSheet interface{ Sheet() report.Sheet }
 
-func (g *resultFlags) flags(f *pflag.FlagSet) {
-	g.flag(f)
-	f.StringVar(&g.report, "report", "", "file for a report as one HTML page that needs no server")
-}
-
 // save writes the result to the file, and its report and pictures to the same folder; to none if file is "". With
 // --json it prints the result, and with --report it writes the report there, too.
 func (g *resultFlags) save(cmd *cobra.Command, file string, result hasSheet) error {
 	sheet, err := result.Sheet(), g.print(cmd, result)
-	if g.report != "" {
-		err = errors.Join(err, sheet.Save(g.report))
+	if g.Report != "" {
+		err = errors.Join(err, sheet.Save(g.Report))
 	}
 	if file == "" {
 		return err

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,15 +17,19 @@ import (
 	"orderstock/loadtest/mutants"
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/command"
-	"orderstock/stock-service/deduct"
 )
 
 // runConfig has the flags of run.
 type runConfig struct {
-	out, bin string
+	folders
 	resultFlags
-	own    catalogue.Own
-	breaks []string
+	own ownConfig
+}
+
+// ownConfig has the flags of a load of your own.
+type ownConfig struct {
+	catalogue.Own
+	Breaks each `flag:"break" help:"what breaks and when, from the first order: \"1s pause stock-1\", \"1s cut stock-1 to mysql\", \"1s arm-kill stock-1 before commit\""`
 }
 
 func runCommand() *cobra.Command {
@@ -56,19 +59,12 @@ Without a NAME, the flags say what is fired and what breaks meanwhile.`,
 			`--break "2s arm-kill stock-2 before commit"`,
 		Args: cobra.ArbitraryArgs,
 	}
-	own := pflag.NewFlagSet("run", pflag.ContinueOnError) // a load of your own
+	own := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	cfg.own.Load.Flags(own)
-	own.DurationVar(&cfg.own.Settle, "settle", 20*time.Second, "how long to wait for unfinished orders to end")
-	own.StringVar(&cfg.own.Strategy, "strategy", "",
-		"how the stock services deduct: "+strings.Join(deduct.Names(), ", ")+" (default "+deduct.Default+")")
-	own.StringArrayVar(&cfg.breaks, "break", nil,
-		`what breaks and when, from the first order: "1s pause stock-1", "1s cut stock-1 to mysql", `+
-			`"1s arm-kill stock-1 before commit"`)
+	addFlags(own, &cfg.own)
 	f := cmd.Flags()
 	f.AddFlagSet(own)
-	f.StringVar(&cfg.out, "out", "out", "folder for the results")
-	f.StringVar(&cfg.bin, "bin", "bin/faults", "folder for the services that can be broken")
-	cfg.flags(f)
+	addFlags(f, &cfg)
 	f.Lookup("seed").Usage = "the first seed: the same orders, and the same moment of a fault " +
 		"(default 42 for a published fault, 1 for a cell or a mutant, else random)"
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -98,7 +94,7 @@ func (cfg *runConfig) experiments(f, own *pflag.FlagSet, names []string) ([]expe
 		err := cfg.readBreaks()
 		return []experiment{cfg.play(cfg.own.Plan("bin/loadtest", true))}, err
 	}
-	if cfg.report != "" && len(names) > 1 {
+	if cfg.Report != "" && len(names) > 1 {
 		return nil, errors.New("--report is one file: name one experiment")
 	}
 	var odd []string
@@ -142,7 +138,7 @@ func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 		_, err := catalogue.Find(letter)
 		return func(cmd *cobra.Command) error {
 			return tour(cmd, tourConfig{
-				letters: []string{letter}, seed: seed, out: cfg.out, bin: cfg.bin, resultFlags: cfg.resultFlags,
+				folders: cfg.folders, resultFlags: cfg.resultFlags, Letters: []string{letter}, Seed: seed,
 			})
 		}, err
 	case isCell && seeded && cellSeeded:
@@ -152,7 +148,7 @@ func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 			name += "@" + strconv.FormatUint(seed, 10)
 		}
 		return func(cmd *cobra.Command) error {
-			c := faultsConfig{Suite: trial.Suite{Out: cfg.out}, Cell: name}
+			c := faultsConfig{Suite: trial.Suite{Out: cfg.Out}, Cell: name}
 			if err := c.choose(); err != nil {
 				return err
 			}
@@ -161,7 +157,7 @@ func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 	case isMutant:
 		return func(cmd *cobra.Command) error {
 			return runSuite(cmd, trial.Suite{
-				Table: "mutants-only", Experiments: []trial.Experiment{mutant}, FirstSeed: cfg.own.Load.Mix.Seed, Out: cfg.out,
+				Table: "mutants-only", Experiments: []trial.Experiment{mutant}, FirstSeed: cfg.own.Load.Mix.Seed, Out: cfg.Out,
 			}, cfg.resultFlags)
 		}, nil
 	}
@@ -171,7 +167,7 @@ func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 
 // readBreaks adds the faults of the flags to the load, and validates it.
 func (cfg *runConfig) readBreaks() error {
-	for _, text := range cfg.breaks {
+	for _, text := range cfg.own.Breaks {
 		a, err := trial.Parse(text)
 		if err != nil {
 			return fmt.Errorf("--break %w", err)
@@ -185,7 +181,7 @@ func (cfg *runConfig) readBreaks() error {
 func (cfg *runConfig) play(plan catalogue.Plan) experiment {
 	return func(cmd *cobra.Command) error {
 		var record *catalogue.Record
-		err := withPlayer(cmd, cfg.out, cfg.bin, func(p *catalogue.Player) (err error) {
+		err := withPlayer(cmd, cfg.folders, func(p *catalogue.Player) (err error) {
 			run := plan.Try(1)
 			title := run.Title
 			if run.Variant != "" {
@@ -195,8 +191,8 @@ func (cfg *runConfig) play(plan catalogue.Plan) experiment {
 			record, err = p.Play(cmd.Context(), plan, run)
 			return err
 		})
-		if err == nil && cfg.report != "" {
-			err = record.Sheet().Save(cfg.report)
+		if err == nil && cfg.Report != "" {
+			err = record.Sheet().Save(cfg.Report)
 		}
 		if err != nil {
 			return err

@@ -38,7 +38,6 @@ Writes out/scale.json, out/scale.svg and, as a report, out/scale.html.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
-	f.flags(c.Flags())
 	addFlags(c.Flags(), &f)
 	return c
 }

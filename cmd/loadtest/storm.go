@@ -13,11 +13,11 @@ import (
 )
 
 func stormCommand() *cobra.Command {
-	var (
-		cfg     storm.Config
-		program string
-		result  asJSON
-	)
+	var cfg struct {
+		storm.Config
+		asJSON
+		Program string `flag:"compose" help:"the compose program (default \"docker compose\", or \"docker-compose\" if only that is there)"`
+	}
 	c := &cobra.Command{
 		Use:   "storm",
 		Short: "Break the compose file's stack while orders come through its published port",
@@ -34,24 +34,20 @@ Writes storm.json and history.jsonl.`,
   loadtest run storm --random 12 --orders 9000`,
 		Args: cobra.NoArgs,
 	}
-	f := c.Flags()
-	f.StringVar(&program, "compose", "",
-		`the compose program (default "docker compose", or "docker-compose" if only that is there)`)
-	addFlags(f, &cfg)
-	result.flag(c.Flags())
+	addFlags(c.Flags(), &cfg)
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
-		if cfg.Compose, err = system.NewCompose(c.Context(), program); err != nil {
+		if cfg.Compose, err = system.NewCompose(c.Context(), cfg.Program); err != nil {
 			return err
 		}
 		for cfg.Seed == 0 {
 			cfg.Seed = rand.Uint64()
 		}
-		cfg.Text, cfg.Progress = result.text(c), command.Progress(c.ErrOrStderr())
-		r, err := storm.Run(c.Context(), cfg)
+		cfg.Text, cfg.Progress = cfg.text(c), command.Progress(c.ErrOrStderr())
+		r, err := storm.Run(c.Context(), cfg.Config)
 		if err != nil {
 			return err
 		}
-		if err := result.print(c, r); err != nil {
+		if err := cfg.print(c, r); err != nil {
 			return err
 		}
 		fmt.Fprintf(cfg.Text, "%d faults, %d orders, %d without an answer; orders flowed again after %.1f s at most; "+

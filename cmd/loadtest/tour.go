@@ -10,19 +10,24 @@ import (
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/system"
 	"orderstock/pkg/command"
-	"orderstock/pkg/config"
 )
+
+// folders are for runs that are played.
+type folders struct {
+	Out string `flag:"out" default:"out" help:"folder that keeps the runs"`
+	Bin string `flag:"bin" default:"bin/faults" help:"folder for the services that can be broken"`
+}
 
 // tourConfig has the flags of tour.
 type tourConfig struct {
-	letters  []string
-	seed     uint64
-	out, bin string
+	folders
 	resultFlags
+	Letters []string `flag:"faults" help:"letters of the faults to play"`
+	Seed    uint64   `flag:"seed" help:"the first seed of each variant; 0: 42"`
 }
 
 func tourCommand() *cobra.Command {
-	var cfg tourConfig
+	cfg := tourConfig{Letters: catalogue.Letters()}
 	cmd := &cobra.Command{
 		Use:   "tour",
 		Short: "Play the published faults one after the other, each broken and fixed",
@@ -36,7 +41,7 @@ variant has at least 1.2 times the rate of the broken one.
 Writes out/tour.json and, as a report, out/tour.html.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, letter := range cfg.letters {
+			for _, letter := range cfg.Letters {
 				if _, err := catalogue.Find(letter); err != nil { // before minutes of compiling
 					return err
 				}
@@ -44,28 +49,22 @@ Writes out/tour.json and, as a report, out/tour.html.`,
 			return tour(cmd, cfg)
 		},
 	}
-	f := cmd.Flags()
-	cfg.letters = catalogue.Letters()
-	f.Var(config.NewListFlag(&cfg.letters), "faults", "letters of the faults to play")
-	f.Uint64Var(&cfg.seed, "seed", 0, "the first seed of each variant; 0: 42")
-	f.StringVar(&cfg.out, "out", "out", "folder that keeps the runs")
-	f.StringVar(&cfg.bin, "bin", "bin/faults", "folder for the services that can be broken")
-	cfg.flags(f)
+	addFlags(cmd.Flags(), &cfg)
 	return cmd
 }
 
 // tour plays both variants of the faults, prints the outcomes and gives them.
 func tour(cmd *cobra.Command, cfg tourConfig) error {
 	var pairs catalogue.Pairs
-	err := withPlayer(cmd, cfg.out, cfg.bin, func(p *catalogue.Player) error {
+	err := withPlayer(cmd, cfg.folders, func(p *catalogue.Player) error {
 		say := command.Progress(cmd.ErrOrStderr())
-		for _, letter := range cfg.letters {
+		for _, letter := range cfg.Letters {
 			f, err := catalogue.Find(letter)
 			if err != nil {
 				return err
 			}
 			say("playing fault " + letter + ", broken and fixed")
-			pair, err := p.Both(cmd.Context(), f, cfg.seed)
+			pair, err := p.Both(cmd.Context(), f, cfg.Seed)
 			if err != nil {
 				return err
 			}
@@ -76,7 +75,7 @@ func tour(cmd *cobra.Command, cfg tourConfig) error {
 	})
 	if len(pairs) > 0 {
 		err = errors.Join(err, pairs.Sheet().Text(cfg.text(cmd)),
-			cfg.save(cmd, filepath.Join(cfg.out, "tour.json"), pairs))
+			cfg.save(cmd, filepath.Join(cfg.Out, "tour.json"), pairs))
 	}
 	if err != nil {
 		return err
@@ -85,9 +84,9 @@ func tour(cmd *cobra.Command, cfg tourConfig) error {
 }
 
 // withPlayer calls do with a player in a new system that can be broken.
-func withPlayer(cmd *cobra.Command, out, bin string, do func(*catalogue.Player) error) error {
-	return withLab(cmd, bin, func(l *system.System) error {
-		p, err := catalogue.NewPlayer(l, out)
+func withPlayer(cmd *cobra.Command, in folders, do func(*catalogue.Player) error) error {
+	return withLab(cmd, in.Bin, func(l *system.System) error {
+		p, err := catalogue.NewPlayer(l, in.Out)
 		if err != nil {
 			return err
 		}
