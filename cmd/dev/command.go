@@ -1,11 +1,6 @@
 package main
 
-import (
-	"context"
-	"time"
-
-	"github.com/spf13/cobra"
-)
+import "github.com/spf13/cobra"
 
 func newCommand() *cobra.Command {
 	root := &cobra.Command{
@@ -16,9 +11,4 @@ func newCommand() *cobra.Command {
 		upCommand(), downCommand(), statusCommand(),
 		testCommand(), readmeCommand())
 	return root
-}
-
-// stopping returns a context for the clean-up after ctx has ended.
-func stopping(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), 40*time.Second)
 }

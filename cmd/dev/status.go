@@ -8,11 +8,11 @@ import (
 	"io"
 	"net"
 	"syscall"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"orderstock/loadtest/report"
 	"orderstock/loadtest/system"
 	"orderstock/pkg/command"
 	"orderstock/pkg/httpapi"
@@ -46,18 +46,16 @@ func statusCommand() *cobra.Command {
 // print prints each process and its address, and reports whether all are ready.
 func (s state) print(ctx context.Context, w io.Writer) (ready bool) {
 	ready = true
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NAME\tSTATE\tADDRESS\tMETRICS")
+	table := report.NewTable("NAME", "STATE", "ADDRESS", "METRICS")
 	for _, p := range s.Programs {
-		state := p.state(ctx)
+		state, metrics := p.state(ctx), ""
 		ready = ready && state == "ready"
-		if p.Ops == "" {
-			fmt.Fprintf(table, "%s\t%s\t%s\t\n", p.Name, state, cmp.Or(p.page(), p.URL, p.Addr))
-			continue
+		if p.Ops != "" {
+			metrics = p.Ops + "/metrics"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s/metrics\n", p.Name, state, p.URL, p.Ops)
+		table.Add(state != "ready", p.Name, state, cmp.Or(p.page(), p.URL, p.Addr), metrics)
 	}
-	_ = table.Flush() // if printing fails, the error could not be printed either
+	_ = table.Text(w) // if printing fails, the error could not be printed either
 	fmt.Fprint(w, `
 To fire at it:  . .run/env && bin/loadtest fire
 To stop it:     make down

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 
@@ -27,7 +26,7 @@ func testCommand() *cobra.Command {
 		Long: "Run a command with MySQL, Redis and ZooKeeper up, and with the environment of the shell but for settings of " +
 			"this project, and exit with its exit code.",
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, say := cmd.Context(), command.Progress(os.Stderr)
 			if err := programs.Install(ctx, say, append(programs.Missing(), programs.MissingForTests(ctx)...)); err != nil {
 				return err
@@ -37,22 +36,15 @@ func testCommand() *cobra.Command {
 					return fmt.Errorf("test: %w", err)
 				}
 			}
-			s, err := system.Open(ctx, system.Options{Progress: say})
-			if err != nil {
-				return err
-			}
-			defer func() {
-				ctx, cancel := stopping(ctx)
-				defer cancel()
-				err = errors.Join(err, s.Stop(ctx))
-			}()
-			say("running the tests")
-			return run(ctx, servers.Environment(
-				servers.EnvTestMySQL+"="+s.MySQL.AdminDSN(),
-				servers.EnvTestRedis+"="+s.Redis.Addr(),
-				servers.EnvTestZooKeeper+"="+s.ZooKeeper.Addr(),
-				system.EnvTestBin+"="+s.Bin,
-			), args[0], args[1:]...)
+			return system.With(ctx, system.Options{Progress: say}, func(s *system.System) error {
+				say("running the tests")
+				return run(ctx, servers.Environment(
+					servers.EnvTestMySQL+"="+s.MySQL.AdminDSN(),
+					servers.EnvTestRedis+"="+s.Redis.Addr(),
+					servers.EnvTestZooKeeper+"="+s.ZooKeeper.Addr(),
+					system.EnvTestBin+"="+s.Bin,
+				), args[0], args[1:]...)
+			})
 		},
 	}
 }

@@ -150,18 +150,7 @@ func hold(ctx context.Context, open system.Options, cfg system.Config) (err erro
 	}
 	defer func() { err = errors.Join(err, held.Unlock()) }()
 	say := command.Progress(os.Stderr)
-	open.Dir, open.Progress = filepath.Join(dir, "data"), say
-	s, err := system.Open(ctx, open)
-	if err != nil {
-		return err
-	}
-	stopped := func(stop func(context.Context) error) {
-		ctx, cancel := stopping(ctx)
-		defer cancel()
-		err = errors.Join(err, stop(ctx))
-	}
-	defer func() { stopped(s.Stop) }()
-	cfg.Dir, cfg.Bin, cfg.Servers, cfg.Progress = s.Dir, s.Bin, s.Servers, say
+	open.Dir, open.Progress, cfg.Progress = filepath.Join(dir, "data"), say, say
 	cfg.OrderPort, cfg.StockPort = 8080, 8081
 	about, err := newPage()
 	if err != nil {
@@ -169,22 +158,18 @@ func hold(ctx context.Context, open system.Options, cfg system.Config) (err erro
 	}
 	cfg.StockEnv, cfg.OrderEnv = about.traced(), about.traced()
 	cfg.OrderEnv["CONSOLE_URL"] = about.URL
-	st, err := system.Up(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	command.Progress(os.Stderr)("starting the console")
-	page, err := startConsole(ctx, root, cfg.Dir, st, about)
-	if err == nil {
-		about.Pid = page.Pid()
-		err = keepUp(ctx, dir, st, about)
-	}
-	stop, cancel := stopping(ctx)
-	defer cancel()
-	if page != nil {
-		err = errors.Join(err, page.Stop(stop))
-	}
-	return errors.Join(err, st.Stop(stop))
+	return system.With(ctx, open, func(s *system.System) error {
+		return s.WithServices(ctx, cfg, func(st *system.Stack) (err error) {
+			say("starting the console")
+			page, err := startConsole(ctx, root, s.Dir, st, about)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, system.Stopping(ctx, page.Stop)) }()
+			about.Pid = page.Pid()
+			return keepUp(ctx, dir, st, about)
+		})
+	})
 }
 
 // keepUp writes the stack's addresses for the other commands, and starts services again that end, until ctx ends.

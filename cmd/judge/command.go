@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -17,6 +16,7 @@ import (
 	"orderstock/loadtest/judge"
 	"orderstock/loadtest/judge/demo"
 	"orderstock/loadtest/judge/shop"
+	"orderstock/loadtest/report"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
 	"orderstock/pkg/servers"
@@ -191,8 +191,7 @@ func runDemo(cmd *cobra.Command, seed uint64) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Kill()) }()
-	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "SHOP\tFAILS IN\tVIOLATED\tWHAT IT DOES")
+	table := report.NewTable("SHOP", "FAILS IN", "VIOLATED", "WHAT IT DOES")
 	asExpected := true
 	for i, s := range demo.Shops() {
 		name := fmt.Sprintf("shop_%d", i)
@@ -207,11 +206,11 @@ func runDemo(cmd *cobra.Command, seed uint64) (err error) {
 		if phase == "" {
 			phase, violated = string(r.Outcome), []string{"-"}
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.Name, phase, strings.Join(violated, ", "), s.Says)
+		table.Add(false, s.Name, phase, strings.Join(violated, ", "), s.Says)
 		asExpected = asExpected && s.Judged(r)
 	}
-	if err := table.Flush(); err != nil {
-		return fmt.Errorf("judge demo: %w", err)
+	if err := table.Text(cmd.OutOrStdout()); err != nil {
+		return err
 	}
 	if !asExpected {
 		return command.Fail(errors.New("a shop was not judged for what it does"))

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/ladder"
+	"orderstock/loadtest/trial"
 )
 
 func compareCommand() *cobra.Command {
@@ -18,13 +20,12 @@ func compareCommand() *cobra.Command {
 		Items   int      `flag:"items-max" default:"1" bounds:"1 100" help:"most products in one order"`
 		Stocks  int      `flag:"replicas" default:"1" bounds:"1 100" help:"stock services"`
 		Clients int      `flag:"clients" default:"256" bounds:"1 10000" help:"concurrent clients"`
+		Old     each     `flag:"old" help:"the one side: a folder of programs, or NAME=VALUE; several times"`
+		New     each     `flag:"new" help:"the other side"`
 		Legs    int      `flag:"legs" default:"10" bounds:"2 10000" help:"how often each load is measured, with new services"`
 	}
-	f.Paths = []string{ladder.PathDeduct, ladder.PathOrder}
-	var (
-		oldSide, newSide []string
-		before, after    ladder.Side
-	)
+	f.Paths = []string{string(history.PathDeduct), string(history.PathOrder)}
+	var sides [2]trial.Experiment
 	c := &cobra.Command{
 		Use:   "compare",
 		Short: "Compare two builds, or two settings of the services, by turns",
@@ -40,33 +41,35 @@ Writes out/compare.json and, as a report, out/compare.html.`,
   loadtest bench compare --old ../before/bin --paths order --goods 100 --items-max 3 --replicas 3`,
 		Args: cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) (err error) {
-			if before, err = ladder.ParseSide(oldSide); err != nil {
+			if sides[0], err = ladder.ParseSide(f.Old); err != nil {
 				return fmt.Errorf("--old %w", err)
 			}
-			if after, err = ladder.ParseSide(newSide); err != nil {
+			if sides[1], err = ladder.ParseSide(f.New); err != nil {
 				return fmt.Errorf("--new %w", err)
 			}
 			for _, path := range f.Paths {
-				if !slices.Contains([]string{ladder.PathDeduct, ladder.PathOrder}, path) {
-					return fmt.Errorf("--paths %s: want %s or %s", path, ladder.PathDeduct, ladder.PathOrder)
+				if path := history.Path(path); path != history.PathDeduct && path != history.PathOrder {
+					return fmt.Errorf("--paths %s: want %s or %s", path, history.PathDeduct, history.PathOrder)
 				}
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
-			var loads []ladder.Load
+			var loads []fire.Config
 			for _, path := range f.Paths {
-				loads = append(loads, ladder.Load{Path: path, Goods: f.Goods, Items: f.Items, Clients: f.Clients})
+				loads = append(loads, fire.Config{
+					Path: history.Path(path), Concurrency: f.Clients, Mix: fire.Mix{Goods: f.Goods, ItemsMax: f.Items},
+				})
+			}
+			for i := range sides {
+				sides[i].Services.Replicas = f.Stocks
 			}
 			result, err := f.measure(c, func(ctx context.Context, cfg ladder.Config) (*ladder.Result, error) {
-				return cfg.Compare(ctx, before, after, f.Stocks, loads, f.Legs)
+				return cfg.Compare(ctx, sides, loads, f.Legs)
 			})
 			return f.give(c, result, err)
 		},
 	}
-	f.flags(c.Flags())
 	addFlags(c.Flags(), &f)
-	c.Flags().StringArrayVar(&oldSide, "old", nil, "the one side: a folder of programs, or NAME=VALUE; several times")
-	c.Flags().StringArrayVar(&newSide, "new", nil, "the other side")
 	return c
 }

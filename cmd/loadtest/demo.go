@@ -1,13 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -36,43 +34,30 @@ func demoCommand() *cobra.Command {
 	return cmd
 }
 
-func demo(cmd *cobra.Command, open system.Options, cfg system.Config, r *firing) (err error) {
+func demo(cmd *cobra.Command, open system.Options, cfg system.Config, r *firing) error {
 	ctx := cmd.Context()
 	if err := errors.Join(cfg.Check(), r.config().Validate(), r.clear()); err != nil {
 		return err
 	}
-	s, err := system.Open(ctx, open)
-	if err != nil {
-		return err
-	}
-	logs := filepath.Join(filepath.Dir(r.verdict()), "logs")
-	stopping := func(stop func(context.Context) error) error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 40*time.Second)
-		defer cancel()
-		return stop(ctx)
-	}
-	defer func() {
-		err = errors.Join(err, keepLogs(s.Dir, logs), stopping(s.Stop))
-		cfg.Progress("logs are in " + logs)
-	}()
-	cfg.Dir, cfg.Bin, cfg.Servers = s.Dir, s.Bin, s.Servers
-	st, err := system.Up(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		cfg.Progress("stopping everything")
-		err = errors.Join(err, stopping(st.Stop))
-	}()
-	target, databases := st.Target(), st.Databases()
-	r.where.OrderURLs, r.where.StockURLs, r.where.StockToken = target.OrderURLs, target.StockURLs, target.StockToken
-	r.where.OrderDSN, r.where.StockDSN = databases.OrderDSN, databases.StockDSN
-	cfg.Progress("firing orders")
-	err = r.run(cmd) // judges at its end
-	for _, dead := range st.Dead() {
-		cfg.Progress(dead.Name() + " died during the run; see its log")
-	}
-	return err
+	return system.With(ctx, open, func(s *system.System) (err error) {
+		logs := filepath.Join(filepath.Dir(r.verdict()), "logs")
+		defer func() {
+			err = errors.Join(err, keepLogs(s.Dir, logs))
+			cfg.Progress("logs are in " + logs)
+		}()
+		return s.WithServices(ctx, cfg, func(st *system.Stack) error {
+			target, databases := st.Target(), st.Databases()
+			r.where.OrderURLs, r.where.StockURLs, r.where.StockToken = target.OrderURLs, target.StockURLs, target.StockToken
+			r.where.OrderDSN, r.where.StockDSN = databases.OrderDSN, databases.StockDSN
+			cfg.Progress("firing orders")
+			err := r.run(cmd) // judges at its end
+			for _, dead := range st.Dead() {
+				cfg.Progress(dead.Name() + " died during the run; see its log")
+			}
+			cfg.Progress("stopping everything")
+			return err
+		})
+	})
 }
 
 // keepLogs copies every log under dir into the folder to.

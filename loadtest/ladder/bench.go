@@ -1,7 +1,11 @@
 // Package ladder measures variants of the services against each other: the deduction strategies, numbers of lock
-// holders, the compose file's stack, two builds or settings. The variants of a comparison run on the same servers and
-// take turns under the same load, and every row has a verdict. Only ratios between rows of one run mean anything; the
+// holders, the compose file's stack, two builds or settings. Only ratios between rows of one run mean anything; the
 // absolute figures are the machine's.
+//
+// Each row is a trial.Experiment. A trial.Suite runs experiments one after the other, each on services that the next
+// ones replace. Here the systems of a comparison run at once, each with its own databases on the same servers, and take
+// turns under one load, so that a drift of the machine affects all of them; the verdict comes after the last turn. So
+// the package has its own runner, and the experiments' acts strike on the services of one system.
 package ladder
 
 import (
@@ -37,7 +41,9 @@ type Config struct {
 	Servers  *system.Servers
 	Bin, Dir string
 
-	mysql servers.Options // of Servers.MySQL
+	mysql         servers.Options           // of Servers.MySQL
+	builds        map[string]*servers.MySQL // of other builds, which may have other tables, by the experiment's group
+	redisPassword string                    // of the users order and stock; "" for a Redis without users
 }
 
 func (cfg Config) say(format string, args ...any) {
@@ -64,25 +70,20 @@ func (cfg Config) OnServers(ctx context.Context, mysql string, measure func(Conf
 	default:
 		return fmt.Errorf("--mysql %q: want docker, local or auto", mysql)
 	}
-	s, err := system.Open(ctx, system.Options{MySQL: cfg.mysql, Progress: cfg.Progress})
-	if err != nil {
-		return err
-	}
-	defer func() {
-		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-		defer cancel()
-		if err != nil {
-			s.KeepDir()
-			cfg.say("the logs are in %s", s.Dir)
+	return system.With(ctx, system.Options{MySQL: cfg.mysql, Progress: cfg.Progress}, func(s *system.System) (err error) {
+		defer func() {
+			if err != nil {
+				s.KeepDir()
+				cfg.say("the logs are in %s", s.Dir)
+			}
+		}()
+		cfg.Dir, cfg.Bin, cfg.Servers = s.Dir, s.Bin, s.Servers
+		cfg.say("warming ZooKeeper up")
+		if err := warmUp(ctx, cfg.Servers.ZooKeeper.Addr(), cfg.Measure); err != nil {
+			return fmt.Errorf("warm ZooKeeper up: %w", err)
 		}
-		err = errors.Join(err, s.Stop(clean))
-	}()
-	cfg.Dir, cfg.Bin, cfg.Servers = s.Dir, s.Bin, s.Servers
-	cfg.say("warming ZooKeeper up")
-	if err := warmUp(ctx, cfg.Servers.ZooKeeper.Addr(), cfg.Measure); err != nil {
-		return fmt.Errorf("warm ZooKeeper up: %w", err)
-	}
-	return measure(cfg)
+		return measure(cfg)
+	})
 }
 
 // warmFor is how long ZooKeeper is kept busy at most before anything is measured.

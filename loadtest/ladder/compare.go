@@ -13,32 +13,36 @@ import (
 	"strings"
 	"time"
 
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/trial"
 	"orderstock/pkg/servers"
 )
 
-// Side is one of two variants of the services to compare.
-type Side struct {
-	// Bin is the folder of the services' binaries; "": this build's.
-	Bin string
-	// Env has the services' settings that differ from the usual ones.
-	Env map[string]string
-}
-
-// ParseSide reads a side: each value is a folder of binaries, or a setting NAME=VALUE.
-func ParseSide(values []string) (s Side, err error) {
-	s.Env = map[string]string{}
+// ParseSide reads one of two variants of the services to compare: each value is a folder of another build's programs,
+// or a setting NAME=VALUE. It is named by them, or "this build" if nothing differs.
+func ParseSide(values []string) (e trial.Experiment, err error) {
+	env := map[string]string{}
 	for _, value := range values {
 		name, setting, isSetting := strings.Cut(value, "=")
 		switch {
 		case isBuild(value):
-			s.Bin = value
+			e.Name = value + " "
+			if e.Services.Build, err = filepath.Abs(value); err != nil {
+				return e, err
+			}
 		case isSetting && name != "" && strings.ToUpper(name) == name:
-			s.Env[name] = setting
+			env[name] = setting
 		default:
-			return s, fmt.Errorf("%q: want a folder with order-service, stock-service and migrate, or NAME=VALUE", value)
+			return e, fmt.Errorf("%q: want a folder with order-service, stock-service and migrate, or NAME=VALUE", value)
 		}
 	}
-	return s, nil
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		e.Name += name + "=" + env[name] + " "
+	}
+	e.Name = cmp.Or(strings.TrimSpace(e.Name), "this build")
+	e.Services.Strategy, e.Services.Env = Default, patient(env)
+	return e, nil
 }
 
 // isBuild reports whether the folder has the programs of a build.
@@ -51,42 +55,29 @@ func isBuild(dir string) bool {
 	return true
 }
 
-// String names the side: "this build" if nothing differs.
-func (s Side) String() string {
-	var parts []string
-	if s.Bin != "" {
-		parts = append(parts, s.Bin)
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		parts = append(parts, name+"="+s.Env[name])
-	}
-	return cmp.Or(strings.Join(parts, " "), "this build")
-}
-
-// Compare compares two variants with so many stock services under each of the loads, in that many legs, at least two.
-// Each leg has new services and databases: of two processes of one program, one may be about 5 % faster than the other
-// for its whole life. So the errors, the spread of the legs, hold all that differs from leg to leg. Within a leg each
-// has two turns. If a leg fails, the result has the ones before it.
+// Compare compares two variants under each of the loads, in that many legs, at least two. Each leg has new services and
+// databases: of two processes of one program, one may be about 5 % faster than the other for its whole life. So the
+// errors, the spread of the legs, hold all that differs from leg to leg. Within a leg each has two turns. If a leg
+// fails, the result has the ones before it.
 func (cfg Config) Compare(
-	ctx context.Context, before, after Side, replicas int, loads []Load, legs int,
+	ctx context.Context, sides [2]trial.Experiment, loads []fire.Config, legs int,
 ) (r *Result, err error) {
 	r = &Result{Kind: "compare"}
-	var sides []variant
-	for i, side := range []Side{before, after} {
-		v := variant{strategy: Default, replicas: replicas, name: side.String(), env: side.Env}
-		if side.Bin != "" {
-			if v.bin, err = filepath.Abs(side.Bin); err != nil {
-				return r, err
-			}
-			cfg.say("starting a MySQL server for the tables of %s", v.bin)
-			o := cfg.mysql
-			o.Dir = filepath.Join(cfg.Dir, "mysql-"+strconv.Itoa(i))
-			if v.mysql, err = servers.StartMySQL(ctx, o); err != nil {
-				return r, err
-			}
-			defer func() { err = errors.Join(err, v.mysql.Kill()) }() // its data are of no use
+	cfg.builds = map[string]*servers.MySQL{}
+	sides[0].Group, sides[1].Group = "old", "new"
+	for _, side := range sides {
+		if side.Services.Build == "" {
+			continue
 		}
-		sides = append(sides, v)
+		cfg.say("starting a MySQL server for the tables of %s", side.Services.Build)
+		o := cfg.mysql
+		o.Dir = filepath.Join(cfg.Dir, "mysql-"+side.Group)
+		m, err := servers.StartMySQL(ctx, o)
+		if err != nil {
+			return r, err
+		}
+		defer func() { err = errors.Join(err, m.Kill()) }() // its data are of no use
+		cfg.builds[side.Group] = m
 	}
 	if r.Bench, err = cfg.bench(ctx); err != nil {
 		return r, err
@@ -94,17 +85,12 @@ func (cfg Config) Compare(
 	all := make([]Row, 2*len(loads))
 	for leg := range legs {
 		for i, load := range loads {
-			cfg.say("leg %d of %d, %s", leg+1, legs, load)
-			order, rows := slices.Clone(sides), all[2*i:2*i+2]
-			if leg%2 == 1 { // begins with the other
-				slices.Reverse(order)
-			}
-			measured, err := cfg.measure(ctx, load, order, cfg.legs(2))
+			sides[0].Load, sides[1].Load = load, load
+			says, rows := newRow(sides[0]).load(), all[2*i:2*i+2]
+			cfg.say("leg %d of %d, %s", leg+1, legs, says)
+			measured, err := cfg.measure(ctx, sides[:], cfg.legs(2, leg))
 			if err != nil {
-				return r, fmt.Errorf("leg %d, %s: %w", leg+1, load, err)
-			}
-			if leg%2 == 1 {
-				slices.Reverse(measured)
+				return r, fmt.Errorf("leg %d, %s: %w", leg+1, says, err)
 			}
 			for side := range rows {
 				rows[side].addLeg(measured[side])
@@ -112,7 +98,7 @@ func (cfg Config) Compare(
 			if err := relate(rows); err != nil {
 				return r, fmt.Errorf("leg %d: %w", leg+1, err)
 			}
-			cfg.say("%s: %s", load, rows[1].Ratio)
+			cfg.say("%s: %s", says, rows[1].Ratio)
 		}
 		r.Rows = slices.Clone(all)
 	}
@@ -132,7 +118,7 @@ type ScalePlan struct {
 
 // Scale measures deductions of many products by the number of partitions, each with its own lock, and lets a holder of
 // locks fail; or one of them.
-func (cfg Config) Scale(ctx context.Context, plan ScalePlan, holders, failing bool) (r *Result, err error) {
+func (cfg Config) Scale(ctx context.Context, plan ScalePlan, holders, fails bool) (r *Result, err error) {
 	r = &Result{Kind: "scale"}
 	if r.Bench, err = cfg.bench(ctx); err != nil {
 		return r, err
@@ -149,8 +135,8 @@ func (cfg Config) Scale(ctx context.Context, plan ScalePlan, holders, failing bo
 			r.Rows = append(r.Rows, rows...)
 		}
 	}
-	if failing {
-		err = cfg.fail(ctx, r)
+	if fails {
+		err = cfg.undergo(ctx, failing(), r)
 	}
 	return r, err
 }
@@ -164,14 +150,18 @@ func (cfg Config) holders(
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, undo()) }()
-	var variants []variant
+	load := fire.Config{
+		Path: history.PathDeduct, Concurrency: plan.Clients, Mix: fire.Mix{Goods: plan.Products},
+	}
+	var variants []trial.Experiment
 	for _, n := range plan.Holders {
-		env := map[string]string{"STOCK_PARTITIONS": strconv.Itoa(n), "STOCK_GROUP": strconv.Itoa(group)}
-		variants = append(variants, variant{strategy: Default, replicas: plan.Replicas, env: env})
+		env := patient(map[string]string{"STOCK_PARTITIONS": strconv.Itoa(n), "STOCK_GROUP": strconv.Itoa(group)})
+		variants = append(variants, trial.Experiment{
+			Services: trial.Services{Strategy: Default, Replicas: plan.Replicas, Env: env}, Load: load,
+		})
 	}
 	cfg.say("groups of %d, commits of %s: %d legs of %v holders", group, delay, plan.Legs, plan.Holders)
-	l := Load{Path: PathDeduct, Goods: plan.Products, Clients: plan.Clients}
-	rows, err = cfg.measure(ctx, l, variants, cfg.legs(plan.Legs))
+	rows, err = cfg.measure(ctx, variants, cfg.legs(plan.Legs, 0))
 	for i := range rows {
 		rows[i].Holders, rows[i].Group, rows[i].DelayMS = plan.Holders[i], group, ms(delay)
 		cfg.say("%d holders: %s of the first", plan.Holders[i], rows[i].Ratio)

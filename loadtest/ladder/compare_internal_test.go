@@ -57,8 +57,8 @@ func TestParseSide(t *testing.T) {
 		{[]string{"stock=8"}, ""},
 		{[]string{"=8"}, ""},
 	} {
-		if s, err := ParseSide(test.values); (err != nil) != (test.want == "") || err == nil && s.String() != test.want {
-			t.Errorf("%q is %q, %v; want %q", test.values, s, err, test.want)
+		if s, err := ParseSide(test.values); (err != nil) != (test.want == "") || err == nil && s.Name != test.want {
+			t.Errorf("%q is %q, %v; want %q", test.values, s.Name, err, test.want)
 		}
 	}
 }
@@ -66,14 +66,16 @@ func TestParseSide(t *testing.T) {
 // Each leg begins with the other variant.
 func TestLegsTakeTurns(t *testing.T) {
 	t.Parallel()
-	order := ""
 	both := contestants("a", "b")
-	for c := range (Config{}).legs(3)(both) {
-		order += c.strategy
-		c.reports = append(c.reports, &history.Report{})
-	}
-	if order != "abbaab" {
-		t.Errorf("order %s, want abbaab", order)
+	for after, want := range []string{"abbaab", "baabba"} {
+		order := ""
+		for c := range (Config{}).legs(3, after)(both) {
+			order += c.Services.Strategy
+			c.reports = append(c.reports, &history.Report{})
+		}
+		if order != want {
+			t.Errorf("after %d legs the order is %s, want %s", after, order, want)
+		}
 	}
 }
 

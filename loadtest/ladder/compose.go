@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
@@ -82,20 +83,22 @@ func (cfg Config) Compose(ctx context.Context, turns int) (rows []Row, err error
 	if cfg.Servers, err = c.servers(ctx); err != nil {
 		return nil, err
 	}
+	cfg.redisPassword = c.password
+	hot := trial.Experiment{
+		Services: trial.Services{Strategy: Default, Replicas: 1},
+		Load:     fire.Config{Path: history.PathOrder, Concurrency: usualClients, Mix: fire.Mix{Goods: 1}},
+	}
 	// The services in compose are idle while these are measured, and the other way round.
-	direct, err := cfg.open(ctx, variant{
-		strategy: Default, replicas: 1, name: "without containers", impatient: true,
-		env:      map[string]string{"REDIS_AUTH": "stock:" + c.password},
-		orderEnv: map[string]string{"REDIS_AUTH": "order:" + c.password},
-	}, PathOrder)
+	alone := hot
+	alone.Name = "without containers"
+	direct, err := cfg.open(ctx, alone)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, direct.close(ctx)) }()
 
-	l := Load{Path: PathOrder, Goods: 1, Clients: usualClients}
-	hot := []*contestant{c.scaled(1, 1), direct, c.scaled(1, 3), c.scaled(2, 1), c.scaled(2, 3)}
-	if rows, err = cfg.race(ctx, l, hot, cfg.legs(turns)); err != nil {
+	all := []*contestant{c.scaled(hot, 1, 1), direct, c.scaled(hot, 1, 3), c.scaled(hot, 2, 1), c.scaled(hot, 2, 3)}
+	if rows, err = cfg.race(ctx, all, cfg.legs(turns, 0)); err != nil {
 		return nil, err
 	}
 	const delay = 5 * time.Millisecond
@@ -104,16 +107,16 @@ func (cfg Config) Compose(ctx context.Context, turns int) (rows []Row, err error
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, undo()) }()
-	l.Goods = 100
-	delayed, err := cfg.race(ctx, l, []*contestant{c.scaled(1, 1), c.scaled(2, 3)}, cfg.legs(turns))
+	hot.Load.Mix.Goods = 100
+	delayed, err := cfg.race(ctx, []*contestant{c.scaled(hot, 1, 1), c.scaled(hot, 2, 3)}, cfg.legs(turns, 0))
 	for i := range delayed {
 		delayed[i].DelayMS = ms(delay)
 	}
 	return append(rows, delayed...), err
 }
 
-// scaled returns the stack with so many services as a contestant.
-func (c *composed) scaled(order, stock int) *contestant {
+// scaled returns the stack with so many services as a contestant in the experiment.
+func (c *composed) scaled(e trial.Experiment, order, stock int) *contestant {
 	scale := func(ctx context.Context) error {
 		_, err := c.Run(ctx, "up", "-d", "--no-recreate", "--scale", fmt.Sprintf("order-service=%d", order),
 			"--scale", fmt.Sprintf("stock-service=%d", stock))
@@ -122,8 +125,8 @@ func (c *composed) scaled(order, stock int) *contestant {
 		}
 		return trial.Sleep(ctx, 5*time.Second) // the front looks for replicas every second, and the services settle
 	}
-	name := fmt.Sprintf("compose, order services: %d", order)
-	return &contestant{variant: variant{strategy: Default, replicas: stock, name: name}, system: c, begin: scale}
+	e.Name, e.Services.Replicas = fmt.Sprintf("compose, order services: %d", order), stock
+	return &contestant{Experiment: e, system: c, begin: scale}
 }
 
 // Target implements trial.System. It leads through the network, as the load tester's container does: a port that is

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"sync/atomic"
@@ -20,33 +19,12 @@ import (
 	"orderstock/migrations"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/redisdb"
-	"orderstock/pkg/servers"
 	"orderstock/pkg/stockapi"
 )
 
-// variant is a setting of the services to measure. The zero value of a field means the services' default.
-type variant struct {
-	strategy string
-	replicas int // of the stock service
-	// name says what differs from the other variants of a comparison, if neither of the above does.
-	name string
-	// impatient leaves the services' own time limits.
-	impatient bool
-	// env are settings of both services, and orderEnv of the order services alone.
-	env, orderEnv map[string]string
-	// bin is the folder of another build's programs, and mysql its server: it may have other tables, and its program for
-	// them knows the usual names alone.
-	bin   string
-	mysql *servers.MySQL
-}
-
-func (v variant) String() string {
-	return cmp.Or(v.name, fmt.Sprintf("%s/%d", v.strategy, v.replicas))
-}
-
-// contestant is a variant while it is measured.
+// contestant is an experiment while it is measured, with its system.
 type contestant struct {
-	variant
+	trial.Experiment
 	system trial.System
 	stack  *system.Stack // the system, unless that is in containers
 	direct *direct       // nil unless the strategy is Direct
@@ -58,76 +36,66 @@ type contestant struct {
 	fired   time.Duration // the time over which locks counts
 }
 
+func (c *contestant) String() string {
+	return cmp.Or(c.Name, fmt.Sprintf("%s/%d", c.Services.Strategy, c.Services.Replicas))
+}
+
 // opened numbers the stacks of this process. Each has its own databases, ZooKeeper nodes and logs.
 var opened atomic.Int64
 
-// patience are the limits for a slow strategy: its callers wait, so that it is measured and not rejected.
-var patience = map[string]string{
-	"LOCK_TIMEOUT": "20s", "STOCK_TIMEOUT": "25s", "CONFIRM_BUDGET": "28s", "PENDING_LIMIT": "60s",
-	"CANCEL_AFTER": "5m", "REQUEST_TIMEOUT": "25s",
+// patient returns the settings with limits for a slow strategy: its callers wait, so that it is measured and not
+// rejected.
+func patient(settings map[string]string) map[string]string {
+	env := map[string]string{
+		"LOCK_TIMEOUT": "20s", "STOCK_TIMEOUT": "25s", "CONFIRM_BUDGET": "28s", "PENDING_LIMIT": "60s",
+		"CANCEL_AFTER": "5m", "REQUEST_TIMEOUT": "25s",
+	}
+	maps.Copy(env, settings)
+	return env
 }
 
-// open starts the services of the variant.
-func (cfg Config) open(ctx context.Context, v variant, path string) (*contestant, error) {
+// open starts the services of the experiment: no order services if it only deducts.
+func (cfg Config) open(ctx context.Context, e trial.Experiment) (*contestant, error) {
 	suffix := fmt.Sprintf("_ladder_%d", opened.Add(1))
-	accounts := migrations.DefaultAccounts()
-	for _, name := range []*string{
-		&accounts.OrderDB, &accounts.StockDB, &accounts.OrderApp.Name, &accounts.StockApp.Name, &accounts.Migrator.Name,
-		&accounts.Verifier.Name,
-	} {
-		*name += suffix
+	sc := e.Services.Config()
+	sc.Dir, sc.Bin, sc.Servers = filepath.Join(cfg.Dir, suffix[1:]), cfg.Bin, cfg.Servers
+	sc.OrderServices, sc.ZooKeeperRoot, sc.Accounts = 1, "/orderstock"+suffix, migrations.DefaultAccounts()
+	if e.Services.Build != "" {
+		on := *cfg.Servers
+		on.MySQL = cfg.builds[e.Group]
+		sc.Servers = &on
+	} else {
+		for _, name := range []*string{
+			&sc.Accounts.OrderDB, &sc.Accounts.StockDB, &sc.Accounts.OrderApp.Name, &sc.Accounts.StockApp.Name,
+			&sc.Accounts.Migrator.Name, &sc.Accounts.Verifier.Name,
+		} {
+			*name += suffix
+		}
 	}
-	env := map[string]string{}
-	if !v.impatient {
-		maps.Copy(env, patience)
+	if cfg.redisPassword != "" {
+		sc.OrderEnv = map[string]string{"REDIS_AUTH": "order:" + cfg.redisPassword}
+		sc.StockEnv = map[string]string{"REDIS_AUTH": "stock:" + cfg.redisPassword}
+		maps.Copy(sc.OrderEnv, e.Services.Env)
+		maps.Copy(sc.StockEnv, e.Services.Env)
 	}
-	maps.Copy(env, v.env)
-	orderEnv := maps.Clone(env)
-	maps.Copy(orderEnv, v.orderEnv)
-	sc := system.Config{
-		Dir: filepath.Join(cfg.Dir, suffix[1:]), Bin: cfg.Bin, Servers: cfg.Servers,
-		OrderServices: 1, StockServices: v.replicas, Strategy: v.strategy, Accounts: accounts,
-		ZooKeeperRoot: "/orderstock" + suffix, OrderEnv: orderEnv, StockEnv: env,
-	}
-	if v.bin != "" {
-		on := *sc.Servers
-		on.MySQL = v.mysql
-		sc.Bin, sc.Servers, sc.Accounts, sc.Migrate = v.bin, &on, migrations.DefaultAccounts(), v.migrate
-		// It may not look for stock services in ZooKeeper.
-		sc.Route = func(_ string, real system.Addresses) (system.Addresses, error) { return real, nil }
-	}
-	if v.strategy == Direct {
+	isDirect := sc.Strategy == Direct
+	if isDirect {
 		sc.Strategy = Default // of the service that makes the products
 	}
-	if path == PathDeduct || v.strategy == Direct {
+	if e.Load.Path == history.PathDeduct || isDirect {
 		sc.OrderServices = -1
 	}
 	st, err := system.Up(ctx, sc)
 	if err != nil {
 		return nil, err
 	}
-	c := &contestant{variant: v, system: st, stack: st}
-	if v.strategy == Direct {
+	c := &contestant{Experiment: e, system: st, stack: st}
+	if isDirect {
 		if c.direct, err = openDirect(st); err != nil {
 			return nil, errors.Join(err, c.close(ctx))
 		}
 	}
 	return c, nil
-}
-
-// migrate makes the tables with the build's own program.
-func (v variant) migrate(ctx context.Context, cfg migrations.Config) error {
-	cmd := exec.CommandContext(ctx, filepath.Join(v.bin, "migrate"), "up")
-	a := cfg.Accounts
-	cmd.Env = servers.Environment(
-		"MYSQL_ADMIN_DSN="+cfg.AdminDSN, "ORDER_DB_PASSWORD="+a.OrderApp.Password,
-		"STOCK_DB_PASSWORD="+a.StockApp.Password, "MIGRATE_DB_PASSWORD="+a.Migrator.Password,
-		"VERIFY_DB_PASSWORD="+a.Verifier.Password,
-	)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("make the tables of the build in %s: %w: %s", v.bin, err, out)
-	}
-	return nil
 }
 
 // close stops the services, and drops their databases and users.
@@ -152,17 +120,20 @@ func (c *contestant) close(ctx context.Context) (err error) {
 // sharedRequests is the order service's default.
 const sharedRequests = 4
 
-// run fires the load at the contestant, while the acts break something.
-func (c *contestant) run(ctx context.Context, load fire.Config, acts ...trial.Timed) (_ *trial.Result, err error) {
+// run fires the load at the contestant, while its acts break something.
+func (c *contestant) run(ctx context.Context, load fire.Config) (_ *trial.Result, err error) {
 	t := trial.On(c.system, load)
-	t.Acts = acts
-	if len(acts) > 0 && len(t.Load.StockURLs) > 1 {
-		t.Load.StockURLs = t.Load.StockURLs[1:] // the first one fails, and the others make the products
+	if len(c.Acts) > 0 {
+		on := &system.System{Servers: c.stack.Servers, Orders: c.stack.Order, Stocks: c.stack.Stock}
+		t.Acts = c.Timed(on, load.Mix.Seed)
+		if all := t.Load.StockURLs; len(all) > 1 {
+			t.Load.StockURLs = all[1:] // the first one fails, and the others make the products
+		}
 	}
 	switch {
 	case c.direct != nil:
 		t.Load.Deduct, t.Load.Place = c.direct.deduct, c.direct.place
-	case load.Path == PathDeduct:
+	case load.Path == history.PathDeduct:
 		stop, startErr := c.asOrderService(&t.Load)
 		if startErr != nil {
 			return nil, startErr
@@ -175,7 +146,7 @@ func (c *contestant) run(ctx context.Context, load fire.Config, acts ...trial.Ti
 // asOrderService makes the load's deductions like the order service: it sets the flag in Redis, then calls the client
 // that shares requests. Callers must call stop when the load has ended.
 func (c *contestant) asOrderService(load *fire.Config) (stop func() error, err error) {
-	partitions, _ := strconv.Atoi(c.env["STOCK_PARTITIONS"]) // a value that is no number stops the services
+	partitions, _ := strconv.Atoi(c.Services.Env["STOCK_PARTITIONS"]) // a value that is no number stops the services
 	client, err := stockapi.NewClient(load.StockURLs, stockapi.Config{
 		Token: load.StockToken, SharedRequests: sharedRequests, Partitions: partitions, Tries: 1, Timeout: time.Minute,
 	})

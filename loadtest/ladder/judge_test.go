@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
@@ -14,7 +15,7 @@ func TestJudge(t *testing.T) {
 	t.Parallel()
 	result := func(strategy string, verdict verify.Outcome) *ladder.Result {
 		return &ladder.Result{
-			Rows: []ladder.Row{{Strategy: strategy, Load: ladder.Load{Goods: 1, Clients: 64}, Verdict: verdict}},
+			Rows: []ladder.Row{{Strategy: strategy, Goods: 1, Clients: 64, Verdict: verdict}},
 		}
 	}
 	for name, test := range map[string]struct {
@@ -84,7 +85,7 @@ func TestTheLimitIsNoStrategyAndOneProcess(t *testing.T) {
 	t.Parallel()
 	plan := ladder.Plan{
 		Strategies: []string{ladder.Default, ladder.Direct}, Replicas: []int{1, 3}, Clients: []int{1}, Goods: []int{1},
-		Paths: []string{ladder.PathDeduct},
+		Paths: []history.Path{history.PathDeduct},
 	}
 	if err := plan.Check(); err != nil || plan.Size() != 3 {
 		t.Errorf("%d rows, %v; want grouped with one and with three replicas, and the limit", plan.Size(), err)

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"slices"
 
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/report"
 )
 
@@ -27,8 +28,11 @@ func (r *Result) strategies() template.HTML {
 		Title: "One hot product: sales of each strategy, and waiting time of a buyer",
 		Facts: []string{r.Server, r.Machine, r.Date}, Columns: 2, Width: 430, Height: 260,
 	}
-	for _, path := range distinct(rows, func(row Row) string { return row.Path }) {
-		load := map[string]string{PathDeduct: "the deduction call alone", PathOrder: "whole orders"}[path]
+	for _, path := range distinct(rows, func(row Row) history.Path { return row.Path }) {
+		load := "whole orders"
+		if path == history.PathDeduct {
+			load = "the deduction call alone"
+		}
 		for _, panel := range []struct {
 			title string
 			value func(Row) float64

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/ladder"
 )
 
@@ -15,9 +16,9 @@ func sample() *ladder.Result {
 	r := &ladder.Result{Bench: ladder.Bench{Server: "MySQL <9.7>", Machine: "2 cores", Date: "2026-11-21"}}
 	for i, s := range []string{"case-study", "conditional-update", "grouped", "a&b"} {
 		for _, c := range []int{1, 16, 64, 256} {
-			for _, path := range []string{ladder.PathDeduct, ladder.PathOrder} {
+			for _, path := range []history.Path{history.PathDeduct, history.PathOrder} {
 				r.Rows = append(r.Rows, ladder.Row{
-					Strategy: s, Load: ladder.Load{Path: path, Goods: 1, Clients: c}, Replicas: 1,
+					Strategy: s, Path: path, Goods: 1, Clients: c, Replicas: 1,
 					DonePerS: float64((i + 1) * 300 * c), P99MS: 3 / float64(i+1) * float64(c), Verdict: "pass",
 				})
 			}
@@ -28,7 +29,7 @@ func sample() *ladder.Result {
 		{Strategy: "a&b", Fault: ladder.Flushed, Verdict: "violation", Broken: []string{"acknowledged-order-kept", "x"}},
 	}
 	r.Rows = append(r.Rows, ladder.Row{
-		Strategy: "grouped", Load: ladder.Load{Path: ladder.PathDeduct, Goods: 1, Clients: 64}, Replicas: 3, DonePerS: 777777,
+		Strategy: "grouped", Path: history.PathDeduct, Goods: 1, Clients: 64, Replicas: 3, DonePerS: 777777,
 	})
 	return r
 }

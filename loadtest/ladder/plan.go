@@ -6,6 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/trial"
 	"orderstock/stock-service/deduct"
 )
 
@@ -21,7 +24,7 @@ type Plan struct {
 	Replicas   []int
 	Clients    []int
 	Goods      []int
-	Paths      []string
+	Paths      []history.Path
 	// Faults counts the deductions that each strategy keeps when a service is killed and when Redis is flushed.
 	Faults bool
 	// LockCost adds a pass of grouped and grouped-rows alone, with three stock services.
@@ -30,11 +33,14 @@ type Plan struct {
 	SellOut bool
 }
 
+// paths are the deduction alone and whole orders.
+var paths = []history.Path{history.PathDeduct, history.PathOrder}
+
 // Full is the whole ladder.
 func Full() Plan {
 	return Plan{
 		Strategies: append(deduct.Names(), Direct), Replicas: []int{1, 3}, Clients: []int{1, 16, 64, 256},
-		Goods: []int{1, 100}, Paths: []string{PathDeduct, PathOrder}, SellOut: true, Faults: true,
+		Goods: []int{1, 100}, Paths: paths, SellOut: true, Faults: true,
 	}
 }
 
@@ -47,7 +53,7 @@ const QuickWindow = 5 * time.Second
 func Quick() Plan {
 	return Plan{
 		Strategies: []string{"case-study", "conditional-update", "grouped-rows", Default, Direct}, Replicas: []int{1},
-		Clients: []int{64, 256}, Goods: []int{1}, Paths: []string{PathDeduct, PathOrder}, Faults: true,
+		Clients: []int{64, 256}, Goods: []int{1}, Paths: paths, Faults: true,
 		LockCost: true,
 	}
 }
@@ -68,19 +74,6 @@ func (p Plan) Only(strategies []string, clients, replicas []int) Plan {
 	return p
 }
 
-// passes returns the plan itself and, if LockCost is set, the pass for it.
-func (p Plan) passes() []Plan {
-	if !p.LockCost {
-		return []Plan{p}
-	}
-	lock := Plan{
-		Strategies: []string{"grouped-rows", Default}, Replicas: []int{3},
-		Clients: []int{slices.Max(p.Clients)}, Goods: []int{1}, Paths: p.Paths,
-	}
-	p.LockCost = false
-	return []Plan{p, lock}
-}
-
 // Check returns an error for an unknown strategy, and for an impossible number of clients or replicas.
 func (p Plan) Check() error {
 	for _, s := range p.Strategies {
@@ -96,29 +89,44 @@ func (p Plan) Check() error {
 	return nil
 }
 
-// variants lists the variants of the plan.
-func (p Plan) variants() (all []variant) {
+// races lists the plan's comparisons: the experiments of each have one load.
+func (p Plan) races() (all [][]trial.Experiment) {
+	for _, path := range p.Paths {
+		for _, goods := range p.Goods {
+			for _, clients := range p.Clients {
+				load := fire.Config{Path: path, Concurrency: clients, Mix: fire.Mix{Goods: goods}}
+				if goods > 1 {
+					load.Mix.Zipf = 1
+				}
+				all = append(all, p.under(load))
+			}
+		}
+		if p.SellOut {
+			all = append(all, p.under(fire.Config{
+				Path: path, Concurrency: slices.Max(p.Clients), Mix: fire.Mix{Goods: 1, Stock: 500},
+			}))
+		}
+	}
+	all = slices.DeleteFunc(all, func(race []trial.Experiment) bool { return len(race) == 0 })
+	if p.LockCost {
+		lock := Plan{
+			Strategies: []string{"grouped-rows", Default}, Replicas: []int{3}, Clients: []int{slices.Max(p.Clients)},
+			Goods: []int{1}, Paths: p.Paths,
+		}
+		all = append(all, lock.races()...)
+	}
+	return all
+}
+
+// under lists the plan's variants of the services under a load.
+func (p Plan) under(load fire.Config) (all []trial.Experiment) {
 	for _, name := range p.Strategies {
 		for _, replicas := range p.Replicas {
 			if name == Direct && replicas > 1 {
 				continue // it is one process
 			}
-			all = append(all, variant{strategy: name, replicas: replicas})
-		}
-	}
-	return all
-}
-
-// loads lists the loads.
-func (p Plan) loads() (all []Load) {
-	for _, path := range p.Paths {
-		for _, goods := range p.Goods {
-			for _, clients := range p.Clients {
-				all = append(all, Load{Path: path, Goods: goods, Clients: clients, Zipf: goods > 1})
-			}
-		}
-		if p.SellOut {
-			all = append(all, Load{Path: path, Goods: 1, Clients: slices.Max(p.Clients), SellOut: true})
+			services := trial.Services{Strategy: name, Replicas: replicas, Env: patient(nil)}
+			all = append(all, trial.Experiment{Services: services, Load: load})
 		}
 	}
 	return all
@@ -126,8 +134,8 @@ func (p Plan) loads() (all []Load) {
 
 // Size returns how many rows the plan has.
 func (p Plan) Size() (n int) {
-	for _, pass := range p.passes() {
-		n += len(pass.variants()) * len(pass.loads())
+	for _, race := range p.races() {
+		n += len(race)
 	}
 	return n
 }
@@ -143,24 +151,27 @@ func (cfg Config) Run(ctx context.Context, plan Plan) (*Result, error) {
 	fmt.Fprintln(cfg.Table, result.Server, "·", result.Machine)
 	table := rowTable()
 	table.Follow(cfg.Table, len("conditional-update"))
-	for _, pass := range plan.passes() {
-		variants := pass.variants()
-		for _, l := range pass.loads() {
-			cfg.say("%s: rows %d to %d of %d", l, len(result.Rows)+1, len(result.Rows)+len(variants), plan.Size())
-			turn := cfg
-			turn.Measure /= time.Duration(l.rounds())
-			rows, err := turn.measure(ctx, l, variants, l.turns)
-			if err != nil {
-				return result, fmt.Errorf("measure %s: %w", l, err)
-			}
-			for _, row := range rows {
-				table.AddRow(row)
-			}
-			result.Rows = append(result.Rows, rows...)
+	for _, race := range plan.races() {
+		load := newRow(race[0]).load()
+		cfg.say("%s: rows %d to %d of %d", load, len(result.Rows)+1, len(result.Rows)+len(race), plan.Size())
+		turn := cfg
+		turn.Measure /= time.Duration(rounds(race[0].Load.Concurrency))
+		rows, err := turn.measure(ctx, race, turns)
+		if err != nil {
+			return result, fmt.Errorf("measure %s: %w", load, err)
 		}
+		for _, row := range rows {
+			table.AddRow(row)
+		}
+		result.Rows = append(result.Rows, rows...)
 	}
-	if plan.Faults {
-		return result, cfg.survive(ctx, plan, result)
+	if !plan.Faults {
+		return result, nil
+	}
+	for _, all := range plan.ordeals() {
+		if err := cfg.undergo(ctx, all, result); err != nil {
+			return result, fmt.Errorf("what survives under %s: %w", all[0].Services.Strategy, err)
+		}
 	}
 	return result, nil
 }

@@ -12,7 +12,7 @@ import (
 
 func row(strategy string, replicas, goods, clients int, done, doneError float64) Row {
 	return Row{
-		Strategy: strategy, Load: Load{Path: PathDeduct, Goods: goods, Clients: clients}, Replicas: replicas,
+		Strategy: strategy, Path: history.PathDeduct, Goods: goods, Clients: clients, Replicas: replicas,
 		DonePerS: done, DoneError: doneError, P50MS: 100, P99MS: 20,
 	}
 }

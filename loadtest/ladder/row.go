@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 )
 
@@ -26,7 +27,17 @@ type Row struct {
 	Strategy string `json:"strategy" col:"Strategy"`
 	// Variant says what differs from the other rows of the load, if not the strategy.
 	Variant string `json:"variant,omitempty" col:"Variant"`
-	Load
+	// Path is "deduct" for the deduction alone, made as the order service makes it: the flag is set in Redis, and the
+	// stock service's client lets concurrent calls share requests. It is "order" for whole orders.
+	Path history.Path `json:"path" col:"Path"`
+	// Goods is the number of products that the clients ask for: 1 is one hot product. With Zipf the first ones are more
+	// popular. Items is the most products of one order.
+	Goods   int  `json:"goods" col:"Products"`
+	Zipf    bool `json:"zipf,omitempty"`
+	Items   int  `json:"items,omitempty" col:"Baskets of"`
+	Clients int  `json:"clients" col:"Clients"`
+	// SellOut says that the stock ends halfway.
+	SellOut bool `json:"sell_out,omitempty" col:"Sold out"`
 	// Replicas of the stock service.
 	Replicas int `json:"replicas" col:"Replicas"`
 	// Holders is the number of partitions, each with its own lock, Group the most operations of one transaction, and
@@ -57,6 +68,27 @@ type Row struct {
 	Verdict verify.Outcome `json:"verdict" col:"Verdict"`
 }
 
+// newRow returns the row of an experiment, without figures.
+func newRow(e trial.Experiment) Row {
+	mix := e.Load.Mix
+	return Row{
+		Strategy: e.Services.Strategy, Variant: e.Name, Replicas: e.Services.Replicas, Path: e.Load.Path, Goods: mix.Goods,
+		Zipf: mix.Zipf > 0, Items: mix.ItemsMax, Clients: e.Load.Concurrency, SellOut: mix.Stock > 0,
+	}
+}
+
+// load describes the load.
+func (r Row) load() string {
+	text := string(r.Path) + " of one hot product"
+	if r.Goods > 1 {
+		text = fmt.Sprintf("%s of 1 to %d of %d products", r.Path, max(1, r.Items), r.Goods)
+	}
+	if r.SellOut {
+		text += ", sold out halfway"
+	}
+	return fmt.Sprintf("%s, %d clients", text, r.Clients)
+}
+
 // addLeg adds a row that was measured with new services as one leg.
 func (r *Row) addLeg(leg Row) {
 	legs, p99, handovers := append(r.Legs, leg.DonePerS), append(r.P99Legs, leg.P99MS), r.Handovers
@@ -76,7 +108,7 @@ func relate(rows []Row) error {
 	for i := range rows {
 		r := &rows[i]
 		if rows[0].DonePerS <= 0 {
-			return fmt.Errorf("%s, %s: %w", rows[0].Load, rows[0].Variant, errNothingSold)
+			return fmt.Errorf("%s, %s: %w", rows[0].load(), rows[0].Variant, errNothingSold)
 		}
 		if len(r.Legs) == len(rows[0].Legs) { // a quick row of the ladder has more turns than a slow one
 			r.Ratio, r.P99 = overLegs(rows[0].Legs, r.Legs), overLegs(rows[0].P99Legs, r.P99Legs)
@@ -97,7 +129,7 @@ func distinct[K comparable](rows []Row, key func(Row) K) []K {
 }
 
 // find returns the row; the zero Row if it was not measured.
-func find(rows []Row, strategy, path string, replicas, goods, clients int) Row {
+func find(rows []Row, strategy string, path history.Path, replicas, goods, clients int) Row {
 	for _, r := range rows {
 		if r.Strategy == strategy && r.Path == path && r.Replicas == replicas && r.Goods == goods && r.Clients == clients &&
 			!r.SellOut {
@@ -111,7 +143,7 @@ func find(rows []Row, strategy, path string, replicas, goods, clients int) Row {
 var underLoad = []int{64, 256}
 
 // most returns the row with the most sales a second of one hot product under load.
-func most(rows []Row, strategy, path string, replicas int) (best Row) {
+func most(rows []Row, strategy string, path history.Path, replicas int) (best Row) {
 	for _, c := range underLoad {
 		if r := find(rows, strategy, path, replicas, 1, c); r.DonePerS > best.DonePerS {
 			best = r

@@ -45,7 +45,7 @@ func (r *Result) Judge() error {
 	}
 	for _, row := range r.Rows {
 		if row.unexpected() {
-			add(row.Verdict, "%s %s, %s", row.Strategy, row.Variant, row.Load)
+			add(row.Verdict, "%s %s, %s", row.Strategy, row.Variant, row.load())
 		}
 	}
 	for _, s := range r.Survival {
@@ -131,7 +131,7 @@ func (r *Result) byStrategy() *report.Table {
 	slices.Reverse(strategies)
 	for _, s := range strategies {
 		cells, verdict := []any{"`" + s + "`"}, verify.Pass
-		for _, path := range []string{PathDeduct, PathOrder} {
+		for _, path := range paths {
 			for _, c := range clients {
 				row, cell := find(rows, s, path, 1, 1, c), ""
 				if row.Verdict != "" {
@@ -149,7 +149,7 @@ func (r *Result) byStrategy() *report.Table {
 // compared has the default strategy's ratio to each other one, where both were measured.
 func (r *Result) compared() *report.Table {
 	table := report.NewTable("path", "stock services", "`grouped`", "the other", "", "ratio")
-	for _, path := range []string{PathDeduct, PathOrder} {
+	for _, path := range paths {
 		for _, other := range distinct(r.Rows, func(row Row) string { return row.Strategy }) {
 			for _, replicas := range distinct(r.Rows, func(row Row) int { return row.Replicas }) {
 				with, without := most(r.Rows, Default, path, replicas), most(r.Rows, other, path, replicas)
@@ -171,7 +171,7 @@ func (r *Result) describeComparison(s *report.Sheet) {
 		before, after := r.Rows[i], r.Rows[i+1]
 		s.Sentence = after.Variant + " / " + before.Variant
 		for leg, was := range before.Legs {
-			legs.Add(false, before.Load, leg+1, fmt.Sprintf("%.0f", was), fmt.Sprintf("%.0f", after.Legs[leg]),
+			legs.Add(false, before.load(), leg+1, fmt.Sprintf("%.0f", was), fmt.Sprintf("%.0f", after.Legs[leg]),
 				fmt.Sprintf("%.2f", after.Legs[leg]/was))
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
-	"orderstock/pkg/redisdb"
 	"orderstock/stock-service/deduct"
 )
 
@@ -45,84 +44,85 @@ const (
 	Paused = "paused"
 )
 
-// Faults lists the faults that every strategy is put through.
-var Faults = []string{Calm, Killed, Flushed}
-
-// ordeal is a load in whose middle something breaks, at a time and for a time.
-type ordeal struct {
-	variant
-	faults   []string
-	at, last time.Duration
-	load     fire.Config
+// breaking returns the experiment with that fault.
+func breaking(e trial.Experiment, fault string, acts ...trial.Action) trial.Experiment {
+	e.Name, e.Acts = fault, acts
+	return e
 }
 
-// survive puts every strategy of the plan but Direct through every fault, with the only stock service. It fires
-// deductions of several products, some of them twice.
-func (cfg Config) survive(ctx context.Context, plan Plan, result *Result) error {
-	for _, name := range slices.Compact(slices.Clone(plan.Strategies)) {
+// ordeals puts every strategy of the plan but Direct through nothing, a kill and flushes, with the only stock service,
+// in the middle of deductions of several products, some of them twice. Redis is emptied several times: at one moment
+// there may be nothing in it to lose.
+func (p Plan) ordeals() (all [][]trial.Experiment) {
+	kill := trial.Action{Action: "kill", Target: "stock-1", AfterMS: 1000, For: time.Millisecond}
+	var flushes []trial.Action
+	for i := range 10 {
+		flushes = append(flushes, trial.Action{Action: "flush-redis", AfterMS: 1000 + 50*i})
+	}
+	for _, name := range slices.Compact(slices.Clone(p.Strategies)) {
 		if name == Direct {
 			continue
 		}
-		cfg.say("what %s keeps when a service is killed and when Redis is flushed", name)
-		err := cfg.undergo(ctx, result, ordeal{
-			variant: variant{strategy: name, replicas: 1}, faults: Faults, at: time.Second,
-			load: fire.Config{
+		calm := trial.Experiment{
+			Services: trial.Services{Strategy: name, Replicas: 1, Env: patient(nil)},
+			Load: fire.Config{
 				Path: history.PathDeduct, Concurrency: 32, Duration: 2 * time.Second,
 				Timeout: 30 * time.Second, // a lock of the killed service lasts until its session ends
-				Mix:     fire.Mix{Goods: 5, Stock: plenty, ItemsMax: 3, NumMax: 3, Repeat: 0.1, Seed: cfg.Seed},
+				Mix:     fire.Mix{Goods: 5, Stock: plenty, ItemsMax: 3, NumMax: 3, Repeat: 0.1},
 			},
-		})
-		if err != nil {
-			return fmt.Errorf("what survives under %s: %w", name, err)
 		}
+		all = append(all, []trial.Experiment{
+			breaking(calm, Calm), breaking(calm, Killed, kill), breaking(calm, Flushed, flushes...),
+		})
 	}
-	return nil
+	return all
 }
 
-// fail lets one of three stock services fail for twenty seconds in a minute of whole orders, once for each fault. The
-// products are enough for every partition, and so few that each is asked for several times in a second.
-func (cfg Config) fail(ctx context.Context, result *Result) error {
-	cfg.say("two minutes of orders, with a holder killed, then paused")
-	return cfg.undergo(ctx, result, ordeal{
-		variant: variant{strategy: Default, replicas: 3, impatient: true}, faults: []string{Killed, Paused},
-		at: 20 * time.Second, last: 20 * time.Second,
-		load: fire.Config{
+// failing lets one of three stock services fail for twenty seconds in a minute of whole orders, with the services' own
+// time limits. The products are enough for every partition, and so few that each is asked for several times a second.
+func failing() []trial.Experiment {
+	calm := trial.Experiment{
+		Services: trial.Services{Strategy: Default, Replicas: 3},
+		Load: fire.Config{
 			Path: history.PathOrder, Concurrency: 64, Duration: time.Minute, Timeout: 15 * time.Second,
-			Mix: fire.Mix{Goods: 32, Stock: plenty, ItemsMax: 1, NumMax: 1, Seed: cfg.Seed},
+			Mix: fire.Mix{Goods: 32, Stock: plenty, ItemsMax: 1, NumMax: 1},
 		},
-	})
+	}
+	act := func(action string) trial.Action {
+		return trial.Action{Action: action, Target: "stock-1", AfterMS: 20_000, For: 20 * time.Second}
+	}
+	return []trial.Experiment{breaking(calm, Killed, act("kill")), breaking(calm, Paused, act("pause"))}
 }
 
-// undergo puts a variant through its faults, and adds what survived to the result.
-func (cfg Config) undergo(ctx context.Context, result *Result, o ordeal) (err error) {
-	c, err := cfg.open(ctx, o.variant, string(o.load.Path))
+// undergo runs experiments on the services of the first, and adds what survived to the result.
+func (cfg Config) undergo(ctx context.Context, all []trial.Experiment, result *Result) (err error) {
+	c, err := cfg.open(ctx, all[0])
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.close(ctx)) }()
-	for _, fault := range o.faults {
-		var acts []trial.Timed
-		if fault != Calm {
-			acts = []trial.Timed{{At: o.at, Act: c.act(fault, o.last)}}
-		}
-		r, err := c.run(ctx, o.load, acts...)
+	for _, c.Experiment = range all {
+		cfg.say("what %s keeps: %s", c.Services.Strategy, c.Name)
+		load := c.Load
+		load.Mix.Seed = cfg.Seed
+		r, err := c.run(ctx, load)
 		if err != nil {
-			return fmt.Errorf("%s: %w", fault, err)
+			return fmt.Errorf("%s: %w", c.Name, err)
 		}
-		verdict, err := trial.On(c.system, o.load).Judge(ctx, r.History)
+		verdict, err := trial.On(c.system, load).Judge(ctx, r.History)
 		if err != nil {
-			return fmt.Errorf("%s: %w", fault, err)
+			return fmt.Errorf("%s: %w", c.Name, err)
 		}
 		total := r.History.Measure()
 		s := Survival{
-			Strategy: o.strategy, Fault: fault, Told: total.Confirmed, Answers: total.Orders, Other: total.Unknown,
+			Strategy: c.Services.Strategy, Fault: c.Name, Told: total.Confirmed, Answers: total.Orders, Other: total.Unknown,
 			Verdict: verdict.Outcome, Broken: verdict.Violated(),
 		}
-		if fault != Calm {
+		if len(r.Strikes) > 0 {
 			s.FirstSuccessS = firstSuccess(r.History, r.Strikes[0].Armed)
 		}
 		result.Survival = append(result.Survival, s)
-		fmt.Fprintf(cfg.Table, "%-19s %-8s %7d acknowledged  %s %v\n", s.Strategy, fault, s.Told, s.Verdict, s.Broken)
+		fmt.Fprintf(cfg.Table, "%-19s %-8s %7d acknowledged  %s %v\n", s.Strategy, s.Fault, s.Told, s.Verdict, s.Broken)
 	}
 	return nil
 }
@@ -145,35 +145,6 @@ func firstSuccess(h *history.History, struck time.Time) float64 {
 		return -1
 	}
 	return (slices.Max(slices.Collect(maps.Values(sold))) - at).Seconds()
-}
-
-// act returns the fault.
-func (c *contestant) act(fault string, last time.Duration) *trial.Simple {
-	victim := c.stack.Stock[0]
-	switch fault {
-	case Killed:
-		return &trial.Simple{Do: func(context.Context) error { return victim.Kill() }, Undo: victim.Restart, For: last}
-	case Paused:
-		return &trial.Simple{
-			Do:   func(context.Context) error { return victim.Pause() },
-			Undo: func(context.Context) error { return victim.Resume() }, For: last,
-		}
-	default: // Flushed
-		return &trial.Simple{Do: c.flush}
-	}
-}
-
-// flushes is how often Redis is emptied: at one moment there may be nothing in it to lose.
-const flushes = 10
-
-// flush empties Redis several times.
-func (c *contestant) flush(ctx context.Context) (err error) {
-	client := redisdb.Open(redisdb.Server{Addrs: []string{c.stack.Servers.Redis.Addr()}}, 3*time.Second)
-	for range flushes {
-		err = errors.Join(err, client.FlushAll(ctx).Err())
-		time.Sleep(50 * time.Millisecond)
-	}
-	return errors.Join(err, client.Close())
 }
 
 // lost reports whether a strategy that is not unsafe has another verdict than pass.

@@ -30,7 +30,7 @@ func (s *Service) Arm(ctx context.Context, rules ...faultpoint.Rule) error {
 	return err
 }
 
-// Disarm removes the service's rules.
+// Disarm removes the service's rules. One that is not breakable has none.
 func (s *Service) Disarm(ctx context.Context) error {
 	_, err := s.control(ctx, http.MethodDelete, nil)
 	return err
@@ -53,6 +53,9 @@ func (s *Service) control(ctx context.Context, method string, body []byte) (map[
 		return nil, fmt.Errorf("control %s: %w", s.Name(), err)
 	}
 	defer func() { _ = resp.Body.Close() }()
+	if method == http.MethodDelete && resp.StatusCode == http.StatusNotFound {
+		return map[string]int{}, nil
+	}
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("control %s: %s", s.Name(), resp.Status)
 	}

@@ -2,7 +2,6 @@ package system
 
 import (
 	"cmp"
-	"context"
 	"crypto/rand"
 
 	"orderstock/migrations"
@@ -15,6 +14,9 @@ type Config struct {
 	Dir string
 	// Bin is the folder that holds the binaries order-service and stock-service.
 	Bin string
+	// Build, if not "", is the folder of another build's binaries, which are used instead of Bin's. Its program migrate
+	// makes the tables, with the usual names, and its order services get the addresses of the stock services.
+	Build string
 
 	// Servers are the servers to use.
 	Servers *Servers
@@ -39,8 +41,6 @@ type Config struct {
 	// Accounts names databases and users. Default: migrations.DefaultAccounts.
 	// Users without a password get a random one.
 	Accounts migrations.Accounts
-	// Migrate makes databases, users and tables. Default: migrations.Run. Another build's programs need its own tables.
-	Migrate func(context.Context, migrations.Config) error
 	// Token is the stock services' bearer token. Default: random.
 	Token string
 	// ZooKeeperRoot is the ZooKeeper root of the services. Default "/orderstock".
@@ -62,6 +62,7 @@ type Addresses struct {
 func (c Config) withDefaults() Config {
 	c.OrderServices = cmp.Or(c.OrderServices, 2)
 	c.StockServices = cmp.Or(c.StockServices, 2)
+	c.Bin = cmp.Or(c.Build, c.Bin)
 	c.Strategy = cmp.Or(c.Strategy, deduct.Default)
 	c.Token = cmp.Or(c.Token, rand.Text())
 	c.ZooKeeperRoot = cmp.Or(c.ZooKeeperRoot, "/orderstock")

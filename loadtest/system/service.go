@@ -122,7 +122,7 @@ func (st *Stack) envOf(at Addresses) map[string]string {
 // serviceEnv returns the environment of a service, without its own addresses.
 func (st *Stack) serviceEnv(name string, kind Kind) (map[string]string, error) {
 	real := st.addresses()
-	if kind == Order && st.cfg.Route != nil {
+	if kind == Order && (st.cfg.Route != nil || st.cfg.Build != "") {
 		for _, s := range st.Stock {
 			real.Stock = append(real.Stock, s.Addr())
 		}

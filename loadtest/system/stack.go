@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,22 +61,38 @@ func Up(ctx context.Context, cfg Config) (*Stack, error) {
 
 func (st *Stack) up(ctx context.Context) error {
 	st.cfg.Progress("making databases, users and tables")
-	migrate := migrations.Run
-	if st.cfg.Migrate != nil {
-		migrate = st.cfg.Migrate
-	}
-	err := migrate(ctx, migrations.Config{AdminDSN: st.Servers.MySQL.AdminDSN(), Accounts: st.cfg.Accounts})
-	if err != nil {
-		return fmt.Errorf("migrate: %w", err)
+	if err := st.migrate(ctx); err != nil {
+		return err
 	}
 	st.since = verify.LastTransaction(ctx, strings.Split(st.Servers.ZooKeeper.Addr(), ","))
 	st.cfg.Progress(fmt.Sprintf("starting %d stock and %d order services", max(st.cfg.StockServices, 0),
 		max(st.cfg.OrderServices, 0)))
+	var err error
 	if st.Stock, err = st.startAll(ctx, Stock, st.cfg.StockServices); err != nil {
 		return err
 	}
 	st.Order, err = st.startAll(ctx, Order, st.cfg.OrderServices)
 	return err
+}
+
+// migrate makes databases, users and tables. Another build has its own program for that.
+func (st *Stack) migrate(ctx context.Context) error {
+	admin, a := st.Servers.MySQL.AdminDSN(), st.cfg.Accounts
+	if st.cfg.Build == "" {
+		if err := migrations.Run(ctx, migrations.Config{AdminDSN: admin, Accounts: a}); err != nil {
+			return fmt.Errorf("migrate: %w", err)
+		}
+		return nil
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(st.cfg.Build, "migrate"), "up")
+	cmd.Env = servers.Environment(
+		"MYSQL_ADMIN_DSN="+admin, "ORDER_DB_PASSWORD="+a.OrderApp.Password, "STOCK_DB_PASSWORD="+a.StockApp.Password,
+		"MIGRATE_DB_PASSWORD="+a.Migrator.Password, "VERIFY_DB_PASSWORD="+a.Verifier.Password,
+	)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("make the tables of the build in %s: %w: %s", st.cfg.Build, err, out)
+	}
+	return nil
 }
 
 // startAll starts n services of a kind together. If one of them fails, the others are killed.

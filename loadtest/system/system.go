@@ -96,6 +96,35 @@ func Open(ctx context.Context, o Options) (_ *System, err error) {
 	return s, s.openDBs()
 }
 
+// With opens a system, calls do with it, and stops it gracefully, also after ctx has ended.
+func With(ctx context.Context, o Options, do func(*System) error) (err error) {
+	s, err := Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, Stopping(ctx, s.Stop)) }()
+	return do(s)
+}
+
+// WithServices starts services on the system's servers, calls do with them, and stops them gracefully. cfg has their
+// numbers, strategy, ports and environment.
+func (s *System) WithServices(ctx context.Context, cfg Config, do func(*Stack) error) (err error) {
+	cfg.Dir, cfg.Bin, cfg.Servers = s.Dir, s.Bin, s.Servers
+	st, err := Up(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, Stopping(ctx, st.Stop)) }()
+	return do(st)
+}
+
+// Stopping calls stop with a context of 40 s, also after ctx has ended.
+func Stopping(ctx context.Context, stop func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 40*time.Second)
+	defer cancel()
+	return stop(ctx)
+}
+
 // Build compiles the services. Open does it, unless it was called before, for several systems.
 func (o *Options) Build(ctx context.Context) error {
 	if o.built {
@@ -187,30 +216,24 @@ func (s *System) Databases() verify.Databases { return s.stack.Databases() }
 // Root returns the ZooKeeper root of the services.
 func (s *System) Root() string { return fmt.Sprintf("/lab-%d", s.starts) }
 
-// StartServices starts two replicas of each service on empty databases, an empty Redis and a new ZooKeeper root, and
-// replaces the previous replicas. strategy is the stock services' deduction strategy, and env is added to both
-// services' environment.
-func (s *System) StartServices(ctx context.Context, strategy string, env map[string]string) error {
+// StartServices starts services on empty databases, an empty Redis and a new ZooKeeper root, and replaces the previous
+// ones. cfg has their numbers, strategy and environment. A cluster has three stock services by default.
+func (s *System) StartServices(ctx context.Context, cfg Config) error {
 	s.StopServices()
 	s.starts++
 	if err := s.freshData(ctx); err != nil {
 		return err
 	}
-	env = maps.Clone(env)
-	if env == nil {
-		env = map[string]string{}
-	}
-	env["FAULTPOINT_LOG"] = s.firedLog()
-	if env["STOCK_SPREAD"] == "" {
-		env["STOCK_SPREAD"] = "true" // each stock service has work, and meets the faults
+	cfg.Dir, cfg.Bin, cfg.Servers, cfg.ZooKeeperRoot, cfg.Route = s.ServicesDir(), s.Bin, s.Servers, s.Root(), s.route
+	for _, env := range []*map[string]string{&cfg.OrderEnv, &cfg.StockEnv} {
+		all := map[string]string{"STOCK_SPREAD": "true"} // each stock service has work, and meets the faults
+		maps.Copy(all, *env)
+		all["FAULTPOINT_LOG"] = s.firedLog()
+		*env = all
 	}
 	s.wires = map[string]map[string][]*Wire{}
-	cfg := Config{
-		Dir: s.ServicesDir(), Bin: s.Bin, Servers: s.Servers, Route: s.route,
-		OrderEnv: env, StockEnv: env, Strategy: strategy, ZooKeeperRoot: s.Root(),
-	}
 	if s.Cluster != nil {
-		cfg.Route, cfg.StockServices = nil, 3
+		cfg.Route, cfg.StockServices = nil, cmp.Or(cfg.StockServices, 3)
 	}
 	var err error
 	s.stack, err = Up(ctx, cfg)

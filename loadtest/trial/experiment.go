@@ -48,6 +48,10 @@ type Experiment struct {
 // its default strategy.
 type Services struct {
 	Strategy string
+	// Replicas is the number of stock services. Default two, and three on a cluster.
+	Replicas int
+	// Build is the folder of another build's programs: see system.Config.
+	Build string
 	// Mutants are the patches and switches that are on, separated by commas.
 	Mutants string
 	Env     map[string]string
@@ -61,14 +65,21 @@ type Services struct {
 	Cluster bool
 }
 
+// Config returns the services' part of the configuration of a system.
+func (v Services) Config() system.Config {
+	env := map[string]string{}
+	maps.Copy(env, v.Env)
+	if v.Mutants != "" {
+		env["MUTANT"] = v.Mutants
+	}
+	return system.Config{
+		Strategy: v.Strategy, StockServices: v.Replicas, Build: v.Build, OrderEnv: env, StockEnv: env,
+	}
+}
+
 // Start starts the services on empty databases.
 func (v Services) Start(ctx context.Context, s *system.System) error {
-	env := maps.Clone(v.Env)
-	if env == nil {
-		env = map[string]string{}
-	}
-	env["MUTANT"] = v.Mutants
-	if err := s.StartServices(ctx, v.Strategy, env); err != nil {
+	if err := s.StartServices(ctx, v.Config()); err != nil {
 		return err
 	}
 	for _, statement := range v.Schema {

@@ -182,7 +182,8 @@ func (v Services) shareable() bool {
 
 // like reports whether the services are started in the same way as others that are shareable.
 func (v Services) like(other Services) bool {
-	return other.shareable() && v.Strategy == other.Strategy && maps.Equal(v.Env, other.Env)
+	return other.shareable() && v.Strategy == other.Strategy && v.Replicas == other.Replicas && v.Build == other.Build &&
+		maps.Equal(v.Env, other.Env)
 }
 
 // repair starts the servers again that a run left dead.
