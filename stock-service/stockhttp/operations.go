@@ -1,12 +1,17 @@
 package stockhttp
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
+	"orderstock/pkg/batch"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/observe"
 	"orderstock/pkg/operation"
@@ -33,6 +38,92 @@ func (h *handlers) deduct(c *gin.Context) error {
 	c.JSON(http.StatusOK, op)
 	tracing.Past(ctx, "reply", began, nil)
 	return nil
+}
+
+// deductAll is POST /v1/operations: many deductions in one request. None waits for another, and each is answered as
+// soon as it is done.
+func (h *handlers) deductAll(c *gin.Context) error {
+	var body stockapi.DeductAllRequest
+	if err := httpapi.Decode(c, &body); err != nil {
+		return err
+	}
+	n := len(body.Operations)
+	if n == 0 || n > stockapi.MaxDeductions {
+		return stockapi.Problem(operation.ErrInvalidItems, fmt.Sprintf("name 1 to %d operations", stockapi.MaxDeductions))
+	}
+	ctx := c.Request.Context()
+	answers := make(chan answer, n)
+	for i, d := range body.Operations {
+		go func() { answers <- h.deductOne(ctx, i, d) }()
+	}
+	c.Header("Content-Type", "application/x-ndjson")
+	c.Status(http.StatusOK)
+	lines := json.NewEncoder(c.Writer)
+	var gone error // the caller's error, which also ended the operations
+	for i := range n {
+		if len(answers) == 0 && i > 0 {
+			batch.Yield() // so that deductions of the same group are answered in one write
+			if len(answers) == 0 {
+				c.Writer.Flush()
+			}
+		}
+		a := <-answers
+		if gone == nil {
+			gone = lines.Encode(a.DeductAnswer)
+		}
+		a.replied(gone)
+	}
+	return gone
+}
+
+// answer is the answer to one of the deductions.
+type answer struct {
+	stockapi.DeductAnswer
+	replied func(error) // ends the trace's part, with the reply's error
+}
+
+// deductOne executes one of the deductions, as if it had its own request.
+func (h *handlers) deductOne(ctx context.Context, index int, d stockapi.Deduction) (a answer) {
+	a.Index = index
+	ctx = observe.WithPart(ctx, d.RequestID)
+	ctx, end := tracing.Part(ctx, "PUT /v1/operations/:flag", d.Traceparent)
+	defer func() {
+		problem, ended := a.Problem, time.Now()
+		a.replied = func(err error) {
+			tracing.Past(ctx, "reply", ended, err)
+			if problem != nil {
+				err = problem
+			}
+			end(err)
+		}
+	}()
+	refuse := func(err error) {
+		a.Problem = httpapi.ProblemOf(ctx, err, problemOf).For(ctx)
+		a.RetryAfter = a.Problem.RetrySeconds()
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			refuse(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+		}
+	}()
+	if d.TimeoutMS > 0 && d.TimeoutMS <= math.MaxInt32 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(d.TimeoutMS)*time.Millisecond)
+		defer cancel()
+	}
+	if !h.writes.TryAcquire(1) {
+		refuse(operation.ErrOverloaded)
+		return a
+	}
+	defer h.writes.Release(1)
+	observe.AddAttrs(ctx, "flag", d.Flag)
+	op, err := h.service.Deduct(ctx, d.Flag, d.Items)
+	if err != nil {
+		refuse(err)
+		return a
+	}
+	a.Operation = &op
+	return a
 }
 
 // cancel is POST /v1/operations/{flag}/cancel.
