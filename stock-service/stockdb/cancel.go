@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"gorm.io/gorm"
 
@@ -87,13 +86,9 @@ func restore(tx *gorm.DB, op operation.Operation) error {
 
 // giveBack raises the levels of the items by one statement, which locks them by ascending goods id.
 func giveBack(tx *gorm.DB, items []operation.Item) error {
-	cases := make([]any, 0, 2*len(items))
-	for _, item := range items {
-		cases = append(cases, item.GoodsID, item.Num)
-	}
-	args := slices.Concat(cases, []any{now(), goodsOf(items)})
-	done := tx.Exec("UPDATE "+stockByID+" SET num = num + CASE goods_id"+strings.Repeat(" WHEN ? THEN ?", len(items))+
-		" END, updated_at = ? WHERE goods_id IN ? ORDER BY goods_id", args...)
+	goods, nums := goodsOf(items), numsOf(items)
+	done := tx.Exec("UPDATE "+stockByID+" SET num = num + ?, updated_at = ? WHERE goods_id IN ? ORDER BY goods_id",
+		byProduct(goods, func(id int64) any { return nums[id] }), now(), goods)
 	if done.Error != nil {
 		return done.Error
 	}

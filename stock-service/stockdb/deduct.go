@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/operation"
@@ -63,11 +64,7 @@ func takeItems(tx *gorm.DB, items []operation.Item, fence stock.Fence) (short in
 	if short, err = findShort(tx, items, fence, "FOR UPDATE"); err != nil {
 		return short, err
 	}
-	taken := make(map[int64]int64, len(items))
-	for _, item := range items {
-		taken[item.GoodsID] = item.Num
-	}
-	return 0, takeTogether(tx, taken, fence)
+	return 0, takeTogether(tx, numsOf(items), fence)
 }
 
 // takeOne is takeItems for one product. It reads the level only if the update changes no row.
@@ -258,19 +255,14 @@ func takeTogether(tx *gorm.DB, taken map[int64]int64, fence stock.Fence) error {
 }
 
 func takeCases(tx *gorm.DB, goods []int64, taken map[int64]int64, fence stock.Fence) error {
-	num := "CASE goods_id" + strings.Repeat(" WHEN ? THEN ?", len(goods)) + " END"
-	cases := make([]any, 0, 2*len(goods))
-	for _, id := range goods {
-		cases = append(cases, id, taken[id])
-	}
-	set, where, own := "", "", []any(nil)
+	num := byProduct(goods, func(id int64) any { return taken[id] })
+	set, where, args := "", "", []any{num, now(), goods, num}
 	if fence != nil {
-		text, tokens := tokenOf(goods, fence)
-		set, where, own = ", fencing_token = "+text, " AND fencing_token <= "+text, tokens
+		own := tokenOf(goods, fence)
+		set, where, args = ", fencing_token = ?", " AND fencing_token <= ?", []any{num, own, now(), goods, num, own}
 	}
-	args := slices.Concat(cases, own, []any{now(), goods}, cases, own)
-	done := tx.Exec("UPDATE "+stockByID+" SET num = num - "+num+set+", updated_at = ?"+
-		" WHERE goods_id IN ? AND num >= "+num+where, args...)
+	done := tx.Exec("UPDATE "+stockByID+" SET num = num - ?"+set+", updated_at = ?"+
+		" WHERE goods_id IN ? AND num >= ?"+where, args...)
 	if done.Error != nil {
 		return done.Error
 	}
@@ -281,17 +273,13 @@ func takeCases(tx *gorm.DB, goods []int64, taken map[int64]int64, fence stock.Fe
 	return nil
 }
 
-// tokenOf returns an expression for the token of a row, with its arguments. Products of one lock share a token, which
-// is written once.
-func tokenOf(goods []int64, fence stock.Fence) (text string, args []any) {
+// tokenOf returns the token of a row. Products of one lock share a token, which is written once.
+func tokenOf(goods []int64, fence stock.Fence) clause.Expr {
 	first := fence(goods[0])
 	if !slices.ContainsFunc(goods, func(id int64) bool { return fence(id) != first }) {
-		return "?", []any{token(first)}
+		return token(first)
 	}
-	for _, id := range goods {
-		args = append(args, id, token(fence(id)))
-	}
-	return "CASE goods_id" + strings.Repeat(" WHEN ? THEN ?", len(goods)) + " END", args
+	return byProduct(goods, func(id int64) any { return token(fence(id)) })
 }
 
 // distinct returns the flags and the goods ids of the requests, each once, in ascending order.

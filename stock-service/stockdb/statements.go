@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"fmt"
+	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -82,6 +83,15 @@ func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 // token is a fencing token as the value of a placeholder, in hex: see mysqldb.Statement.Bytes.
 func token(t operation.Token) clause.Expr {
 	return gorm.Expr("UNHEX(?)", hex.EncodeToString(t[:]))
+}
+
+// byProduct is the value that each of the products has, as a CASE of the row's goods_id.
+func byProduct(goods []int64, value func(id int64) any) clause.Expr {
+	cases := make([]any, 0, 2*len(goods))
+	for _, id := range goods {
+		cases = append(cases, id, value(id))
+	}
+	return gorm.Expr("CASE goods_id"+strings.Repeat(" WHEN ? THEN ?", len(goods))+" END", cases...)
 }
 
 // stockByID is the table in a statement that locks several products. Without the hint, a server walks all rows of a
@@ -177,4 +187,13 @@ func goodsOf(items []operation.Item) []int64 {
 		goods[i] = item.GoodsID
 	}
 	return goods
+}
+
+// numsOf returns the number of pieces of each product.
+func numsOf(items []operation.Item) map[int64]int64 {
+	nums := make(map[int64]int64, len(items))
+	for _, item := range items {
+		nums[item.GoodsID] = item.Num
+	}
+	return nums
 }
