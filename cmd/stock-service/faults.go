@@ -36,8 +36,8 @@ func (faultPorts) connector(c driver.Connector) driver.Connector {
 // heldLocks counts the locks that the process holds.
 var heldLocks atomic.Int64
 
-// lock passes points around the acquisition and the release of each lock. An error before a release stands for a failed
-// first try: the second releases the lock.
+// lock passes points around the acquisition and the release of each lock, some of whose waiters are impatient. An error
+// before a release stands for a failed first try: the second releases the lock.
 func (faultPorts) lock(acquire deduct.Acquire) deduct.Acquire {
 	return func(ctx context.Context) (deduct.Lock, error) {
 		if err := faultpoint.At(ctx, faultpoint.AcquireLock, faultpoint.Before); err != nil {
@@ -48,9 +48,11 @@ func (faultPorts) lock(acquire deduct.Acquire) deduct.Acquire {
 				return deduct.Lock{}, err
 			}
 		}
-		lock, err := acquire(ctx)
+		waiting, cancel := faultpoint.Impatient(ctx)
+		lock, err := acquire(waiting)
+		cancel()
 		if err != nil {
-			return deduct.Lock{}, err
+			return deduct.Lock{}, errors.Join(err, faultpoint.At(ctx, faultpoint.GiveUp, faultpoint.After))
 		}
 		heldLocks.Add(1)
 		release := lock.Release

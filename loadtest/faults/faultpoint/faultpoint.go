@@ -42,6 +42,9 @@ const InsertItems Step = "insert-items"
 // not one of Steps.
 const NextLock Step = "next-lock"
 
+// GiveUp is the end of a wait for a lock that was not granted. It is a part of AcquireLock, too.
+const GiveUp Step = "give-up"
+
 // Steps lists all steps.
 var Steps = []Step{
 	InsertOrder, SetFlag, CallStock, TakeFlag, LookupFlow, AcquireLock, UpdateStock, InsertFlow,
@@ -77,8 +80,25 @@ const SlowEnv = "FAULTPOINT_SLOW"
 
 // Slow returns the value of SlowEnv with a delay at one point. Several values are joined by commas.
 func Slow(step Step, when When, delay time.Duration) string {
-	return fmt.Sprintf("%s/%s=%v", step, when, delay)
+	return fmt.Sprintf("%s=%v", pointOf(step, when), delay)
 }
+
+// HoldEnv is the environment variable with the points that hold an arrival until something happens in the same process,
+// as Meet and Until write them. They bring about what else needs a slow machine, or a fast one.
+const HoldEnv = "FAULTPOINT_HOLD"
+
+// Meet returns the value of HoldEnv that holds each arrival at a point until the next.
+func Meet(step Step, when When) string { return pointOf(step, when) }
+
+// Until returns the value of HoldEnv that holds the first arrival at a point until another point is passed.
+func Until(step Step, when When, other Step, side When) string {
+	return pointOf(step, when) + "=" + pointOf(other, side)
+}
+
+// ImpatienceEnv is the environment variable with the time after which every eighth that waits for a lock gives up.
+const ImpatienceEnv = "FAULTPOINT_IMPATIENCE"
+
+func pointOf(step Step, when When) string { return string(step) + "/" + string(when) }
 
 // Rule arms one point.
 type Rule struct {
@@ -90,6 +110,8 @@ type Rule struct {
 	// Times is the maximum number of times that it fires; 0 means once.
 	Times   int `json:"times"`
 	DelayMS int `json:"delay_ms"`
+	// Outlast makes a Delay last until the caller has given up, and the step go on then.
+	Outlast bool `json:"outlast,omitempty"`
 	// URL is called when a Call strikes.
 	URL string `json:"url,omitempty"`
 

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -97,6 +99,20 @@ func (v *victim) step(timeout time.Duration) (int, string) {
 		return 0, err.Error()
 	}
 	return resp.StatusCode, strings.TrimSpace(string(body))
+}
+
+// passed counts the answers of the step.
+func (v *victim) passed() (n int) {
+	v.t.Helper()
+	resp, err := http.Get(v.base + "/passed")
+	if err == nil {
+		_, err = fmt.Fscan(resp.Body, &n)
+		err = errors.Join(err, resp.Body.Close())
+	}
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return n
 }
 
 // Pid is the process's number.
@@ -198,6 +214,38 @@ func TestActions(t *testing.T) {
 		began := time.Now()
 		if code, _ := v.step(5 * time.Second); code != http.StatusOK || time.Since(began) < 200*time.Millisecond {
 			t.Errorf("answers %d after %s", code, time.Since(began))
+		}
+	})
+
+	t.Run("a delay that outlasts its caller lets the step go on then", func(t *testing.T) {
+		v := start(t, bin)
+		v.arm(map[string]any{"step": "commit", "when": "before", "action": "delay", "delay_ms": 1, "outlast": true})
+		if code, body := v.step(300 * time.Millisecond); code != 0 {
+			t.Fatalf("answers %d %s to a caller that still waits", code, body)
+		}
+		for limit := time.Now().Add(10 * time.Second); v.passed() != 1; time.Sleep(time.Millisecond) {
+			if time.Now().After(limit) {
+				t.Fatal("the step does not go on")
+			}
+		}
+	})
+
+	t.Run("a point holds each arrival until the next", func(t *testing.T) {
+		v := start(t, bin, faultpoint.HoldEnv+"="+faultpoint.Meet(faultpoint.Commit, faultpoint.Before))
+		if code, body := v.step(300 * time.Millisecond); code != 0 {
+			t.Fatalf("lets a first arrival go: %d %s", code, body)
+		}
+		answers := make(chan int, 4)
+		for range cap(answers) {
+			go func() {
+				code, _ := v.step(time.Minute)
+				answers <- code
+			}()
+		}
+		for range cap(answers) {
+			if code := <-answers; code != http.StatusOK {
+				t.Errorf("one of four that meet by twos is answered %d", code)
+			}
 		}
 	})
 

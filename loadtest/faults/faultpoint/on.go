@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -26,7 +27,61 @@ var (
 	firedLog = os.Getenv("FAULTPOINT_LOG")
 	// slowed are the delays of points that the process has from its start on, whatever is armed.
 	slowed = parseSlow(os.Getenv(SlowEnv))
+	// holds are the points that hold arrivals, also from the start on.
+	holds = parseHolds(os.Getenv(HoldEnv))
 )
+
+// held is a point that holds arrivals until another one, or itself, is passed.
+type held struct {
+	Meeting
+	until string
+}
+
+func parseHolds(list string) map[string]*held {
+	points := map[string]*held{}
+	for entry := range strings.SplitSeq(list, ",") {
+		if entry == "" {
+			continue
+		}
+		point, until, other := strings.Cut(entry, "=")
+		if !other {
+			until = point
+		}
+		points[point] = &held{Meeting{Again: !other}, until}
+	}
+	return points
+}
+
+// hold lets those go who wait until somebody passes the point, or holds this arrival.
+func hold(ctx context.Context, point string) error {
+	own := holds[point]
+	for _, h := range holds {
+		if h.until == point && h != own {
+			h.Free()
+		}
+	}
+	switch {
+	case own == nil:
+		return nil
+	case own.until == point:
+		return own.Meet(ctx)
+	}
+	return own.Wait(ctx)
+}
+
+// impatience is the time of ImpatienceEnv, or 0.
+var (
+	impatience, _ = time.ParseDuration(os.Getenv(ImpatienceEnv))
+	asked         atomic.Int64
+)
+
+// Impatient returns a context for the wait for a lock: every eighth ends after the time of ImpatienceEnv.
+func Impatient(ctx context.Context) (context.Context, context.CancelFunc) {
+	if impatience == 0 || asked.Add(1)%8 != 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, impatience)
+}
 
 // parseSlow panics if the list is not one of Slow: an experiment without its delays would prove nothing.
 func parseSlow(list string) map[string]time.Duration {
@@ -45,14 +100,18 @@ func parseSlow(list string) map[string]time.Duration {
 	return delays
 }
 
-// At waits for the point's delay of SlowEnv, and then performs the action armed at the point, if any. It returns the
-// error that the step must fail with.
+// At waits as SlowEnv and HoldEnv want it at the point, and then performs the action armed there, if any. It returns
+// the error that the step must fail with.
 func At(ctx context.Context, step Step, when When) error {
-	if err := sleep(ctx, slowed[string(step)+"/"+string(when)]); err != nil {
+	point := pointOf(step, when)
+	if err := sleep(ctx, slowed[point]); err != nil {
+		return err
+	}
+	if err := hold(ctx, point); err != nil {
 		return err
 	}
 	mu.Lock()
-	reached[string(step)+"/"+string(when)]++
+	reached[point]++
 	var hit *Rule
 	for _, r := range rules {
 		if r.Step != step || r.When != when {
@@ -80,12 +139,27 @@ func At(ctx context.Context, step Step, when When) error {
 	case Error:
 		return fmt.Errorf("%w at %s/%s", errInjected, when, step)
 	case Delay:
+		if strike.Outlast {
+			outlast(ctx)
+			return nil
+		}
 		return sleep(ctx, time.Duration(strike.DelayMS)*time.Millisecond)
 	case Call:
 		return call(ctx, strike.URL)
 	}
 	return nil
 }
+
+// outlast returns shortly after ctx has ended: a deadline that came with a call is a little earlier than the caller's.
+func outlast(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, outlastWithin)
+	defer cancel()
+	<-ctx.Done()
+	time.Sleep(100 * time.Millisecond)
+}
+
+// outlastWithin is longer than any caller waits.
+const outlastWithin = 20 * time.Second
 
 func sleep(ctx context.Context, d time.Duration) error {
 	if d == 0 {

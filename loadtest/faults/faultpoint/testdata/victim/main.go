@@ -6,11 +6,13 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync/atomic"
 
 	"orderstock/loadtest/faults/faultpoint"
 )
 
 func main() {
+	var passed atomic.Int32
 	mux := http.NewServeMux()
 	mux.Handle("/faults", faultpoint.Handler())
 	mux.HandleFunc("/step", func(w http.ResponseWriter, r *http.Request) {
@@ -18,8 +20,10 @@ func main() {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
+		passed.Add(1)
 		fmt.Fprint(w, "passed")
 	})
+	mux.HandleFunc("/passed", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, passed.Load()) })
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
