@@ -27,6 +27,9 @@ var plenty = fire.Config{
 	Mix: fire.Mix{Goods: 4, Stock: 5000, ItemsMax: 2, NumMax: 2},
 }
 
+// cutOff is plenty by clients who soon stop waiting for an answer of a dead process.
+var cutOff = fire.Config{Orders: 200, Concurrency: 64, Rate: 80, Timeout: 4 * time.Second, Mix: plenty.Mix}
+
 // firstComers rush at new products, whose locks do not exist yet. They call the stock service directly: an order
 // service would repeat a failed deduction, and nobody would see the failure.
 var firstComers = fire.Config{
@@ -34,8 +37,8 @@ var firstComers = fire.Config{
 	Mix: fire.Mix{Goods: 30, Stock: 100, ItemsMax: 1, NumMax: 1},
 }
 
-// lockCrowd is a crowd for one product that contends for its lock: it comes faster than holders work, so that some get
-// their end only later. It is plain: a restock in its middle would wait for the lock, too.
+// lockCrowd is a crowd for one product that contends for its lock. It is plain: a restock in its middle would wait for
+// the lock, too.
 var lockCrowd = fire.Config{
 	Orders: 300, Concurrency: 96, Rate: 150, Disturbed: true, Plain: true,
 	Mix: fire.Mix{Goods: 1, Stock: 60, ItemsMax: 1, NumMax: 2},
@@ -78,16 +81,29 @@ var unhurried = map[string]string{
 var outslept = with(unhurried, map[string]string{"LOCK_TIMEOUT": "25s", "REQUEST_TIMEOUT": "30s"})
 
 // In hanging, who waits for ever does so for a few seconds.
-var hanging = with(unhurried, map[string]string{"LOCK_TIMEOUT": "4s", "CONFIRM_BUDGET": "8s", "PENDING_LIMIT": "8s"})
+var hanging = with(unhurried, map[string]string{
+	"LOCK_TIMEOUT": "4s", "CONFIRM_BUDGET": "8s", "PENDING_LIMIT": "8s", "CANCEL_AFTER": "12s",
+})
 
-// impatient has a lock timeout that is shorter than the queue: a holder works for 100 ms, so the third waiter gives up.
-var impatient = with(gap, map[string]string{
-	"LOCK_TIMEOUT": "250ms", "STOCK_TIMEOUT": "3s", "REQUEST_TIMEOUT": "3s",
+// In late, a call to the stock service is one try of two thirds of CONFIRM_BUDGET, so that nobody has asked again when
+// its work is done after all. Those who wait for its lock get it in time.
+var late = with(unhurried, map[string]string{"CONFIRM_BUDGET": "3s", "PENDING_LIMIT": "5s", "CANCEL_AFTER": "15s"})
+
+// In meeting, each deduction stands still between the read of a level and its write until the next one of the process
+// has come as far. Under a lock, none comes.
+var meeting = map[string]string{faultpoint.HoldEnv: faultpoint.Meet(faultpoint.UpdateStock, faultpoint.Before)}
+
+// In impatient, some of those who wait for the lock soon give up.
+var impatient = map[string]string{faultpoint.ImpatienceEnv: "250ms"}
+
+// In outwaited, the first holder works until somebody has given up.
+var outwaited = with(impatient, map[string]string{
+	faultpoint.HoldEnv: faultpoint.Until(faultpoint.UpdateStock, faultpoint.Before, faultpoint.GiveUp, faultpoint.After),
+	"LOCK_TIMEOUT":     "1s", "STOCK_TIMEOUT": "3s", "REQUEST_TIMEOUT": "3s",
 	"CONFIRM_BUDGET": "4s", "PENDING_LIMIT": "5s", "CANCEL_AFTER": "10s",
 })
 
-// gap makes each deduction stand still between the read of a level and its write, for longer than others need to come
-// in between.
+// gap makes each deduction work for a while between the read of a level and its write.
 var gap = map[string]string{
 	faultpoint.SlowEnv: faultpoint.Slow(faultpoint.UpdateStock, faultpoint.Before, 100*time.Millisecond),
 }

@@ -24,19 +24,27 @@ func TestPublishedFaults(t *testing.T) {
 	if err := options.Build(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	slow := func(step faultpoint.Step, d time.Duration) map[string]string {
-		return map[string]string{faultpoint.SlowEnv: faultpoint.Slow(step, faultpoint.After, d)}
+	slow := func(step faultpoint.Step, when faultpoint.When, d time.Duration) map[string]string {
+		return map[string]string{faultpoint.SlowEnv: faultpoint.Slow(step, when, d)}
 	}
 	for _, test := range []struct {
 		letter, phase, violated string
 		first, second           shop.Pieces // of the two products
 		env                     map[string]string
 	}{
-		{"A", judge.Together, "stock-matches-orders", 8, 10, nil},
+		{
+			"A", judge.Together, "stock-matches-orders", 8, 10,
+			slow(faultpoint.UpdateStock, faultpoint.Before, 100*time.Millisecond),
+		},
 		// Baskets of both find one of them sold out.
 		{"B", judge.Alone, "stock-matches-orders", 2, 40, nil},
-		{"E", judge.Alone, "rejected-only-when-short", 8, 10, slow(faultpoint.ReleaseLock, time.Second)}, // > STOCK_TIMEOUT
-		{"F", judge.Killed, "settled", 8, 10, slow(faultpoint.InsertOrder, 300*time.Millisecond)},
+		{ // later than a call waits
+			"E", judge.Alone, "rejected-only-when-short", 8, 10, slow(faultpoint.ReleaseLock, faultpoint.After, time.Second),
+		},
+		{
+			"F", judge.Killed, "settled", 8, 10,
+			slow(faultpoint.InsertOrder, faultpoint.After, 300*time.Millisecond),
+		},
 	} {
 		f, err := catalogue.Find(test.letter)
 		if err != nil {

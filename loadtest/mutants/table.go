@@ -73,7 +73,8 @@ func ready(s trial.Services, env map[string]string) trial.Services {
 }
 
 func with(a, b map[string]string) map[string]string {
-	both := maps.Clone(a)
+	both := map[string]string{}
+	maps.Copy(both, a)
 	maps.Copy(both, b)
 	return both
 }
@@ -126,7 +127,7 @@ var mutants = []trial.Experiment{
 	}),
 
 	calm(trial.Experiment{
-		Name: "nothing broken, baskets", Services: trial.Services{Strategy: "grouped"}, Load: baskets,
+		Name: "nothing broken, baskets", Services: trial.Services{Strategy: "grouped", Env: patient}, Load: baskets,
 		Expect: absorbed(trial.Control),
 	}),
 	calm(trial.Experiment{
@@ -141,8 +142,8 @@ var mutants = []trial.Experiment{
 	}),
 
 	under(quiet, trial.Experiment{
-		Name: "no lock, read-modify-write", Services: trial.Services{Strategy: "unsafe", Env: gap}, Load: dense,
-		Expect: caught(verify.StockBalances),
+		Name: "no lock, read-modify-write", Load: dense, Expect: caught(verify.StockBalances),
+		Services: trial.Services{Strategy: "unsafe", Env: meeting(faultpoint.UpdateStock)},
 	}),
 	under(quiet, trial.Experiment{
 		Name: "the condition dropped from the update", Services: trial.Services{Mutants: "no-condition"},
@@ -171,8 +172,8 @@ var mutants = []trial.Experiment{
 	published("a repeat gets no outcome", "D", catalogue.Broken, verify.OrderMatchesOperation),
 	published("timeout = failed", "E", catalogue.Broken, verify.OrderMatchesOperation),
 	under(quiet, trial.Experiment{
-		Name: "read before the lock, absolute write", Services: trial.Services{Mutants: "read-before-lock", Env: gap},
-		Load: dense, Expect: caught(verify.StockBalances),
+		Name: "read before the lock, absolute write", Load: dense, Expect: caught(verify.StockBalances),
+		Services: trial.Services{Mutants: "read-before-lock", Env: meeting(faultpoint.AcquireLock)},
 	}),
 	calm(trial.Experiment{
 		Name: "cancel without a tombstone", Services: trial.Services{Mutants: "no-tombstone"},
@@ -273,8 +274,11 @@ var (
 	// uncancelled has no cancellations. They return stock without the lock, by a relative update, which a concurrent
 	// absolute write would overwrite. It has no restock in its middle, either, for the same reason.
 	uncancelled = fire.Config{Orders: 150, Rate: 50, Concurrency: 48, Plain: true}
-	// dense makes many orders meet within the gap.
-	dense = fire.Config{Orders: 400, Rate: 200, Concurrency: 64}
+	// dense is orders for one product, which meet between the read of its level and the write. It is plain, as is
+	// uncancelled.
+	dense = fire.Config{
+		Orders: 200, Rate: 100, Concurrency: 64, Plain: true, Mix: fire.Mix{Goods: 1, ItemsMax: 1},
+	}
 	// slow is light enough that no order is given up on a busy machine, and that the orders behind a paused holder are
 	// done before the holder wakes up.
 	slow = fire.Config{Orders: 60, Rate: 30, Concurrency: 48}
@@ -301,7 +305,7 @@ var (
 )
 
 var (
-	// In gap, each deduction stands still between the read of a level and its write, so that others come in between.
+	// In gap, each deduction works for a while before it writes a level, so that others queue behind it.
 	gap = slowly(faultpoint.UpdateStock, faultpoint.Before, 50*time.Millisecond)
 	// In flagsUntaken, a flag lies in Redis for a while before it is taken, so that a flush meets some.
 	flagsUntaken = slowly(faultpoint.SetFlag, faultpoint.After, 200*time.Millisecond)
@@ -311,6 +315,11 @@ var (
 	lateCommits = slowly(faultpoint.Commit, faultpoint.Before, 20*time.Millisecond)
 )
 
+// meeting holds each deduction before a step until the next one of the process has come as far.
+func meeting(step faultpoint.Step) map[string]string {
+	return map[string]string{faultpoint.HoldEnv: faultpoint.Meet(step, faultpoint.Before)}
+}
+
 func slowly(step faultpoint.Step, when faultpoint.When, delay time.Duration) map[string]string {
 	return map[string]string{faultpoint.SlowEnv: faultpoint.Slow(step, when, delay)}
 }
@@ -318,7 +327,10 @@ func slowly(step faultpoint.Step, when faultpoint.When, delay time.Duration) map
 // longOutage is longer than the client library's reconnect delay of one second. If the reconnect fails, the library
 // fails the calls that wait for a connection, among them the search for a node whose create was not answered. The
 // session, and its node, survive longOutage.
-const longOutage = 1500 * time.Millisecond
+const longOutage = 2500 * time.Millisecond
+
+// patient lets a group wait for its locks on a busy machine, where a holder may stand still for a while.
+var patient = map[string]string{"LOCK_PATIENCE": "500ms"}
 
 // longLived leaves no order time to expire.
 var longLived = map[string]string{"CANCEL_AFTER": "5m"}
@@ -399,7 +411,7 @@ func published(name, letter string, side catalogue.Side, by string) trial.Experi
 		v, expect = f.Fixed, absorbed(by)
 	}
 	e := trial.Experiment{
-		Name: name, Services: trial.Services{Mutants: v.Mutants, Strategy: v.Strategy, Env: f.Env}, Load: f.Load,
+		Name: name, Services: trial.Services{Mutants: v.Mutants, Strategy: v.Strategy, Env: with(f.Env, v.Env)}, Load: f.Load,
 		Expect: expect,
 	}
 	switch {

@@ -36,7 +36,8 @@ type Action struct {
 	Reach []faultpoint.Rule `json:"-"`
 	// Outage is how long connections are refused after a lost reply.
 	Outage time.Duration `json:"-"`
-	// Outlast lets a paused stock service sleep on until another one has committed.
+	// Outlast lets a paused stock service sleep on until another one has committed, and a delayed step wait until its
+	// caller has given up.
 	Outlast bool `json:"-"`
 	// EndsLoad ends the load with the action.
 	EndsLoad bool `json:"-"`

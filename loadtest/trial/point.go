@@ -81,7 +81,7 @@ func armed(l *system.System, a Action) (*Simple, error) {
 		return nil, invalid("when %q: want before or after", a.When)
 	}
 	s := &strike{lab: l, action: a, point: point, rule: rules[a.Action], replicas: replicas}
-	s.rule.Step, s.rule.Skip = point.Step, a.skip
+	s.rule.Step, s.rule.Skip, s.rule.Outlast = point.Step, a.skip, a.Outlast
 	if s.rule.When == "" {
 		s.rule.When = faultpoint.When(a.When)
 	}
@@ -200,7 +200,7 @@ func (s *strike) heal(ctx context.Context) error {
 		s.hangUp = nil
 	}
 	var errs []error
-	if s.action.Outlast {
+	if s.action.Outlast && s.rule.Action == faultpoint.Stop {
 		errs = append(errs, s.awaitOthers(ctx))
 	}
 	s.mu.Lock()

@@ -7,14 +7,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"path"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/google/uuid"
 
+	"orderstock/loadtest/faults/faultpoint"
 	"orderstock/pkg/retry"
 )
 
@@ -70,17 +74,16 @@ type Held struct {
 
 const prefix = "lock-"
 
-// unlucky is how long the scheduler or the garbage collector holds up a thread between two lines: longer than another
-// one needs to come in between, on any machine.
-const unlucky = 250 * time.Millisecond
+// newcomers are held up between two lines until another one has come as far, by the parent that both miss.
+var newcomers sync.Map
 
 // Acquire waits for the lock until ctx ends.
 func (l *Lock) Acquire(ctx context.Context) (*Held, error) {
-	if err := l.makeParent(l.dir); err != nil {
+	if err := l.makeParent(ctx, l.dir); err != nil {
 		return nil, err
 	}
 	// A GUID prefix finds the node again if the reply to the creation is lost.
-	name := path.Join(l.dir, "_c_"+uuid.NewString()+"-"+prefix)
+	name := path.Join(l.dir, "_c_"+l.guid()+"-"+prefix)
 	node, err := l.conn.Create(name, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
 	if err != nil {
 		return nil, fmt.Errorf("create node: %w", err)
@@ -98,8 +101,25 @@ func (l *Lock) Acquire(ctx context.Context) (*Held, error) {
 	return &Held{lock: l, node: node, Czxid: stat.Czxid}, nil
 }
 
+// nodes counts the nodes of the process.
+var nodes atomic.Uint32
+
+// guid returns a GUID. With SplitName, the piece that is taken for the number is smaller than all before in every
+// eighth, and greater than these in the others: by chance, it would be smaller now and then.
+func (l *Lock) guid() string {
+	id, n := uuid.NewString(), nodes.Add(1)
+	if !l.has(SplitName) {
+		return id
+	}
+	piece := 0x8000 | rand.Uint32N(0x8000)
+	if n%8 == 0 {
+		piece = 0x7fff - n/8%0x8000
+	}
+	return fmt.Sprintf("%s%04x%s", id[:9], piece, id[13:])
+}
+
 // makeParent creates the node and those above it.
-func (l *Lock) makeParent(dir string) error {
+func (l *Lock) makeParent(ctx context.Context, dir string) error {
 	if dir == "/" {
 		return nil
 	}
@@ -110,11 +130,14 @@ func (l *Lock) makeParent(dir string) error {
 	if there {
 		return nil
 	}
-	if err := l.makeParent(path.Dir(dir)); err != nil {
+	if err := l.makeParent(ctx, path.Dir(dir)); err != nil {
 		return err
 	}
 	if l.has(Parent) {
-		time.Sleep(unlucky)
+		m, _ := newcomers.LoadOrStore(dir, &faultpoint.Meeting{})
+		if err := m.(*faultpoint.Meeting).Meet(ctx); err != nil {
+			return err
+		}
 	}
 	_, err = l.conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
 	if errors.Is(err, zk.ErrNodeExists) && !l.has(Parent) {
