@@ -73,7 +73,7 @@ var lateSleeper = fire.Config{
 var unhurried = map[string]string{
 	"LOCK_TIMEOUT": "8s", "STOCK_TIMEOUT": "9s", "REQUEST_TIMEOUT": "9s",
 	"CONFIRM_BUDGET": "14s", "PENDING_LIMIT": "14s", "CANCEL_AFTER": "30s",
-	"ZOOKEEPER_SESSION_TIMEOUT": "4s",
+	"ZOOKEEPER_SESSION_TIMEOUT": "4s", faultpoint.IdleEnv: "60",
 }
 
 // In outslept, a pause is longer than the session, and shorter than every timeout. Otherwise the deadline of the
@@ -97,7 +97,7 @@ var meeting = map[string]string{faultpoint.HoldEnv: faultpoint.Meet(faultpoint.U
 var impatient = map[string]string{faultpoint.ImpatienceEnv: "250ms"}
 
 // In outwaited, the first holder works until somebody has given up.
-var outwaited = with(impatient, map[string]string{
+var outwaited = with(with(impatient, unhurried), map[string]string{
 	faultpoint.HoldEnv: faultpoint.Until(faultpoint.UpdateStock, faultpoint.Before, faultpoint.GiveUp, faultpoint.After),
 	"LOCK_TIMEOUT":     "1s", "STOCK_TIMEOUT": "3s", "REQUEST_TIMEOUT": "3s",
 	"CONFIRM_BUDGET": "4s", "PENDING_LIMIT": "5s", "CANCEL_AFTER": "10s",

@@ -98,6 +98,10 @@ func Until(step Step, when When, other Step, side When) string {
 // ImpatienceEnv is the environment variable with the time after which every eighth that waits for a lock gives up.
 const ImpatienceEnv = "FAULTPOINT_IMPATIENCE"
 
+// IdleEnv is the environment variable with the number of seconds for which the database server lets a transaction stand
+// still. Default: as in the product, which would hide what a holder does that wakes up.
+const IdleEnv = "FAULTPOINT_IDLE"
+
 func pointOf(step Step, when When) string { return string(step) + "/" + string(when) }
 
 // Rule arms one point.

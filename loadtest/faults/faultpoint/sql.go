@@ -5,6 +5,8 @@ package faultpoint
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
+	"os"
 	"strings"
 
 	"orderstock/pkg/mysqldb"
@@ -26,7 +28,13 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return conn{base.(mysqldb.Conn), c.prefixes}, nil
+	made := conn{base.(mysqldb.Conn), c.prefixes}
+	if idle := os.Getenv(IdleEnv); idle != "" {
+		if _, err := made.Conn.ExecContext(ctx, "SET SESSION wait_timeout = "+idle, nil); err != nil {
+			return nil, errors.Join(err, made.Close())
+		}
+	}
+	return made, nil
 }
 
 type conn struct {
