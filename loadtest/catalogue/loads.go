@@ -44,6 +44,11 @@ var lockCrowd = fire.Config{
 	Mix: fire.Mix{Goods: 1, Stock: 60, ItemsMax: 1, NumMax: 2},
 }
 
+// shortCrowd is a short lockCrowd, for a queue that stops for good.
+var shortCrowd = fire.Config{
+	Orders: 120, Concurrency: 96, Rate: 150, Disturbed: true, Plain: true, Mix: lockCrowd.Mix,
+}
+
 // latecomers come all at once to the lock of one product, and each gets its turn soon.
 var latecomers = fire.Config{
 	Orders: 48, Concurrency: 48, Disturbed: true, Plain: true,
@@ -99,7 +104,7 @@ var impatient = map[string]string{faultpoint.ImpatienceEnv: "250ms"}
 // In outwaited, the first holder works until somebody has given up.
 var outwaited = with(with(impatient, unhurried), map[string]string{
 	faultpoint.HoldEnv: faultpoint.Until(faultpoint.UpdateStock, faultpoint.Before, faultpoint.GiveUp, faultpoint.After),
-	"LOCK_TIMEOUT":     "1s", "STOCK_TIMEOUT": "3s", "REQUEST_TIMEOUT": "3s",
+	"LOCK_TIMEOUT":     "1500ms", "STOCK_TIMEOUT": "3s", "REQUEST_TIMEOUT": "3s",
 	"CONFIRM_BUDGET": "4s", "PENDING_LIMIT": "5s", "CANCEL_AFTER": "10s",
 })
 

@@ -101,6 +101,7 @@ if answer == timeout:
 		Load:   plenty, Strike: "commit/before/delay",
 		Env:    late,
 		Broken: Variant{Mutants: "error-is-failed", Strategy: "sequential"},
+		Fixed:  Variant{Strategy: "sequential"},
 	},
 	{
 		Letter: "F", Title: "Nothing settles an order after a crash",
@@ -229,7 +230,7 @@ if !await(predecessor, timeout):
 			{"TestFaultLTimedOutWaiterLeavesNoNode", "pkg/zklock/faults_test.go"},
 		},
 		Source: Link{"published.LeftBehind", "loadtest/mutants/published/lock.go"},
-		Load:   lockCrowd,
+		Load:   shortCrowd,
 		Env:    outwaited,
 		Broken: Variant{
 			Mutants: "published-left-behind", Strategy: "sequential", Says: "leaves its node behind",
