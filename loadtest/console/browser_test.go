@@ -37,7 +37,7 @@ type browser struct {
 // open opens a tab of a new browser at an address.
 func open(t *testing.T, address string) *browser {
 	t.Helper()
-	program, err := programs.Chromium()
+	program, err := programs.Chromium.Find()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -327,7 +327,7 @@ func TestOnePhaseWithoutReset(t *testing.T) {
 // Books by a command: a shop that forgets one order is found out in SQLite.
 func TestBooksOfSQLite(t *testing.T) {
 	t.Parallel()
-	sqlite, err := programs.SQLite()
+	sqlite, err := programs.SQLite.Find()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -117,7 +117,7 @@ func startPrometheus(t *testing.T, st *system.Stack, observe string) string {
 		t.Fatal(err)
 	}
 	addr := fmt.Sprintf("127.0.0.1:%d", port)
-	path, err := programs.Prometheus()
+	path, err := programs.Prometheus.Find()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ var versionOf = regexp.MustCompile(`Ver (\d+)\.(\d+)`)
 // image's, which it unpacks once.
 func groupServer(ctx context.Context) (*MySQLProgram, error) {
 	if os.Getenv(EnvMySQLD) == "" {
-		if path, err := programs.Find("mysqld"); err == nil {
+		if path, err := (programs.Program{Names: []string{"mysqld"}}).Find(); err == nil {
 			if program, err := groupServerAt(path); err == nil {
 				return program, nil
 			}

@@ -23,13 +23,13 @@ type MySQLProgram struct {
 }
 
 func installedMySQL() (*MySQLProgram, error) {
-	server, err := programs.MySQL()
+	server, err := programs.MySQL.Find()
 	if err != nil {
 		return nil, err
 	}
 	p, err := mysqlAt(server)
 	if err == nil && p.mariaDB() {
-		p.install, err = programs.MariaDBInstall()
+		p.install, err = programs.MariaDBInstall.Find()
 	}
 	return p, err
 }

@@ -28,7 +28,7 @@ func StartRedis(ctx context.Context, o Options) (*Redis, error) {
 // redis starts Redis's program with the arguments before those of the options.
 func (o Options) redis(ctx context.Context, kind string, args []string) (*Redis, error) {
 	s, err := o.start(ctx, kind, func(o Options, _ context.Context) (s Spec, err error) {
-		path, err := programs.Redis()
+		path, err := programs.Redis.Find()
 		if err != nil {
 			return s, err
 		}

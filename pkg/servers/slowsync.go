@@ -18,7 +18,7 @@ var slowSyncSource []byte
 // slowSync compiles a library into dir and returns the environment that makes a program's writes to
 // disk take longer by d.
 func slowSync(ctx context.Context, dir string, d time.Duration) ([]string, error) {
-	gcc, err := programs.GCC()
+	gcc, err := programs.GCC.Find()
 	if err != nil {
 		return nil, fmt.Errorf("slow the disk down: %w", err)
 	}

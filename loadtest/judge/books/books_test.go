@@ -165,7 +165,7 @@ func TestOneSnapshot(t *testing.T) {
 
 func TestACommandPrintsCSV(t *testing.T) {
 	t.Parallel()
-	sqlite, err := programs.SQLite()
+	sqlite, err := programs.SQLite.Find()
 	if err != nil {
 		t.Fatal(err)
 	}

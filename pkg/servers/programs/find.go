@@ -9,67 +9,61 @@ import (
 	"strings"
 )
 
-// MySQL returns the path of the server of MySQL or MariaDB.
-func MySQL() (string, error) { return find(debian.mysql, "mysqld", "mariadbd") }
-
-// MariaDBInstall returns the path of the program that makes MariaDB's first data.
-func MariaDBInstall() (string, error) {
-	return find(debian.mysql, "mariadb-install-db", "mysql_install_db")
+// Program is a program that must be installed.
+type Program struct {
+	// Names are the names of its file, of which one is enough.
+	Names []string
+	// Packages are the Debian packages that hold it.
+	Packages []string
 }
 
-// Redis returns the path of the server of Redis.
-func Redis() (string, error) { return find(debian.redis, "redis-server") }
+// The programs of servers and tests. ZooKeeper and PostgreSQL, which are several files, have functions.
+var (
+	MySQL = Program{[]string{"mysqld", "mariadbd"}, []string{"default-mysql-server"}}
+	// MariaDBInstall makes MariaDB's first data.
+	MariaDBInstall = Program{[]string{"mariadb-install-db", "mysql_install_db"}, MySQL.Packages}
+	Redis          = Program{[]string{"redis-server"}, []string{"redis-server"}}
+	GCC            = Program{[]string{"gcc"}, []string{"gcc", "libc6-dev"}}
+	Chromium       = Program{[]string{"chromium", "chromium-headless-shell", "google-chrome"}, []string{"chromium"}}
+	Prometheus     = Program{[]string{"prometheus"}, []string{"prometheus"}} // with promtool
+	SQLite         = Program{[]string{"sqlite3"}, []string{"sqlite3"}}
+
+	java       = Program{[]string{"java"}, []string{"zookeeper", "default-jre-headless"}} // one install is enough
+	javac      = Program{[]string{"javac"}, []string{"default-jdk-headless"}}
+	maker      = Program{[]string{"make"}, []string{"make"}}
+	postgreSQL = Program{[]string{"initdb"}, []string{"postgresql"}}
+)
 
 // ZooKeeper returns Java and the class path of ZooKeeper: the Debian
 // package's jars, or the jars of the distribution that ZOOKEEPER_HOME names.
-func ZooKeeper() (java, classpath string, err error) {
-	if java, err = find(debian.zookeeper, "java"); err != nil {
+func ZooKeeper() (path, classpath string, err error) {
+	if path, err = java.Find(); err != nil {
 		return "", "", err
 	}
 	if home := os.Getenv("ZOOKEEPER_HOME"); home != "" {
-		return java, filepath.Join(home, "lib", "*"), nil
+		return path, filepath.Join(home, "lib", "*"), nil
 	}
 	const dir = "/usr/share/java"
 	jar := filepath.Join(dir, "zookeeper.jar") // names the jars that it needs itself
 	if _, err := os.Stat(jar); err != nil {
-		return "", "", &MissingError{Program: "ZooKeeper (" + jar + " or $ZOOKEEPER_HOME)", Packages: debian.zookeeper}
+		return "", "", &MissingError{Program: "ZooKeeper (" + jar + " or $ZOOKEEPER_HOME)", Packages: java.Packages}
 	}
-	return java, jar + string(filepath.ListSeparator) + filepath.Join(dir, "slf4j-simple.jar"), nil
+	return path, jar + string(filepath.ListSeparator) + filepath.Join(dir, "slf4j-simple.jar"), nil
 }
-
-// javac returns the path of the Java compiler.
-func javac() (string, error) { return find(debian.javac, "javac") }
-
-// GCC returns the path of the C compiler.
-func GCC() (string, error) { return find(debian.gcc, "gcc") }
-
-// Chromium returns the path of a Chromium.
-func Chromium() (string, error) {
-	return find(debian.chromium, "chromium", "chromium-headless-shell", "google-chrome")
-}
-
-// Prometheus returns the path of Prometheus. The package holds promtool as well.
-func Prometheus() (string, error) { return find(debian.prometheus, "prometheus") }
 
 // PostgreSQL returns the folder of PostgreSQL's programs. Debian keeps them apart for each version.
 func PostgreSQL() (string, error) {
 	if found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); err == nil && len(found) > 0 {
 		return filepath.Dir(found[len(found)-1]), nil
 	}
-	path, err := find(debian.postgresql, "initdb")
+	path, err := postgreSQL.Find()
 	return filepath.Dir(path), err
 }
 
-// SQLite returns the path of the shell of SQLite.
-func SQLite() (string, error) { return find(debian.sqlite, "sqlite3") }
-
-// Find returns the path of the first of names that is installed.
-func Find(names ...string) (string, error) { return find(nil, names...) }
-
-// find returns the path of the first of names that is installed. Debian
-// keeps servers in /usr/sbin, which is not on every user's PATH.
-func find(packages []string, names ...string) (string, error) {
-	for _, name := range names {
+// Find returns the path of the program, or a *MissingError. Debian keeps servers in /usr/sbin, which is not on every
+// user's PATH.
+func (p Program) Find() (string, error) {
+	for _, name := range p.Names {
 		if path, err := exec.LookPath(name); err == nil {
 			return path, nil
 		}
@@ -80,5 +74,5 @@ func find(packages []string, names ...string) (string, error) {
 			}
 		}
 	}
-	return "", &MissingError{Program: strings.Join(names, " or "), Packages: packages}
+	return "", &MissingError{Program: strings.Join(p.Names, " or "), Packages: p.Packages}
 }
