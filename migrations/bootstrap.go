@@ -31,11 +31,14 @@ type Accounts struct {
 }
 
 // DefaultAccounts returns the project's usual names, without passwords.
-func DefaultAccounts() Accounts {
+func DefaultAccounts() Accounts { return AccountsOf("") }
+
+// AccountsOf returns the project's usual names, each followed by the suffix, without passwords.
+func AccountsOf(suffix string) Accounts {
 	return Accounts{
-		OrderDB: "order_db", StockDB: "stock_db",
-		OrderApp: User{Name: "order_app"}, StockApp: User{Name: "stock_app"},
-		Migrator: User{Name: "migrator"}, Verifier: User{Name: "verifier"},
+		OrderDB: "order_db" + suffix, StockDB: "stock_db" + suffix,
+		OrderApp: User{Name: "order_app" + suffix}, StockApp: User{Name: "stock_app" + suffix},
+		Migrator: User{Name: "migrator" + suffix}, Verifier: User{Name: "verifier" + suffix},
 	}
 }
 

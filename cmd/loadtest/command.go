@@ -136,7 +136,7 @@ func (r *firing) run(cmd *cobra.Command) error {
 	if err := h.Save(r.history()); err != nil {
 		return err
 	}
-	printed := h.Measure().Write(asJSON{r.JSON}.text(cmd)) // a run whose figures cannot be printed is judged all the same
+	printed := h.Measure().Write(r.text(cmd)) // a run whose figures cannot be printed is judged all the same
 	if r.NoVerify {
 		return printed
 	}

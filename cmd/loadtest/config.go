@@ -70,7 +70,7 @@ type output struct {
 	Out  string `flag:"out" default:"out" help:"folder for verdict.json and history.jsonl; or the verdict's file, if it ends in .json"`
 	Keep string `flag:"history" help:"file for every call with its times and its answer (default history.jsonl next to the verdict)"`
 	All  bool   `flag:"all" help:"print every invariant, not only the broken ones"`
-	JSON bool   `flag:"json" help:"print the verdict as JSON, in place of the table"`
+	asJSON
 }
 
 func (o *output) verdict() string {

@@ -59,18 +59,11 @@ func (cfg Config) open(ctx context.Context, e trial.Experiment) (*contestant, er
 	suffix := fmt.Sprintf("_ladder_%d", opened.Add(1))
 	sc := e.Services.Config()
 	sc.Dir, sc.Bin, sc.Servers = filepath.Join(cfg.Dir, suffix[1:]), cfg.Bin, cfg.Servers
-	sc.OrderServices, sc.ZooKeeperRoot, sc.Accounts = 1, "/orderstock"+suffix, migrations.DefaultAccounts()
+	sc.OrderServices, sc.ZooKeeperRoot, sc.Accounts = 1, "/orderstock"+suffix, migrations.AccountsOf(suffix)
 	if e.Services.Build != "" {
 		on := *cfg.Servers
 		on.MySQL = cfg.builds[e.Group]
-		sc.Servers = &on
-	} else {
-		for _, name := range []*string{
-			&sc.Accounts.OrderDB, &sc.Accounts.StockDB, &sc.Accounts.OrderApp.Name, &sc.Accounts.StockApp.Name,
-			&sc.Accounts.Migrator.Name, &sc.Accounts.Verifier.Name,
-		} {
-			*name += suffix
-		}
+		sc.Servers, sc.Accounts = &on, migrations.DefaultAccounts()
 	}
 	if cfg.redisPassword != "" {
 		sc.OrderEnv = map[string]string{"REDIS_AUTH": "order:" + cfg.redisPassword}
@@ -105,12 +98,7 @@ func (c *contestant) close(ctx context.Context) (err error) {
 	if c.direct != nil {
 		err = c.direct.close()
 	}
-	a := c.stack.Accounts()
-	drop := []string{"DROP DATABASE `" + a.OrderDB + "`", "DROP DATABASE `" + a.StockDB + "`"}
-	for _, u := range []migrations.User{a.OrderApp, a.StockApp, a.Migrator, a.Verifier} {
-		drop = append(drop, "DROP USER '"+u.Name+"'@'%'")
-	}
-	err = errors.Join(err, c.stack.Stop(ctx), c.stack.Servers.MySQL.Exec(ctx, drop...))
+	err = errors.Join(err, c.stack.Stop(ctx), c.stack.Servers.Drop(ctx, c.stack.Accounts()))
 	if err != nil {
 		return fmt.Errorf("take the stack of %s down: %w", c, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 
+	"orderstock/migrations"
 	"orderstock/pkg/servers"
 )
 
@@ -38,6 +39,15 @@ func StartServers(ctx context.Context, dir string, mysql servers.Options) (*Serv
 		return nil, err
 	}
 	return &s, nil
+}
+
+// Drop drops the databases and the users.
+func (s *Servers) Drop(ctx context.Context, a migrations.Accounts) error {
+	drop := []string{"DROP DATABASE IF EXISTS " + a.OrderDB, "DROP DATABASE IF EXISTS " + a.StockDB}
+	for _, u := range []migrations.User{a.OrderApp, a.StockApp, a.Migrator, a.Verifier} {
+		drop = append(drop, "DROP USER IF EXISTS "+u.Name)
+	}
+	return s.MySQL.Exec(ctx, drop...)
 }
 
 // Stop stops the servers that this process started, together.

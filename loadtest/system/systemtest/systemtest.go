@@ -49,26 +49,17 @@ func Build(t *testing.T) (bin string) {
 // users and ZooKeeper root. They are dropped at the test's end.
 func Config(t *testing.T, bin string) system.Config {
 	t.Helper()
-	suffix := "_" + strings.ToLower(rand.Text()[:10])
-	mysql, a := serverstest.MySQL(t), migrations.DefaultAccounts()
-	users := []*string{&a.OrderApp.Name, &a.StockApp.Name, &a.Migrator.Name, &a.Verifier.Name}
-	for _, name := range append(users, &a.OrderDB, &a.StockDB) {
-		*name += suffix
-	}
+	a := migrations.AccountsOf("_" + strings.ToLower(rand.Text()[:10]))
+	on := &system.Servers{MySQL: serverstest.MySQL(t), Redis: serverstest.Redis(t), ZooKeeper: serverstest.ZooKeeper(t)}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
 		defer cancel()
-		drop := []string{"DROP DATABASE IF EXISTS " + a.OrderDB, "DROP DATABASE IF EXISTS " + a.StockDB}
-		for _, name := range users {
-			drop = append(drop, "DROP USER IF EXISTS "+*name)
-		}
-		if err := mysql.Exec(ctx, drop...); err != nil {
+		if err := on.Drop(ctx, a); err != nil {
 			t.Error(err)
 		}
 	})
 	return system.Config{
-		Dir: t.TempDir(), Bin: bin, ZooKeeperRoot: serverstest.ZooKeeperRoot(t), Accounts: a,
-		Servers: &system.Servers{MySQL: mysql, Redis: serverstest.Redis(t), ZooKeeper: serverstest.ZooKeeper(t)},
+		Dir: t.TempDir(), Bin: bin, ZooKeeperRoot: serverstest.ZooKeeperRoot(t), Accounts: a, Servers: on,
 	}
 }
 
