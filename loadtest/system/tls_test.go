@@ -61,7 +61,7 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := mysqldb.Ping(t.Context(), plain); err == nil || !strings.Contains(err.Error(), "Access denied") {
+	if err := mysqldb.ReadyCheck(plain)(t.Context()); err == nil || !strings.Contains(err.Error(), "Access denied") {
 		t.Errorf("MySQL without TLS: %v", err)
 	}
 	if err := mysqldb.Close(plain); err != nil {

@@ -36,74 +36,53 @@ func (d *DB) Insert(ctx context.Context, o order.Order) (stored order.Order, ins
 	return done.stored, done.inserted, nil
 }
 
+// insert writes the orders of a batch, except those whose key another transaction holds.
 func (d *DB) insert(ctx context.Context, orders []order.Order) ([]insertion, error) {
-	// Replicas that insert the same keys concurrently lock them in one order.
-	places := make([]int, len(orders))
-	for i := range places {
-		places[i] = i
-	}
-	slices.SortFunc(places, func(a, b int) int { return strings.Compare(orders[a].Key, orders[b].Key) })
-	sorted := make([]order.Order, len(orders))
-	for i, place := range places {
-		sorted[i] = orders[place]
-	}
-	done, err := mysqldb.SetAside(ctx, &d.inserting, sorted, d.keysHeld, d.insertSorted)
-	if err != nil {
-		return nil, err
-	}
-	outs := make([]insertion, len(orders))
-	for i, place := range places {
-		outs[place] = done[i]
-	}
-	return outs, nil
-}
-
-// keysHeld refuses each order whose key another transaction holds.
-func (d *DB) keysHeld(ctx context.Context, orders []order.Order) ([]*insertion, error) {
-	var keys []string
-	for _, o := range orders {
-		if o.Key != "" {
-			keys = append(keys, o.Key)
+	sorted := slices.Clone(orders) // replicas that insert the same keys concurrently lock them in one order
+	slices.SortFunc(sorted, func(a, b order.Order) int { return strings.Compare(a.Key, b.Key) })
+	for wait := 1; ; wait++ {
+		held, err := mysqldb.HeldForLong(ctx, &d.inserting, d.db, "orders", "idempotency_key", keysOf(sorted))
+		if err != nil {
+			return nil, err
 		}
-	}
-	found, err := mysqldb.Held(ctx, d.db, "orders", "idempotency_key", keys)
-	held := make([]*insertion, len(orders))
-	for i, o := range orders {
-		if found[o.Key] {
-			held[i] = &insertion{err: mysqldb.ErrHeld}
+		free := sorted
+		if len(held) > 0 {
+			free = slices.DeleteFunc(slices.Clone(sorted), func(o order.Order) bool { return held[o.Key] })
 		}
+		taken, err := d.insertFree(ctx, free)
+		if d.inserting.Again(err, wait) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return d.answer(ctx, orders, held, taken)
 	}
-	return held, err
 }
 
 // insertTries bounds the tries of a batch's transaction.
 const insertTries = 4
 
-// insertSorted inserts orders, which are sorted by key, in one transaction. If it fails before its commit was sent,
-// nothing was written, and it begins again. An unanswered commit, a refusal other than a deadlock and a wait for a row
-// are final: see again.
-func (d *DB) insertSorted(ctx context.Context, orders []order.Order) ([]insertion, error) {
-	taken, err := retry.Do(ctx, pauses(insertTries), func() (map[int]bool, error) {
+// insertFree inserts orders, which are sorted by key, in one transaction, and returns the ids of those whose key was in
+// use. If it fails before its commit was sent, nothing was written, and it begins again. An unanswered commit, a refusal
+// other than a deadlock and a wait for a row are final: see again.
+func (d *DB) insertFree(ctx context.Context, orders []order.Order) (taken map[int64]bool, err error) {
+	if len(orders) == 0 {
+		return taken, nil
+	}
+	return retry.Do(ctx, pauses(insertTries), func() (map[int64]bool, error) {
 		taken, err := d.insertOnce(ctx, orders)
 		if final(err) || errors.Is(err, mysqldb.ErrCommitUnknown) || errors.Is(err, errStoodStill) {
 			err = retry.Stop(err)
 		}
 		return taken, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	outs := make([]insertion, len(orders))
-	for i, o := range orders {
-		outs[i] = insertion{stored: o, inserted: true}
-	}
-	return outs, d.fillTaken(ctx, orders, taken, outs)
 }
 
 var errStoodStill = errors.New("the process stood still after it had made the order")
 
-// insertOnce writes the orders whose keys are free, and returns the indexes of the others.
-func (d *DB) insertOnce(ctx context.Context, orders []order.Order) (taken map[int]bool, err error) {
+// insertOnce writes the orders whose keys are free, and returns the ids of the others.
+func (d *DB) insertOnce(ctx context.Context, orders []order.Order) (taken map[int64]bool, err error) {
 	tx, err := mysqldb.Begin(ctx, d.db)
 	if err != nil {
 		return nil, err
@@ -119,7 +98,7 @@ func (d *DB) insertOnce(ctx context.Context, orders []order.Order) (taken map[in
 		return nil, fmt.Errorf("insert orders: %w", err)
 	}
 	if wrote != int64(len(orders)) {
-		if taken, err = d.taken(tx.DB, orders); err != nil {
+		if taken, err = takenIn(tx.DB, orders); err != nil {
 			return nil, err
 		}
 		if wrote != int64(len(orders)-len(taken)) {
@@ -132,7 +111,7 @@ func (d *DB) insertOnce(ctx context.Context, orders []order.Order) (taken map[in
 	return taken, tx.Commit()
 }
 
-// insertOrders inserts all orders. The server leaves out an order whose key is in use, without an error: only the count
+// insertOrders inserts all orders, in a statement made by hand: see mysqldb.Statement. The server leaves out an order whose key is in use, without an error: only the count
 // of affected rows shows it.
 func insertOrders(tx *gorm.DB, orders []order.Order) (wrote int64, err error) {
 	head := "INSERT IGNORE INTO orders (id, status, idempotency_key, body_hash, total, created_at, updated_at"
@@ -173,10 +152,10 @@ func insertOrders(tx *gorm.DB, orders []order.Order) (wrote int64, err error) {
 	return insert.Exec()
 }
 
-func insertItems(tx *gorm.DB, orders []order.Order, skip map[int]bool) error {
+func insertItems(tx *gorm.DB, orders []order.Order, skip map[int64]bool) error {
 	insert := mysqldb.NewInsert(tx, "INSERT INTO order_items (order_id, goods_id, num, price) VALUES ")
 	for i := range orders {
-		if skip[i] {
+		if skip[orders[i].ID] {
 			continue
 		}
 		for n, item := range orders[i].Items {
@@ -191,16 +170,10 @@ func insertItems(tx *gorm.DB, orders []order.Order, skip map[int]bool) error {
 	return err
 }
 
-// taken returns the indexes of the orders whose key belongs to another order.
-func (d *DB) taken(tx *gorm.DB, orders []order.Order) (map[int]bool, error) {
-	var keys []string
-	for _, o := range orders {
-		if o.Key != "" {
-			keys = append(keys, o.Key)
-		}
-	}
-	owner := make(map[string]int64, len(keys))
-	for keys := range mysqldb.Lists(keys) {
+// takenIn returns the ids of the orders whose key belongs to another order.
+func takenIn(tx *gorm.DB, orders []order.Order) (map[int64]bool, error) {
+	owner := make(map[string]int64, len(orders))
+	for keys := range mysqldb.Lists(keysOf(orders)) {
 		var rows []orderRow
 		if err := tx.Select("id", "idempotency_key").Where("idempotency_key IN ?", keys).Find(&rows).Error; err != nil {
 			return nil, fmt.Errorf("look up keys: %w", err)
@@ -209,37 +182,50 @@ func (d *DB) taken(tx *gorm.DB, orders []order.Order) (map[int]bool, error) {
 			owner[*row.IdempotencyKey] = row.ID
 		}
 	}
-	taken := map[int]bool{}
-	for i, o := range orders {
+	taken := map[int64]bool{}
+	for _, o := range orders {
 		if o.Key != "" && owner[o.Key] != o.ID {
-			taken[i] = true
+			taken[o.ID] = true
 		}
 	}
 	return taken, nil
 }
 
-// fillTaken answers the inserts whose key was in use with the order that has it.
-func (d *DB) fillTaken(ctx context.Context, orders []order.Order, taken map[int]bool, outs []insertion) error {
-	if len(taken) == 0 {
-		return nil
-	}
-	keys := make([]string, 0, len(taken))
-	for i := range taken {
-		keys = append(keys, orders[i].Key)
-	}
-	found, err := d.findByKey(ctx, keys)
-	if err != nil {
-		// The batch is committed, though not all callers can be answered.
-		return fmt.Errorf("%w: %w", mysqldb.ErrCommitUnknown, err)
-	}
-	byKey := make(map[string]order.Order, len(found))
-	for i, o := range found {
-		if o != nil {
-			byKey[keys[i]] = *o
+// answer answers the inserts of a batch: a key that was in use with the order that has it.
+func (d *DB) answer(
+	ctx context.Context, orders []order.Order, held map[string]bool, taken map[int64]bool,
+) ([]insertion, error) {
+	var keys []string
+	for _, o := range orders {
+		if taken[o.ID] {
+			keys = append(keys, o.Key)
 		}
 	}
-	for i := range taken {
-		outs[i] = insertion{stored: byKey[orders[i].Key]}
+	owners, err := d.ordersByKey(ctx, keys)
+	if err != nil {
+		// The batch is committed, though not all callers can be answered.
+		return nil, fmt.Errorf("%w: %w", mysqldb.ErrCommitUnknown, err)
 	}
-	return nil
+	outs := make([]insertion, len(orders))
+	for i, o := range orders {
+		switch {
+		case held[o.Key]:
+			outs[i].err = mysqldb.ErrHeld
+		case taken[o.ID]:
+			outs[i].stored = owners[o.Key]
+		default:
+			outs[i] = insertion{stored: o, inserted: true}
+		}
+	}
+	return outs, nil
+}
+
+// keysOf returns the keys of the orders that have one.
+func keysOf(orders []order.Order) (keys []string) {
+	for _, o := range orders {
+		if o.Key != "" {
+			keys = append(keys, o.Key)
+		}
+	}
+	return keys
 }

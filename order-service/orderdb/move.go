@@ -6,6 +6,9 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
 	"orderstock/order-service/order"
 	"orderstock/pkg/mysqldb"
 )
@@ -47,45 +50,52 @@ func (d *DB) Move(ctx context.Context, m order.Move) (bool, error) {
 	return moved.done, nil
 }
 
+// move makes the moves of a batch, except those whose order another transaction holds.
 func (d *DB) move(ctx context.Context, moves []order.Move) ([]moved, error) {
-	return mysqldb.SetAside(ctx, &d.moving, moves, d.rowsHeld, d.update)
-}
-
-// rowsHeld refuses each move whose order another transaction holds.
-func (d *DB) rowsHeld(ctx context.Context, moves []order.Move) ([]*moved, error) {
 	ids := make([]int64, len(moves))
 	for i, m := range moves {
 		ids[i] = m.ID
 	}
-	found, err := mysqldb.Held(ctx, d.db, "orders", "id", ids)
-	held := make([]*moved, len(moves))
-	for i, id := range ids {
-		if found[id] {
-			held[i] = &moved{err: mysqldb.ErrHeld}
+	for wait := 1; ; wait++ {
+		held, err := mysqldb.HeldForLong(ctx, &d.moving, d.db, "orders", "id", ids)
+		if err != nil {
+			return nil, err
 		}
+		complete, err := d.update(ctx, moves, held)
+		if d.moving.Again(err, wait) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		outs := make([]moved, len(moves))
+		for i, m := range moves {
+			outs[i].done = complete[stepOf(m)]
+			if held[m.ID] {
+				outs[i] = moved{err: mysqldb.ErrHeld}
+			}
+		}
+		return outs, nil
 	}
-	return held, err
 }
 
-func (d *DB) update(ctx context.Context, moves []order.Move) ([]moved, error) {
-	steps, ids := map[step][]int64{}, make([]int64, len(moves))
-	for i, m := range moves {
-		s := stepOf(m)
-		steps[s], ids[i] = append(steps[s], m.ID), m.ID
+// update makes the moves whose orders are not held. It returns the steps that all their orders have made.
+func (d *DB) update(ctx context.Context, moves []order.Move, held map[int64]bool) (complete map[step]bool, err error) {
+	steps, ids := map[step][]int64{}, []int64(nil)
+	for _, m := range moves {
+		if !held[m.ID] {
+			s := stepOf(m)
+			steps[s], ids = append(steps[s], m.ID), append(ids, m.ID)
+		}
 	}
-	var complete map[step]bool
-	err := again(ctx, func() (err error) {
+	if len(ids) == 0 {
+		return complete, nil
+	}
+	err = again(ctx, func() error {
 		complete, err = d.updateOnce(ctx, steps, distinct(ids))
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	outs := make([]moved, len(moves))
-	for i, m := range moves {
-		outs[i].done = complete[stepOf(m)]
-	}
-	return outs, nil
+	return complete, err
 }
 
 // updateOnce makes the steps of the orders with these ids. It returns the steps that all their orders have made.
@@ -106,8 +116,7 @@ func (d *DB) updateOnce(ctx context.Context, steps map[step][]int64, ids []int64
 		return nil, err
 	}
 	defer tx.End()
-	lock := lockOrders(ids) // for all steps together
-	if _, err := lock.Exec(tx.DB); err != nil {
+	if err := lockOrders(tx.DB, ids); err != nil { // for all steps together
 		return nil, fmt.Errorf("lock orders: %w", err)
 	}
 	for s, ids := range steps {
@@ -125,16 +134,15 @@ func (d *DB) updateOnce(ctx context.Context, steps map[step][]int64, ids []int64
 // distinct returns the ids, each once, in ascending order: the same lock order in all batches.
 func distinct(ids []int64) []int64 { return slices.Compact(slices.Sorted(slices.Values(ids))) }
 
-// lockOrders returns the statement that locks the rows of the orders by ascending id.
-func lockOrders(ids []int64) mysqldb.Statement {
-	s := make(mysqldb.Statement, 0, 128+20*len(ids))
-	s.Text("SELECT id FROM orders FORCE INDEX (PRIMARY) WHERE id IN (")
-	s.Ints(ids)
-	s.Text(") ORDER BY id FOR UPDATE")
-	return s
+// lockOrders locks the rows of the orders by ascending id.
+func lockOrders(tx *gorm.DB, ids []int64) error {
+	var locked []int64
+	return tx.Table("orders FORCE INDEX (PRIMARY)").Clauses(clause.Locking{Strength: "UPDATE"}).
+		Where("id IN ?", ids).Order("id").Pluck("id", &locked).Error
 }
 
-// moveOrders returns the guarded update of all orders that make the same step. The hint keeps a server with outdated
+// moveOrders returns the guarded update of all orders that make the same step, made by hand: see mysqldb.Statement. The
+// hint keeps a server with outdated
 // statistics from walking, and locking, the whole index of one status.
 func moveOrders(step step, ids []int64) mysqldb.Statement {
 	s := make(mysqldb.Statement, 0, 256+20*len(ids))

@@ -25,17 +25,26 @@ func (d *DB) FindByKey(ctx context.Context, key string) (order.Order, error) {
 }
 
 func (d *DB) findByKey(ctx context.Context, keys []string) ([]*order.Order, error) {
-	byKey := make(map[string]*order.Order, len(keys))
+	found, err := d.ordersByKey(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	return pick(found, keys), nil
+}
+
+// ordersByKey returns the orders that have these keys.
+func (d *DB) ordersByKey(ctx context.Context, keys []string) (map[string]order.Order, error) {
+	byKey := make(map[string]order.Order, len(keys))
 	for keys := range mysqldb.Lists(keys) {
 		found, err := d.load(ctx, d.db.Where("idempotency_key IN ?", keys))
 		if err != nil {
 			return nil, err
 		}
-		for i := range found {
-			byKey[found[i].Key] = &found[i]
+		for _, o := range found {
+			byKey[o.Key] = o
 		}
 	}
-	return pick(byKey, keys), nil
+	return byKey, nil
 }
 
 // Status implements order.Store. Concurrent calls share one statement.
@@ -56,19 +65,20 @@ func (d *DB) findByID(ctx context.Context, ids []int64) ([]*order.Order, error) 
 	if err != nil {
 		return nil, err
 	}
-	byID := make(map[int64]*order.Order, len(rows))
+	byID := make(map[int64]order.Order, len(rows))
 	for _, row := range rows {
-		o := row.domain()
-		byID[o.ID] = &o
+		byID[row.ID] = row.domain()
 	}
 	return pick(byID, ids), nil
 }
 
-// pick returns the values of the keys, in their order; nil if there is none.
-func pick[K comparable, V any](from map[K]*V, keys []K) []*V {
+// pick returns the values of the keys, in their order; nil for a key without one.
+func pick[K comparable, V any](from map[K]V, keys []K) []*V {
 	picked := make([]*V, len(keys))
 	for i, key := range keys {
-		picked[i] = from[key]
+		if value, ok := from[key]; ok {
+			picked[i] = &value
+		}
 	}
 	return picked
 }

@@ -30,7 +30,7 @@ func IsDeadlock(err error) bool {
 }
 
 // IsLockWait reports whether a transaction waited too long for a row held by another one. An immediate retry would wait
-// again: see SetAside.
+// again: see Caution.
 func IsLockWait(err error) bool {
 	return number(err) == numLockWait && !errors.Is(err, ErrCommitUnknown)
 }

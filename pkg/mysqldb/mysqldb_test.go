@@ -155,7 +155,7 @@ func TestExecTellsWhetherAStatementMayStand(t *testing.T) {
 	holder := db.Begin()
 	must(t, holder.Exec("UPDATE rows_of_test SET num = 7 WHERE id = 1").Error)
 	defer holder.Rollback()
-	must(t, mysqldb.Ping(t.Context(), db)) // a second connection is ready
+	must(t, mysqldb.ReadyCheck(db)(t.Context())) // a second connection is ready
 	short, stop := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer stop()
 	_, err = mysqldb.Exec(short, db, "UPDATE rows_of_test SET num = 8 WHERE id = 1")

@@ -1,13 +1,27 @@
+// Package mysqldb opens MySQL and MariaDB databases as both services need them, and runs transactions whose errors
+// report whether anything changed.
+//
+// Every connection uses READ COMMITTED and waits at most a second for a row. It sets each session variable that affects
+// the meaning of a statement, such as autocommit and sql_mode, so that the server's defaults have no effect. The server
+// drops a connection whose client is silent for a few seconds, so that a dead or paused process soon loses the rows
+// that it holds. With Caution, a batch goes on without the rows that another connection holds.
+//
+// A DSN may name the members of a MySQL group instead of one server. Group finds the primary among them, and drops the
+// connections to a former one.
+//
+// Transact returns nil if the transaction is committed. It returns an error that wraps ErrCommitUnknown if the commit
+// was sent and not answered: only another read can show whether it is committed. After any other error nothing changed.
 package mysqldb
 
 import (
 	"cmp"
-	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -104,15 +118,6 @@ func Close(db *gorm.DB) error {
 	return pool.Close()
 }
 
-// Ping asks the server for an answer.
-func Ping(ctx context.Context, db *gorm.DB) error {
-	pool, err := db.DB()
-	if err != nil {
-		return fmt.Errorf("ping database: %w", err)
-	}
-	return pool.PingContext(ctx)
-}
-
 // Conn is the full interface that database/sql looks for in a connection of the MySQL driver. A wrapper of connections
 // embeds one, so that the pool finds the same methods as in the driver's.
 type Conn interface {
@@ -125,4 +130,56 @@ type Conn interface {
 	driver.SessionResetter
 	driver.Validator
 	driver.NamedValueChecker
+}
+
+// dsnOptions are the options that a DSN may have: how to reach the server, and how to authenticate.
+var dsnOptions = []string{
+	"allowCleartextPasswords", "allowFallbackToPlaintext", "allowNativePasswords", "allowOldPasswords",
+	"checkConnLiveness", "compress", "connectionAttributes", "interpolateParams", "maxAllowedPacket", "parseTime",
+	"readTimeout", "serverPubKey", "timeout", "tls", "writeTimeout",
+}
+
+// setByOpen are the options of dsnOptions that Open sets itself. One may be there with the value that it has anyway.
+var setByOpen = []string{"interpolateParams=true", "parseTime=true", "readTimeout", "timeout", "writeTimeout"}
+
+// ParseDSN reads a DSN in the driver's form: user:password@tcp(host:port)/database, or
+// user:password@group(host:port,host:port,host:port)/database for the members of a group, whose primary is used. It
+// refuses every option that could change the meaning of statements or results: clientFoundRows counts unchanged rows as
+// changed, sql_mode and other system variables change stored values, loc and charset change how values are read. The
+// error never quotes the DSN, which holds the password.
+func ParseDSN(dsn string) (*mysql.Config, error) {
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil || !strings.Contains(dsn, "/") {
+		return nil, errors.New("read DSN: want user:password@tcp(host:port)/database, " +
+			"or group(host:port,…) in place of tcp(host:port)")
+	}
+	if _, err := Addrs(cfg); err != nil {
+		return nil, err
+	}
+	for _, option := range optionsOf(dsn) {
+		if name, _, _ := strings.Cut(option, "="); !slices.Contains(dsnOptions, name) {
+			return nil, fmt.Errorf("read DSN: option %q could change the meaning of statements or results: "+
+				"leave it out (allowed: %s)", name, strings.Join(dsnOptions, ", "))
+		}
+	}
+	return cfg, nil
+}
+
+// checkEffect returns an error that names an option whose value Open would replace.
+func checkEffect(dsn string) error {
+	for _, option := range optionsOf(dsn) {
+		name, _, _ := strings.Cut(option, "=")
+		fixed := func(set string) bool { return set == name || strings.HasPrefix(set, name+"=") }
+		if slices.ContainsFunc(setByOpen, fixed) && !slices.Contains(setByOpen, option) {
+			return fmt.Errorf("read DSN: option %q has no effect, as its value is fixed: leave it out", name)
+		}
+	}
+	return nil
+}
+
+// optionsOf returns the options of a DSN as name=value.
+func optionsOf(dsn string) []string {
+	slash := strings.LastIndexByte(dsn, '/') // the database and its options follow, as the driver reads it
+	_, options, _ := strings.Cut(dsn[max(slash, 0):], "?")
+	return slices.DeleteFunc(strings.Split(options, "&"), func(option string) bool { return option == "" })
 }

@@ -20,7 +20,7 @@ func TestADatabaseWithoutAPool(t *testing.T) {
 	none := &gorm.DB{Config: &gorm.Config{}}
 	_, exec := mysqldb.Exec(t.Context(), none, "DO 0")
 	for name, err := range map[string]error{
-		"close": mysqldb.Close(none), "ping": mysqldb.Ping(t.Context(), none), "exec": exec,
+		"close": mysqldb.Close(none), "ready": mysqldb.ReadyCheck(none)(t.Context()), "exec": exec,
 	} {
 		if !errors.Is(err, gorm.ErrInvalidDB) {
 			t.Errorf("%s: %v; want ErrInvalidDB", name, err)
@@ -65,7 +65,7 @@ func TestConnectionsAreWrapped(t *testing.T) {
 	})
 	must(t, err)
 	defer func() { must(t, mysqldb.Close(db)) }()
-	if err := mysqldb.Ping(t.Context(), db); !errors.Is(err, errBroken) {
+	if err := mysqldb.ReadyCheck(db)(t.Context()); !errors.Is(err, errBroken) {
 		t.Errorf("%v; want the wrapper's error", err)
 	}
 }

@@ -149,35 +149,71 @@ func checkFence(levels map[int64]*stock.Level, fence stock.Fence) error {
 // ErrUnknownOutcome that is unknown. After any other error nothing changed either: the database refused a row, and each
 // request may succeed by itself.
 func (s *DB) DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Outcome, error) {
-	write := func(ctx context.Context, requests []stock.Request) ([]stock.Outcome, error) {
-		if len(requests) == 1 { // fewer statements than a group
-			op, err := s.Deduct(ctx, requests[0], fence)
-			if errors.Is(err, operation.ErrUnavailable) || mysqldb.IsLockWait(err) {
-				return nil, err
+	for wait := 1; ; wait++ {
+		held, err := s.held(ctx, requests)
+		if err != nil {
+			return nil, err
+		}
+		var free []stock.Request
+		for i, r := range requests {
+			if held[i] == nil {
+				free = append(free, r)
 			}
-			return []stock.Outcome{{Operation: op, Err: err}}, nil
 		}
-		outcomes, err := s.deductGroup(ctx, requests, fence, false)
-		if mysqldb.IsDuplicate(err) {
-			return s.deductGroup(ctx, requests, fence, true)
+		written, err := s.deductFree(ctx, free, fence)
+		if s.caution.Again(err, wait) {
+			continue
 		}
-		return outcomes, err
+		if err != nil {
+			return nil, err
+		}
+		outcomes := make([]stock.Outcome, len(requests))
+		for i := range requests {
+			if held[i] != nil {
+				outcomes[i] = *held[i]
+				continue
+			}
+			outcomes[i], written = written[0], written[1:]
+		}
+		return outcomes, nil
 	}
-	return mysqldb.SetAside(ctx, &s.caution, requests, s.held, write)
 }
 
-// held refuses each request whose flag or product another transaction holds.
+// deductFree executes the requests in one transaction.
+func (s *DB) deductFree(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Outcome, error) {
+	switch len(requests) {
+	case 0:
+		return nil, nil
+	case 1: // fewer statements than a group
+		op, err := s.Deduct(ctx, requests[0], fence)
+		if errors.Is(err, operation.ErrUnavailable) || mysqldb.IsLockWait(err) {
+			return nil, err
+		}
+		return []stock.Outcome{{Operation: op, Err: err}}, nil
+	}
+	outcomes, err := s.deductGroup(ctx, requests, fence, false)
+	if mysqldb.IsDuplicate(err) {
+		return s.deductGroup(ctx, requests, fence, true)
+	}
+	return outcomes, err
+}
+
+// held returns the refusal of each request whose flag or product another transaction has held for long, and nil for the
+// others.
 func (s *DB) held(ctx context.Context, requests []stock.Request) ([]*stock.Outcome, error) {
-	flags, goods := distinct(requests)
-	heldFlags, err := mysqldb.Held(ctx, s.db, "operations", "flag", flags)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", operation.ErrUnavailable, err)
-	}
-	heldGoods, err := mysqldb.Held(ctx, s.db, "stock", "goods_id", goods)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", operation.ErrUnavailable, err)
-	}
 	held := make([]*stock.Outcome, len(requests))
+	if !s.caution.On() {
+		return held, nil
+	}
+	flags, goods := distinct(requests)
+	heldFlags, err := mysqldb.HeldForLong(ctx, &s.caution, s.db, "operations", "flag", flags)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", operation.ErrUnavailable, err)
+	}
+	heldGoods, err := mysqldb.HeldForLong(ctx, &s.caution, s.db, "stock", "goods_id", goods)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", operation.ErrUnavailable, err)
+	}
 	for i, r := range requests {
 		for _, item := range r.Items {
 			if heldGoods[item.GoodsID] {
