@@ -17,8 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"orderstock/order-service/orderhttp"
 	"orderstock/pkg/httpapi"
-	"orderstock/pkg/ratelimit"
 	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers"
 )
@@ -165,11 +165,11 @@ func TestTheUsersOfRedisSuffice(t *testing.T) {
 		t.Error("the order service took a flag, or the stock service set one")
 	}
 
-	var rate ratelimit.Rate
+	var rate orderhttp.Rate
 	if err := rate.UnmarshalText([]byte("1-D")); err != nil {
 		t.Fatal(err)
 	}
-	limits := ratelimit.Open(ratelimit.Config{Redis: at("order"), Metrics: prometheus.NewRegistry(), Log: quiet})
+	limits := orderhttp.OpenLimits(orderhttp.LimitConfig{Redis: at("order"), Metrics: prometheus.NewRegistry(), Log: quiet})
 	defer func() { _ = limits.Close() }()
 	engine := httpapi.NewEngine(quiet, httpapi.Options{})
 	engine.GET("/", limits.Limit("reads", rate), func(c *gin.Context) { c.Status(http.StatusNoContent) })

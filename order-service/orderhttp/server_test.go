@@ -16,7 +16,6 @@ import (
 	"orderstock/order-service/orderhttp"
 	"orderstock/pkg/httpapi/contracttest"
 	"orderstock/pkg/operation"
-	"orderstock/pkg/ratelimit"
 	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers/serverstest"
 )
@@ -170,11 +169,11 @@ func TestDetailsAreForTheClient(t *testing.T) {
 // TestTheAnswerToTooManyRequestsIsDescribed: the second call of a client that may send one a day.
 func TestTheAnswerToTooManyRequestsIsDescribed(t *testing.T) {
 	quiet := slog.New(slog.DiscardHandler)
-	var once ratelimit.Rate
+	var once orderhttp.Rate
 	if err := once.UnmarshalText([]byte("1-D")); err != nil {
 		t.Fatal(err)
 	}
-	limits := ratelimit.Open(ratelimit.Config{
+	limits := orderhttp.OpenLimits(orderhttp.LimitConfig{
 		Redis:   redisdb.Server{Addrs: []string{serverstest.Redis(t).Addr()}, DB: serverstest.RedisDB(t)},
 		Timeout: 20 * time.Second, Log: quiet,
 	})

@@ -1,3 +1,5 @@
+// Package httpapi is the HTTP side that both services share: strict JSON in, problem details (RFC 9457) out, propagated
+// request ids and deadlines, the service token, health, and a server that stops without cutting off requests.
 package httpapi
 
 import (
@@ -10,6 +12,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.opentelemetry.io/otel/trace"
 
 	"orderstock/pkg/observe"
@@ -48,7 +51,7 @@ func NewEngine(log *slog.Logger, opts Options) *gin.Engine {
 	e.RedirectTrailingSlash = false // gin's redirect repeats the client's X-Forwarded-Prefix
 	e.UseRawPath = true             // an id with an encoded slash reaches the id's own check
 	e.UnescapePathValues = true
-	e.ForwardedByClientIP = false // package ratelimit determines the client
+	e.ForwardedByClientIP = false // the limits of requests determine the client
 	e.Use(measure(opts.Metrics))
 	e.Use(func(c *gin.Context) { serveRequest(c, log, opts) })
 	e.NoRoute(Handle(func(c *gin.Context) error {
@@ -133,4 +136,32 @@ func (w boundedWriter) Flush() {
 func (w boundedWriter) bound() {
 	// A recorder of a test has no deadline to set.
 	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.timeout))
+}
+
+// measure returns a handler that counts requests and times them, by route.
+func measure(r prometheus.Registerer) gin.HandlerFunc {
+	with := promauto.With(r)
+	requests := with.NewCounterVec(prometheus.CounterOpts{
+		Name: "http_requests_total", Help: "Requests answered.",
+	}, []string{"method", "route", "code"})
+	seconds := with.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "http_request_seconds", Help: "Time from a request's headers to the end of its answer.",
+		Buckets:                     prometheus.ExponentialBuckets(0.001, 2, 14),
+		NativeHistogramBucketFactor: 1.1,
+	}, []string{"method", "route"})
+	inFlight := with.NewGauge(prometheus.GaugeOpts{Name: "http_requests_in_flight", Help: "Requests in flight."})
+	return func(c *gin.Context) {
+		start := time.Now()
+		inFlight.Inc()
+		defer func() {
+			inFlight.Dec()
+			route, method := c.FullPath(), c.Request.Method
+			if route == "" { // a path that a client makes up must not become a label
+				route, method = "none", "any"
+			}
+			requests.WithLabelValues(method, route, strconv.Itoa(c.Writer.Status())).Inc()
+			seconds.WithLabelValues(method, route).Observe(time.Since(start).Seconds())
+		}()
+		c.Next()
+	}
 }

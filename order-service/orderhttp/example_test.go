@@ -1,4 +1,4 @@
-package ratelimit_test
+package orderhttp_test
 
 import (
 	"fmt"
@@ -9,22 +9,22 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"orderstock/order-service/orderhttp"
 	"orderstock/pkg/httpapi"
-	"orderstock/pkg/ratelimit"
 	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers/serverstest"
 )
 
 // Each client may send two requests a day. All replicas of a service count together, in Redis.
-func Example() {
+func ExampleLimits() {
 	t, end := serverstest.Example()
 	defer end()
 
 	where := redisdb.Server{Addrs: []string{serverstest.Redis(t).Addr()}, DB: serverstest.RedisDB(t)}
 	log := slog.New(slog.DiscardHandler)
-	limits := ratelimit.Open(ratelimit.Config{Redis: where, Timeout: 20 * time.Second, Log: log})
+	limits := orderhttp.OpenLimits(orderhttp.LimitConfig{Redis: where, Timeout: 20 * time.Second, Log: log})
 	defer func() { _ = limits.Close() }()
-	var rate ratelimit.Rate
+	var rate orderhttp.Rate
 	if err := rate.UnmarshalText([]byte("2-D")); err != nil {
 		fmt.Println(err)
 		return

@@ -1,4 +1,4 @@
-package ratelimit
+package orderhttp
 
 import (
 	"net/http"

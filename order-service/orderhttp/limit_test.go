@@ -1,4 +1,4 @@
-package ratelimit_test
+package orderhttp_test
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"orderstock/order-service/orderhttp"
 	"orderstock/pkg/httpapi"
-	"orderstock/pkg/ratelimit"
 	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
@@ -29,18 +29,18 @@ type replica struct {
 	metrics *prometheus.Registry
 }
 
-func newReplica(t *testing.T, cfg ratelimit.Config) replica {
+func newReplica(t *testing.T, cfg orderhttp.LimitConfig) replica {
 	t.Helper()
 	return newReplicaOf(t, cfg, "3-D")
 }
 
-func newReplicaOf(t *testing.T, cfg ratelimit.Config, limit string) replica {
+func newReplicaOf(t *testing.T, cfg orderhttp.LimitConfig, limit string) replica {
 	t.Helper()
-	var rate ratelimit.Rate
+	var rate orderhttp.Rate
 	must(t, rate.UnmarshalText([]byte(limit)))
 	metrics := prometheus.NewRegistry()
 	cfg.Proxies, cfg.Metrics = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, metrics
-	limits := ratelimit.Open(cfg)
+	limits := orderhttp.OpenLimits(cfg)
 	t.Cleanup(func() { _ = limits.Close() })
 	e := httpapi.NewEngine(quiet, httpapi.Options{})
 	e.GET("/", limits.Limit("reads", rate), func(c *gin.Context) { c.Status(http.StatusNoContent) })
@@ -48,9 +48,9 @@ func newReplicaOf(t *testing.T, cfg ratelimit.Config, limit string) replica {
 }
 
 // shared is a database in the shared Redis, which may be slow, though it is not broken.
-func shared(t *testing.T) ratelimit.Config {
+func shared(t *testing.T) orderhttp.LimitConfig {
 	t.Helper()
-	return ratelimit.Config{
+	return orderhttp.LimitConfig{
 		Redis:   redisdb.Server{Addrs: []string{serverstest.Redis(t).Addr()}, DB: serverstest.RedisDB(t)},
 		Timeout: 20 * time.Second, Log: quiet,
 	}
@@ -148,7 +148,7 @@ func TestAFrozenRedisCostsOneTimeout(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { _ = redis.Kill() })
 	var log bytes.Buffer
-	r := newReplica(t, ratelimit.Config{
+	r := newReplica(t, orderhttp.LimitConfig{
 		Redis: redisdb.Server{Addrs: []string{redis.Addr()}}, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	must(t, redis.Pause())
@@ -173,7 +173,7 @@ func TestWithoutRedisAllPass(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { _ = redis.Kill() })
 	must(t, redis.Pause())
-	r := newReplica(t, ratelimit.Config{Redis: redisdb.Server{Addrs: []string{redis.Addr()}}, Log: quiet})
+	r := newReplica(t, orderhttp.LimitConfig{Redis: redisdb.Server{Addrs: []string{redis.Addr()}}, Log: quiet})
 	for i := range 6 {
 		if rec := r.get("192.0.2.1:1", ""); rec.Code != http.StatusNoContent {
 			t.Errorf("request %d without Redis: %d", i+1, rec.Code)
@@ -201,7 +201,7 @@ func TestRatesAreChecked(t *testing.T) {
 		"": true, "10-S": true, "5-M": true, "10": false, "0-S": false, "-1-S": false, "x-S": false, "10-Y": false,
 		"-S": false, "10-S-": false, "2-h": true,
 	} {
-		var rate ratelimit.Rate
+		var rate orderhttp.Rate
 		if err := rate.UnmarshalText([]byte(text)); (err == nil) != good {
 			t.Errorf("%q: %v", text, err)
 		}
