@@ -18,7 +18,6 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 
 	"orderstock/loadtest/trace"
-	"orderstock/pkg/tracing"
 )
 
 // addressFile is the file with a running console's address, in its folder of runs.
@@ -111,7 +110,7 @@ func readSpans(ctx context.Context, from, order string) ([]trace.Span, error) {
 }
 
 // tracer returns the client that traces a share of the orders, or nil if the flag --trace-sample is not given.
-func tracer(ctx context.Context, f *pflag.FlagSet, share float64) (*tracing.Client, error) {
+func tracer(ctx context.Context, f *pflag.FlagSet, share float64) (*trace.Client, error) {
 	if !f.Changed("trace-sample") {
 		return nil, nil //nolint:nilnil // documented
 	}
@@ -123,5 +122,5 @@ func tracer(ctx context.Context, f *pflag.FlagSet, share float64) (*tracing.Clie
 	if err != nil {
 		return nil, fmt.Errorf("--trace-sample: %w", err)
 	}
-	return tracing.NewClient("client", share, export)
+	return trace.NewClient("client", share, export)
 }

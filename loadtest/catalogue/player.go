@@ -11,9 +11,9 @@ import (
 
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/system"
+	"orderstock/loadtest/trace"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
-	"orderstock/pkg/tracing"
 )
 
 // Player plays plans on a system, one at a time: it starts the services, fires, judges, tries further seeds, and keeps
@@ -27,7 +27,7 @@ type Player struct {
 	// Progress, if not nil, gets a bar while orders are fired.
 	Progress io.Writer
 	// Tracer, if not nil, returns a client that traces that share of the calls.
-	Tracer func(share float64) (*tracing.Client, error)
+	Tracer func(share float64) (*trace.Client, error)
 	// Declared, if not nil, returns the flags and keys of orders that others have placed.
 	Declared func() []string
 

@@ -14,7 +14,7 @@ import (
 // tracer keeps the spans of the last orders, from the services and from the console's own calls.
 type tracer struct {
 	store *spans.Store
-	hand  *tracing.Client // of orders by hand, which are always traced
+	hand  *spans.Client // of orders by hand, which are always traced
 }
 
 func newTracer() (*tracer, error) {
@@ -25,8 +25,8 @@ func newTracer() (*tracer, error) {
 }
 
 // client returns a client that traces that share of its calls. Callers must Close it.
-func (t *tracer) client(share float64) (*tracing.Client, error) {
-	return tracing.NewClient("client", share, t.store.Exporter())
+func (t *tracer) client(share float64) (*spans.Client, error) {
+	return spans.NewClient("client", share, t.store.Exporter())
 }
 
 // envOf returns the environment of services that send their spans to url.

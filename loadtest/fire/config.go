@@ -94,7 +94,7 @@ type Config struct {
 	Live *Live `json:"-"`
 }
 
-// Tracer begins the span of a call, which ends it. The calls with one key are one trace. An tracing.Client is a Tracer.
+// Tracer begins the span of a call, which ends it. The calls with one key are one trace. A trace.Client is a Tracer.
 type Tracer interface {
 	Begin(ctx context.Context, key, name string) (context.Context, trace.Span)
 }

@@ -20,7 +20,6 @@ import (
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/system/systemtest"
 	"orderstock/loadtest/trace"
-	"orderstock/pkg/tracing"
 )
 
 // receiver is a Store that counts the requests that it gets.
@@ -49,7 +48,7 @@ func (r receiver) exporting(c *system.Config) {
 // fire sends orders, traces a share of them, and returns the history.
 func (r receiver) fire(t *testing.T, cfg fire.Config, share float64) *history.History {
 	t.Helper()
-	client, err := tracing.NewClient("client", share, r.Exporter())
+	client, err := trace.NewClient("client", share, r.Exporter())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,3 +1,11 @@
+// Package tracing records the steps of an order as OpenTelemetry spans.
+//
+// A step is recorded only below the span of a request whose trace was sampled. Everywhere else each function returns at
+// once and allocates nothing. So the entry point decides whether a request is traced, and the code below it need not
+// know.
+//
+// Start exports the spans of a program by OTLP over HTTP, if the environment asks for it, and propagates traces by
+// HTTP, SQL and Redis. Without an address in the environment nothing is set up, and nothing is exported.
 package tracing
 
 import (
@@ -121,7 +129,7 @@ func Start(ctx context.Context, name string, s Exports, log *slog.Logger) (*Expo
 	if err != nil {
 		return nil, fmt.Errorf("start tracing: %w", err)
 	}
-	provider, err := newProvider(name, host, append(sampler, sdk.WithBatcher(client, batch...))...)
+	provider, err := NewProvider(name, host, append(sampler, sdk.WithBatcher(client, batch...))...)
 	if err != nil {
 		return nil, err
 	}
@@ -137,8 +145,8 @@ func Start(ctx context.Context, name string, s Exports, log *slog.Logger) (*Expo
 	return e, nil
 }
 
-// newProvider returns a provider for the instance of the service, unless the environment names another.
-func newProvider(service, instance string, opts ...sdk.TracerProviderOption) (*sdk.TracerProvider, error) {
+// NewProvider returns a provider for the instance of the service, unless the environment names another.
+func NewProvider(service, instance string, opts ...sdk.TracerProviderOption) (*sdk.TracerProvider, error) {
 	what, err := resource.Merge(
 		resource.NewSchemaless(semconv.ServiceName(service), semconv.ServiceInstanceID(instance)), resource.Environment())
 	if err != nil {
@@ -147,6 +155,9 @@ func newProvider(service, instance string, opts ...sdk.TracerProviderOption) (*s
 	Enable()
 	return sdk.NewTracerProvider(append(opts, sdk.WithResource(what))...), nil
 }
+
+// soon is how long the spans for the console wait to be exported together.
+const soon = 200 * time.Millisecond
 
 // closeLimit bounds the last export.
 const closeLimit = 3 * time.Second

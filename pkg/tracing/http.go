@@ -2,10 +2,13 @@ package tracing
 
 import (
 	"context"
+	"encoding/binary"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -82,5 +85,47 @@ func untraced(ctx context.Context) string {
 	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
 		return Format(sc)
 	}
-	return Format(trace.NewSpanContext(trace.SpanContextConfig{TraceID: traceOf(""), SpanID: newSpanID()}))
+	return Format(trace.NewSpanContext(trace.SpanContextConfig{TraceID: NewTraceID(), SpanID: NewSpanID()}))
+}
+
+// Header is the name of W3C's header.
+const Header = "traceparent"
+
+var w3c propagation.TraceContext
+
+// Parent returns the span of ctx as the value of W3C's traceparent header, or "" if ctx is not recorded.
+func Parent(ctx context.Context) string {
+	if span := recorded(ctx); span != nil {
+		return Format(span.SpanContext())
+	}
+	return ""
+}
+
+// Format returns sc as the value of W3C's traceparent header, or "" if sc is not valid.
+func Format(sc trace.SpanContext) string {
+	header := propagation.MapCarrier{}
+	w3c.Inject(trace.ContextWithSpanContext(nothing, sc), header)
+	return header[Header]
+}
+
+// Parse reads the value of a traceparent header. It returns the zero SpanContext, which is not valid, for a
+// malformed value.
+func Parse(traceparent string) trace.SpanContext {
+	return trace.SpanContextFromContext(w3c.Extract(nothing, propagation.MapCarrier{Header: traceparent}))
+}
+
+// nothing carries values between this package and the propagator alone.
+var nothing = context.Background() //nolint:forbidigo // see above
+
+// NewTraceID returns a random id, which is never zero.
+func NewTraceID() (id trace.TraceID) {
+	binary.BigEndian.PutUint64(id[:8], rand.Uint64()|1)
+	binary.BigEndian.PutUint64(id[8:], rand.Uint64())
+	return id
+}
+
+// NewSpanID returns a random id, which is never zero.
+func NewSpanID() (id trace.SpanID) {
+	binary.BigEndian.PutUint64(id[:], rand.Uint64()|1)
+	return id
 }

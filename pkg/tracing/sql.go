@@ -7,7 +7,11 @@ import (
 	"strings"
 
 	"github.com/XSAM/otelsql"
+	"github.com/redis/go-redis/extra/redisotel/v9"
+	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/attribute"
+
+	"orderstock/pkg/redisdb"
 )
 
 // OpenDB returns a function that opens a connection pool whose statements and commits are recorded: a statement that
@@ -58,4 +62,13 @@ func nameOf(query string, steps map[string]string) string {
 		}
 	}
 	return "sql " + words[0]
+}
+
+// Redis records the commands of client, without their arguments. It must be a client of redisdb.Open.
+func (e *Exporter) Redis(client redisdb.Client) error {
+	if e == nil {
+		return nil
+	}
+	return redisotel.InstrumentTracing(client.(redis.UniversalClient),
+		redisotel.WithDBStatement(false), redisotel.WithCallerEnabled(false), redisotel.WithDialFilter(true))
 }

@@ -1,4 +1,4 @@
-package tracing_test
+package trace_test
 
 import (
 	"math"
@@ -6,15 +6,15 @@ import (
 
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
-	"orderstock/pkg/tracing"
+	"orderstock/loadtest/trace"
 )
 
 // TestCallsOfAKeyAreOneTrace: every program makes the same trace of a key, also one that does not record it.
 func TestCallsOfAKeyAreOneTrace(t *testing.T) {
 	t.Parallel()
-	begin := func(share float64, key string) (trace string, recorded bool) {
+	begin := func(share float64, key string) (id string, recorded bool) {
 		exported := tracetest.NewInMemoryExporter()
-		c, err := tracing.NewClient("client", share, exported)
+		c, err := trace.NewClient("client", share, exported)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestCallsOfAKeyAreOneTrace(t *testing.T) {
 		t.Error("two calls without a key are one trace")
 	}
 	for _, share := range []float64{-0.1, 1.1, math.NaN()} {
-		if _, err := tracing.NewClient("client", share, tracetest.NewInMemoryExporter()); err == nil {
+		if _, err := trace.NewClient("client", share, tracetest.NewInMemoryExporter()); err == nil {
 			t.Errorf("a share of %v is taken", share)
 		}
 	}

@@ -1,21 +1,21 @@
-package tracing
+package trace
 
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	sdk "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/trace"
+	otel "go.opentelemetry.io/otel/trace"
+
+	"orderstock/pkg/tracing"
 )
 
 // Client makes spans for the calls of a client program. It is safe for concurrent use.
 type Client struct {
 	provider *sdk.TracerProvider
-	tracer   trace.Tracer
+	tracer   otel.Tracer
 	sampler  sdk.Sampler
 }
 
@@ -27,7 +27,7 @@ func NewClient(name string, share float64, export sdk.SpanExporter) (*Client, er
 	}
 	c := &Client{sampler: sdk.TraceIDRatioBased(share)}
 	var err error
-	c.provider, err = newProvider(name, name, sdk.WithBatcher(export, sdk.WithBatchTimeout(soon)),
+	c.provider, err = tracing.NewProvider(name, name, sdk.WithBatcher(export, sdk.WithBatchTimeout(soon)),
 		sdk.WithIDGenerator(givenIDs{}), sdk.WithSampler(sdk.AlwaysSample()))
 	if err != nil {
 		return nil, err
@@ -42,34 +42,27 @@ const soon = 200 * time.Millisecond
 // Begin begins the span of a call, which the caller must End. The calls with one key are one trace: its id is derived
 // from the key, in the same way by every program. Without a key, each call has a separate trace. The span of a call
 // that is not sampled is not recorded, and costs little: the library's takes about 4 µs.
-func (c *Client) Begin(ctx context.Context, key, name string) (context.Context, trace.Span) {
+func (c *Client) Begin(ctx context.Context, key, name string) (context.Context, otel.Span) {
 	id := traceOf(key)
 	if c.sampler.ShouldSample(sdk.SamplingParameters{TraceID: id}).Decision == sdk.Drop {
-		ctx = trace.ContextWithSpanContext(ctx, trace.NewSpanContext(
-			trace.SpanContextConfig{TraceID: id, SpanID: newSpanID()}))
-		return ctx, trace.SpanFromContext(ctx)
+		ctx = otel.ContextWithSpanContext(ctx, otel.NewSpanContext(
+			otel.SpanContextConfig{TraceID: id, SpanID: tracing.NewSpanID()}))
+		return ctx, otel.SpanFromContext(ctx)
 	}
 	return c.tracer.Start(context.WithValue(ctx, given{}, id), name,
-		trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindClient))
+		otel.WithNewRoot(), otel.WithSpanKind(otel.SpanKindClient))
 }
 
 // Close exports the remaining spans, within ctx.
 func (c *Client) Close(ctx context.Context) error { return c.provider.Shutdown(ctx) }
 
 // traceOf returns the id of the key's trace, or a random one if key is empty.
-func traceOf(key string) (id trace.TraceID) {
-	if key != "" {
-		sum := sha256.Sum256([]byte(key))
-		copy(id[:], sum[:])
-		return id
+func traceOf(key string) (id otel.TraceID) {
+	if key == "" {
+		return tracing.NewTraceID()
 	}
-	binary.BigEndian.PutUint64(id[:8], rand.Uint64()|1) // never zero
-	binary.BigEndian.PutUint64(id[8:], rand.Uint64())
-	return id
-}
-
-func newSpanID() (id trace.SpanID) {
-	binary.BigEndian.PutUint64(id[:], rand.Uint64()|1)
+	sum := sha256.Sum256([]byte(key))
+	copy(id[:], sum[:])
 	return id
 }
 
@@ -78,12 +71,12 @@ type given struct{}
 // givenIDs makes traces under the id given by their context.
 type givenIDs struct{}
 
-func (givenIDs) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
-	id, ok := ctx.Value(given{}).(trace.TraceID)
+func (givenIDs) NewIDs(ctx context.Context) (otel.TraceID, otel.SpanID) {
+	id, ok := ctx.Value(given{}).(otel.TraceID)
 	if !ok {
 		id = traceOf("")
 	}
-	return id, newSpanID()
+	return id, tracing.NewSpanID()
 }
 
-func (givenIDs) NewSpanID(context.Context, trace.TraceID) trace.SpanID { return newSpanID() }
+func (givenIDs) NewSpanID(context.Context, otel.TraceID) otel.SpanID { return tracing.NewSpanID() }
