@@ -6,8 +6,9 @@ import (
 	"net/netip"
 	"time"
 
+	"orderstock/order-service/order"
+	"orderstock/order-service/orderhttp"
 	"orderstock/pkg/config"
-	"orderstock/pkg/ratelimit"
 	"orderstock/pkg/service"
 )
 
@@ -31,9 +32,9 @@ type settings struct {
 	// IdempotencyKey is optional, or required: an order needs an Idempotency-Key.
 	IdempotencyKey string `env:"IDEMPOTENCY_KEY" envDefault:"optional"`
 	// RateLimitOrders is the orders that a client may send, such as 100-S, 1000-M or 10000-H; empty: no limit.
-	RateLimitOrders ratelimit.Rate `env:"RATE_LIMIT_ORDERS"`
+	RateLimitOrders orderhttp.Rate `env:"RATE_LIMIT_ORDERS"`
 	// RateLimitReads is the reads that a client may send, like RATE_LIMIT_ORDERS.
-	RateLimitReads ratelimit.Rate `env:"RATE_LIMIT_READS"`
+	RateLimitReads orderhttp.Rate `env:"RATE_LIMIT_READS"`
 	// TrustedProxies are the networks whose X-Forwarded-For is believed, such as 10.0.0.0/8, several by comma. Their
 	// requests without it are not limited, and may ask for a trace (traceparent).
 	TrustedProxies []netip.Prefix `env:"TRUSTED_PROXIES"`
@@ -53,15 +54,15 @@ type settings struct {
 	MaxInFlight int64 `env:"MAX_IN_FLIGHT" envDefault:"2048"`
 	// ConsoleURL is the console's address, without its token, for the answer to GET /.
 	ConsoleURL string `env:"CONSOLE_URL"`
-
-	// spread sends deductions round robin, instead of to the stock service that their partition prefers, and alone sends
-	// each in its own request. Tests set them.
-	spread, alone bool
 }
 
-// sharedRequests bounds the shared requests in flight to each stock service; full ones may be four times as many. A few
-// in flight fill each other, as the decision about shared requests shows.
-const sharedRequests = 4
+// orders returns the settings of the domain.
+func (s settings) orders() order.Config {
+	return order.Config{
+		ConfirmBudget: s.ConfirmBudget, PendingLimit: s.PendingLimit, CancelAfter: s.CancelAfter,
+		PriceTTL: s.PriceTTL, MaxInFlight: s.MaxInFlight,
+	}
+}
 
 const keyOptional, keyRequired = "optional", "required"
 

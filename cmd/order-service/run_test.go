@@ -172,29 +172,22 @@ func restock(t *testing.T, stockURL string, num int64) {
 	must(t, err)
 }
 
+// The service stops while orders are held up at the stock service, or wait to go there.
 func TestStoppingCutsNoOrder(t *testing.T) {
 	const orders = 20
-	t.Run("request for each", func(t *testing.T) { stoppingCutsNoOrder(t, orders, 0) })
-	t.Run("shared requests", func(t *testing.T) { stoppingCutsNoOrder(t, orders, 4) })
-}
-
-// stoppingCutsNoOrder stops the service while the orders are held up at the stock service, or wait to go there.
-func stoppingCutsNoOrder(t *testing.T, orders, shared int) {
-	t.Helper()
 	reached, leave := make(chan struct{}), make(chan struct{})
 	var first sync.Once
 	stockServer := stockService(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Method == http.MethodPut || r.URL.Path == "/v1/operations" {
+			if r.URL.Path == "/v1/operations" {
 				first.Do(func() { close(reached) })
 				<-leave
 			}
 			next.ServeHTTP(w, r)
 		})
 	})
-	restock(t, stockServer.URL, int64(orders))
+	restock(t, stockServer.URL, orders)
 	cfg := testConfig(t, stockServer.URL)
-	cfg.alone = shared == 0
 	// The orders commit one after the other, each with the disk's own time, after the test held them up.
 	cfg.ConfirmBudget, cfg.PendingLimit = 15*time.Second, 30*time.Second
 	url, stop, ended := start(t, cfg)
@@ -262,7 +255,7 @@ func TestStockServicesAreFound(t *testing.T) {
 	stockServer := stockService(t, func(next http.Handler) http.Handler { return next })
 	restock(t, stockServer.URL, 5)
 	cfg := testConfig(t, stockServer.URL)
-	cfg.StockURLs, cfg.spread, cfg.alone = nil, true, false
+	cfg.StockURLs = nil
 	url, stop, ended := start(t, cfg)
 	const body = `{"items":[{"goods_id":"1","num":1}]}`
 	if status, answer := send(t, "POST", url+"/v1/orders", body); status != http.StatusServiceUnavailable {
@@ -291,7 +284,7 @@ func TestAStrangerGetsNoToken(t *testing.T) {
 	stockServer := stockService(t, func(next http.Handler) http.Handler { return next })
 	restock(t, stockServer.URL, 5)
 	cfg := testConfig(t, stockServer.URL)
-	cfg.StockURLs, cfg.spread = nil, true
+	cfg.StockURLs = nil
 	where := cfg.ZooKeeper()
 	where.Log = quiet
 	announcer := coordination.Open("test", where)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -16,6 +17,7 @@ import (
 
 	"orderstock/pkg/command"
 	"orderstock/pkg/coordination"
+	"orderstock/pkg/httpapi"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/redisdb"
 	"orderstock/pkg/tracing"
@@ -47,6 +49,9 @@ type Base struct {
 	Flags   *redisdb.Flags
 	// ZooKeeper configures sessions.
 	ZooKeeper coordination.Config
+	Log       *slog.Logger
+
+	settings Settings
 }
 
 // Open opens a service's base. The servers are reached on first use, so that a service can start before them. The
@@ -84,7 +89,18 @@ func Open(ctx context.Context, o Options) (*Base, error) {
 	zookeeper.Metrics, zookeeper.Log = named, o.Log
 	return &Base{
 		Traces: traces, TLS: secure, Metrics: metrics, Named: named, DB: db, Flags: flags, ZooKeeper: zookeeper,
+		Log: o.Log, settings: o.Settings,
 	}, nil
+}
+
+// Serve serves h as httpapi.Serve does, with the base's certificate, metrics and time to stop, which need not be in
+// cfg. Requests that trusted accepts may ask for a trace.
+func (b *Base) Serve(
+	ctx context.Context, cfg httpapi.ServerConfig, h http.Handler, trusted func(*http.Request) bool,
+) error {
+	cfg.TLS, cfg.OpsAddr, cfg.Metrics = b.TLS, b.settings.OpsAddr, b.Metrics
+	cfg.ShutdownDelay, cfg.ShutdownTimeout = b.settings.ShutdownDelay, b.settings.ShutdownTimeout
+	return httpapi.Serve(ctx, cfg, b.Traces.Handler(h, trusted), b.Log)
 }
 
 // Close closes the connections and sends the last traces. Nothing may use the base any more.

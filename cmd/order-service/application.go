@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -8,7 +11,67 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"orderstock/order-service/order"
+	"orderstock/pkg/coordination"
+	"orderstock/pkg/service"
+	"orderstock/pkg/stockapi"
 )
+
+// sharedRequests bounds the shared requests in flight to each stock service; full ones may be four times as many. A few
+// in flight fill each other, as the decision about shared requests shows.
+const sharedRequests = 4
+
+// openStock returns the client of the stock service. Callers must Close it.
+func openStock(cfg settings, base *service.Base) (*stockapi.Client, error) {
+	return stockapi.NewClient(cfg.StockURLs, stockapi.Config{
+		Token: string(cfg.Token), ServerName: cfg.StockServerName, Partitions: cfg.StockPartitions,
+		Spread: faults.spread(), SharedRequests: sharedRequests, BreakerRest: time.Second,
+		Timeout: cfg.StockTimeout, Middleware: base.Traces.Transport, Metrics: base.Named, Log: base.Log,
+	})
+}
+
+// followStock gives the client the stock services that are announced in ZooKeeper, unless the settings name them, until
+// stop is called.
+func followStock(
+	ctx context.Context, cfg settings, zookeeper *coordination.Session, stock *stockapi.Client, log *slog.Logger,
+) (stop func()) {
+	if len(cfg.StockURLs) > 0 {
+		return func() {}
+	}
+	// The token goes only to addresses that a replica with the token has announced.
+	terms := coordination.Terms{Token: string(cfg.Token), HTTPS: cfg.StockServerName != ""}
+	return zookeeper.Discover(ctx, "stock", terms, func(urls []string) {
+		log.Info("stock services", "urls", urls)
+		if err := stock.SetReplicas(urls); err != nil {
+			log.Error("stock services not taken over", "error", err)
+		}
+	})
+}
+
+// backlogEvery is the pause between two looks at the backlog.
+const backlogEvery = 5 * time.Second
+
+// startWork begins the work on the orders that no request waits for: the reconciler, if this replica leads, and the look at
+// the backlog. It registers the metrics. Stop ends that work, and waits for the orders in flight.
+func startWork(
+	ctx context.Context, cfg settings, base *service.Base, zookeeper *coordination.Session, orders *order.Service,
+) (stop func() error) {
+	registerOrders(base.Named, orders.Stats())
+	watching, stopWatching := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { orders.WatchBacklog(watching, backlogEvery, base.Log) })
+	reconciler := order.NewReconciler(orders, order.ReconcilerConfig{
+		Interval: cfg.ReconcileInterval, MaxPause: cfg.ReconcileMaxPause, Begin: traced.reconcile,
+	}, base.Log)
+	stopReconciler := zookeeper.Lead(ctx, "reconciler", cfg.ReconcileMaxPause, reconciler.Run)
+	return func() error {
+		stopReconciler()
+		stopWatching()
+		watch.Wait()
+		ctx, cancel := context.WithTimeout(ctx, cfg.ShutdownTimeout)
+		defer cancel()
+		return orders.Close(ctx)
+	}
+}
 
 // registerOrders exports the counters of the domain, which does not know Prometheus. Adapters register their own.
 func registerOrders(r prometheus.Registerer, orders *order.Stats) {
