@@ -26,8 +26,6 @@ type ReconcilerConfig struct {
 	MaxPause time.Duration
 	// Batch bounds the orders of one status in a round. Default 200.
 	Batch int
-	// Concurrency bounds the orders that are driven concurrently. Default 16.
-	Concurrency int
 	// Begin, if not nil, is called before the work on an order. It returns the context for the work, and a function that
 	// gets its result: the order afterwards, or the error.
 	Begin func(ctx context.Context, o Order) (context.Context, func(Order, error))
@@ -43,9 +41,6 @@ func (c ReconcilerConfig) withDefaults() ReconcilerConfig {
 	if c.Batch <= 0 {
 		c.Batch = 200
 	}
-	if c.Concurrency <= 0 {
-		c.Concurrency = 16
-	}
 	if c.Begin == nil {
 		c.Begin = func(ctx context.Context, _ Order) (context.Context, func(Order, error)) {
 			return ctx, func(Order, error) {}
@@ -54,8 +49,12 @@ func (c ReconcilerConfig) withDefaults() ReconcilerConfig {
 	return c
 }
 
-// driveLimit bounds the work on one order in one round.
-const driveLimit = 5 * time.Second
+const (
+	// driveLimit bounds the work on one order in one round.
+	driveLimit = 5 * time.Second
+	// drivenAtOnce bounds the orders that are driven concurrently.
+	drivenAtOnce = 16
+)
 
 // Reconciler settles the orders that their placing processes left unsettled. Several may work concurrently without
 // harm, because each of their steps is guarded; run one at a time to spare the stock service.
@@ -156,7 +155,7 @@ func (r *Reconciler) driveAll(ctx context.Context, orders []Order, now time.Time
 		settled atomic.Bool
 		failed  = make([]error, len(orders))
 	)
-	all.SetLimit(r.cfg.Concurrency)
+	all.SetLimit(drivenAtOnce)
 	for i, o := range orders {
 		if ctx.Err() != nil || down.Load() {
 			break

@@ -1,9 +1,41 @@
+// Package batch lets concurrent calls share round trips: the calls that wait while one batch runs form the next.
+//
+// By default it adds no delay. A call starts a batch at once if none runs, together with the callers that are ready at
+// that moment. Under load, calls gather while a batch runs, so that batches grow with the load and the cost of each
+// call falls. This is the group commit of databases (DeWitt et al., "Implementation Techniques for Main Memory Database
+// Systems", 1984) for any work that costs nearly as much for one call as for many: a transaction, a pipeline, a
+// request.
+//
+// # Guarantees
+//
+//   - Order: batches take calls in order of arrival.
+//   - Bounds: a batch holds at most WithMaxSize calls, the queue at most WithMaxQueue. Beyond that Do returns
+//     ErrFull at once.
+//   - Cancellation: a caller whose context ends leaves at once. If its call was still queued, the error wraps
+//     ErrWithdrawn, and nothing was or will be done for it. If a batch has taken it, Do returns the plain context
+//     error, and the outcome is unknown. The other calls of the batch continue.
+//   - Isolation: each call has a separate answer. A panic answers the calls of its batch with ErrPanic, and the next
+//     batch runs.
+//   - Every call is answered: a call that the batch's function leaves unresolved gets ErrUnresolved.
+//
+// # Two forms
+//
+// Func is for work that can start at once: a statement, a pipeline. New is for work that needs something first, such as
+// a lock: it calls take when it has the lock, and gets all calls that have arrived by then. With WithIdle it can keep
+// the lock from batch to batch while calls wait.
+//
+// # Closed loops
+//
+// Callers that call again as soon as they are answered fall into cohorts: while the batch of one cohort runs, another
+// gathers, and each pays for a batch of half the size. WithGather merges them: a batch waits briefly for the callers
+// that the previous one has answered.
+//
+// With the default concurrency one batch runs at a time, so that state used only by the batch's function needs no lock.
 package batch
 
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -123,126 +155,42 @@ func (g *Group[In, Out]) Close() {
 	g.cancel()
 }
 
-func (g *Group[In, Out]) enqueue(call *Call[In, Out]) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	switch {
-	case g.closed:
-		return ErrClosed
-	case g.waiting >= g.opts.maxQueue:
-		return ErrFull
-	}
-	g.queue = append(g.queue, call)
-	g.waiting++
-	if g.waiting == g.gathering.wanted {
-		g.gathering.enough <- struct{}{} // does not block: wanted is set again only after it was received
-		g.gathering.wanted = 0
-	}
-	another := g.waiting%g.opts.maxBatch == 0 // batch is full
-	if g.running < g.opts.concurrency || another && g.running < g.opts.fullConcurrency {
-		g.running++
-		g.workers.Go(g.work)
-	}
-	return nil
+type options struct {
+	maxBatch, maxQueue, concurrency, fullConcurrency int
+	timeout                                          time.Duration
+	gather                                           int
+	idle                                             func(context.Context)
 }
 
-// work runs batches until no call waits and none arrived while idle ran. A worker beyond WithConcurrency ends as soon
-// as no full batch waits.
-func (g *Group[In, Out]) work() {
-	for idled := false; ; {
-		g.mu.Lock()
-		idle := g.waiting == 0
-		surplus := g.running > g.opts.concurrency && g.waiting < g.opts.maxBatch
-		if idle && idled || surplus {
-			if idle {
-				g.queue = nil
-			}
-			g.running--
-			g.mu.Unlock()
-			return
-		}
-		g.mu.Unlock()
-		if idle {
-			g.opts.idle(g.ctx)
-		} else {
-			Yield() // so that ready callers can enqueue before the batch is taken
-			g.gather()
-			g.runOne()
-		}
-		idled = idle
-	}
-}
+// Option changes a group. A bound below 1 is taken as 1.
+type Option func(*options)
 
-func (g *Group[In, Out]) runOne() {
-	var (
-		batch []*Call[In, Out]
-		began time.Time
-	)
-	take := func() []*Call[In, Out] {
-		if began.IsZero() {
-			batch, began = g.take(), time.Now()
-		}
-		return batch
-	}
-	ctx, cancel := g.ctx, context.CancelFunc(func() {})
-	if g.opts.timeout > 0 {
-		ctx, cancel = context.WithTimeout(ctx, g.opts.timeout)
-	}
-	defer cancel()
-	unanswered := ErrUnresolved
-	defer func() {
-		if p := recover(); p != nil {
-			unanswered = fmt.Errorf("%w: %v\n%s", ErrPanic, p, debug.Stack())
-		}
-		var none Out
-		for _, call := range take() {
-			call.Resolve(none, unanswered)
-		}
-		g.mu.Lock()
-		g.gathering.took, g.gathering.calls = time.Since(began), len(batch)+g.waiting
-		g.mu.Unlock()
-	}()
-	g.run(ctx, take)
-}
+// WithMaxSize bounds the calls of one batch. Default 256.
+func WithMaxSize(n int) Option { return func(o *options) { o.maxBatch = max(1, n) } }
 
-// take removes the oldest calls from the queue, at most a batch of them.
-func (g *Group[In, Out]) take() []*Call[In, Out] {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	batch := make([]*Call[In, Out], 0, min(g.waiting, g.opts.maxBatch))
-	passed := 0
-	for _, call := range g.queue {
-		if len(batch) == g.opts.maxBatch {
-			break
-		}
-		passed++
-		if !call.withdrawn {
-			call.taken = true
-			batch = append(batch, call)
-		}
-	}
-	g.queue = g.queue[passed:]
-	g.waiting -= len(batch)
-	return batch
-}
+// WithMaxQueue bounds the calls that wait for a batch. One more gets ErrFull.
+// Default 4096.
+func WithMaxQueue(n int) Option { return func(o *options) { o.maxQueue = max(1, n) } }
 
-// withdraw removes the call from the queue and reports whether it was still there.
-func (g *Group[In, Out]) withdraw(call *Call[In, Out]) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if call.taken {
-		return false
-	}
-	call.withdrawn = true
-	g.waiting--
-	if len(g.queue) > 2*g.waiting+64 { // do not pile up withdrawn calls behind a stuck batch
-		live := make([]*Call[In, Out], 0, g.waiting)
-		for _, c := range g.queue {
-			if !c.withdrawn {
-				live = append(live, c)
-			}
-		}
-		g.queue = live
-	}
-	return true
-}
+// WithConcurrency bounds the batches that run at the same time. Default 1:
+// batches run one after another, and all calls that arrive during one join the next.
+func WithConcurrency(n int) Option { return func(o *options) { o.concurrency = max(1, n) } }
+
+// WithFullConcurrency lets up to n batches run concurrently if the additional ones begin full: a batch that cannot grow
+// gains nothing by waiting. Default: WithConcurrency is the limit.
+func WithFullConcurrency(n int) Option { return func(o *options) { o.fullConcurrency = n } }
+
+// WithTimeout ends the context of a batch after d. Default: no bound.
+func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
+
+// WithIdle calls f whenever no call waits after a batch, so that f can release resources that batches keep from one to
+// the next. With a concurrency of 1, f and the batches never run at the same time: a call that arrives during f waits
+// for it. ctx belongs to the group.
+func WithIdle(f func(ctx context.Context)) Option { return func(o *options) { o.idle = f } }
+
+// WithGather delays a batch until the queue is as long as the previous batch
+// plus the calls that it left waiting, but for at most 1/part of that batch's
+// duration and 5 ms. Callers that call again as soon as they are answered then
+// share one batch instead of falling into cohorts that take turns. A call that
+// follows a batch of one does not wait. Default: no delay.
+func WithGather(part int) Option { return func(o *options) { o.gather = max(1, part) } }

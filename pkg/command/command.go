@@ -3,11 +3,13 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -76,4 +78,25 @@ func Run(ctx context.Context, cmd *cobra.Command) int {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", cmd.Name(), err)
 	}
 	return exit.Code
+}
+
+// version is set by the Makefile: -ldflags "-X orderstock/pkg/command.version=…".
+var version string
+
+// Version returns the version that the program was built as, or else the one that the Go toolchain recorded.
+func Version() string {
+	if version != "" {
+		return version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	found := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			found = s.Value
+		}
+	}
+	return cmp.Or(found, "(devel)")
 }

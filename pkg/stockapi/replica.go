@@ -4,14 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
-	"github.com/dgryski/go-rendezvous"
+	"github.com/sony/gobreaker/v2"
 
 	"orderstock/pkg/batch"
 	"orderstock/pkg/operation"
@@ -91,253 +87,51 @@ func (r *replica) hedgeIn() time.Duration {
 	return r.hedge - time.Since(r.lastAnswer)
 }
 
-// fleet is an immutable snapshot of the replicas.
-type fleet struct {
-	all []*replica
-	// ranked holds all replicas for each partition, the preferred first.
-	ranked [][]*replica
+// errBreakerOpen stands beside ErrUnavailable if nothing was sent because the circuit breaker of every replica is open.
+var errBreakerOpen = errors.New("circuit breaker open")
+
+// breaker is a circuit breaker. Allow returns an error while it is open.
+type breaker interface {
+	Allow() (done func(error), err error)
+	Counts() gobreaker.Counts
+	State() gobreaker.State
 }
 
-// rank orders the replicas for each partition by rendezvous hashing: when one comes or goes, the others keep their
-// order.
-func rank(all []*replica, partitions int) *fleet {
-	f := &fleet{all: all, ranked: make([][]*replica, partitions)}
-	byBase := make(map[string]*replica, len(all))
-	var bases []string
-	for _, r := range all {
-		byBase[r.base] = r
-		bases = append(bases, r.base)
+// probes is the number of calls that a half-open breaker lets through.
+const probes = 5
+
+// newBreaker returns a breaker as described at Config.BreakerRest.
+func newBreaker(name string, cfg Config) breaker {
+	if cfg.BreakerRest <= 0 {
+		return closed{}
 	}
-	for p := range partitions {
-		for left := slices.Clone(bases); len(left) > 0; {
-			first := rendezvous.New(left, xxhash.Sum64String).Lookup(fmt.Sprintf("partition-%d", p))
-			f.ranked[p] = append(f.ranked[p], byBase[first])
-			left = slices.DeleteFunc(left, func(base string) bool { return base == first })
-		}
-	}
-	return f
+	return gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
+		Name:        name,
+		MaxRequests: probes,
+		Interval:    2 * time.Second,
+		Timeout:     cfg.BreakerRest,
+		ReadyToTrip: func(n gobreaker.Counts) bool {
+			return n.TotalFailures >= 10 && 10*n.TotalFailures >= 6*counted(n)
+		},
+		IsSuccessful: func(err error) bool { return err == nil || healthy(err) },
+		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) },
+		OnStateChange: func(name string, from, to gobreaker.State) {
+			cfg.Log.Warn("circuit breaker", "name", name, "from", from.String(), "to", to.String())
+		},
+	})
 }
 
-func writes(r *replica) breaker { return r.writes }
+// counted returns the number of calls that the breaker counts. Withdrawn calls say nothing about the service.
+func counted(n gobreaker.Counts) uint32 { return n.Requests - n.TotalExclusions }
 
-func reads(r *replica) breaker { return r.reads }
+// closed is the breaker of a client without breakers.
+type closed struct{}
 
-// SetReplicas replaces the stock services to call with the ones at these base URLs. Calls in flight to others complete
-// there. If it returns an error, it changed nothing.
-func (c *Client) SetReplicas(bases []string) error {
-	known := map[string]*replica{}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, r := range c.fleet.Load().all {
-		known[r.base] = r
-	}
-	var all []*replica
-	for _, base := range bases {
-		u, err := url.Parse(base)
-		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-			return fmt.Errorf("stock client: base URL %q: want http://host:port", base)
-		}
-		base = strings.TrimRight(base, "/")
-		if slices.ContainsFunc(all, func(r *replica) bool { return r.base == base }) {
-			continue
-		}
-		r := known[base]
-		if r == nil {
-			r = c.newReplica(base)
-		}
-		delete(known, base)
-		all = append(all, r)
-	}
-	c.fleet.Store(rank(all, c.cfg.Partitions))
-	for _, gone := range known {
-		if gone.shared != nil {
-			c.leaving.Go(gone.shared.Close)
-		}
-	}
-	return nil
-}
-
-func (c *Client) newReplica(base string) *replica {
-	r := &replica{
-		base: base, hedge: c.cfg.hedge,
-		writes: newBreaker("stock writes at "+base, c.cfg), reads: newBreaker("stock reads at "+base, c.cfg),
-	}
-	if n := c.cfg.SharedRequests; n > 0 {
-		r.shared = batch.New(func(ctx context.Context, take func() []*sharedCall) { c.sendShared(ctx, r, take) },
-			batch.WithMaxSize(MaxDeductions), batch.WithConcurrency(n), batch.WithFullConcurrency(4*n), batch.WithGather(8))
-	}
-	return r
-}
-
-// forItems returns the replicas in the order to try for a deduction. The partition of its first item decides the order.
-// Each number of earlier tries begins with another replica.
-func (c *Client) forItems(items []operation.Item, tries int) []*replica {
-	if c.cfg.Spread {
-		return c.inTurn(0)
-	}
-	partition := 0
-	if len(items) > 0 {
-		partition = operation.Partition(items[0].GoodsID, c.cfg.Partitions)
-	}
-	return shifted(c.fleet.Load().ranked[partition], tries)
-}
-
-// inTurn returns the replicas in round-robin order.
-func (c *Client) inTurn(tries int) []*replica {
-	return shifted(c.fleet.Load().all, int(c.turn.Add(1))+tries)
-}
-
-func shifted(order []*replica, by int) []*replica {
-	if len(order) < 2 || by%len(order) == 0 {
-		return order
-	}
-	by %= len(order)
-	return slices.Concat(order[by:], order[:by])
-}
-
-// errNoAnswer is the failure of a replica that does not answer.
-var errNoAnswer = errors.New("no answer")
-
-// sender sends a call to one replica, and returns the answer.
-type sender[T any] func(ctx context.Context, r *replica) (T, error)
-
-// to sends the call to the replica, and records the result in its breaker and in the replica.
-func (send sender[T]) to(ctx context.Context, r *replica, done func(error)) (value T, err error) {
-	err = errNoAnswer // of a send that panics
-	r.sent()
-	defer func() {
-		r.ended()
-		done(err)
-		if unanswered(err) {
-			r.eject()
-		}
-	}()
-	return send(ctx, r)
-}
-
-// tries is a call in flight to one or more replicas.
-type tries[T any] struct {
-	order   []*replica // not tried yet
-	breaker func(*replica) breaker
-	send    sender[T]
-	results chan result[T]
-	// last is the replica tried last, and give reports the result of that try to its breaker.
-	last *replica
-	give func(error)
-}
-
-type result[T any] struct {
-	value T
-	err   error
-}
-
-// at calls send with the first available replica of the order, and then with the next one while none was reached. If a
-// replica is overdue and another is not, the call is hedged: it goes to that one as well, and the first success
-// counts. So a call may run twice, under one flag. If all tries fail, the error says whether any of them may have taken
-// effect.
-func at[T any](ctx context.Context, order []*replica, breaker func(*replica) breaker, send sender[T]) (T, error) {
-	var none T
-	switch len(order) {
-	case 0:
-		return none, fmt.Errorf("%w: no stock service is known", operation.ErrUnavailable)
-	case 1: // no other to turn to
-		done, err := breaker(order[0]).Allow()
-		if err != nil {
-			return none, breakerOpen(err)
-		}
-		return send.to(ctx, order[0], done)
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	t := &tries[T]{order: promptFirst(order), breaker: breaker, send: send, results: make(chan result[T], len(order))}
-	under, refused := t.next(ctx)
-	if !under {
-		return none, refused
-	}
-	var failed error
-	going := 1
-	look := time.NewTimer(t.last.hedgeIn())
-	defer look.Stop()
-	turn := func() {
-		if more, _ := t.next(ctx); more {
-			going++
-			look.Reset(t.last.hedgeIn())
-		}
-	}
-	for {
-		select {
-		case r := <-t.results:
-			if going--; r.err == nil || !errors.Is(r.err, errUnreached) && going == 0 && failed == nil {
-				return r.value, r.err
-			}
-			if failed == nil || !errors.Is(failed, operation.ErrUnknownOutcome) && !errors.Is(r.err, errUnreached) {
-				failed = r.err
-			}
-			if errors.Is(r.err, errUnreached) {
-				turn()
-			}
-			if going == 0 {
-				return none, failed
-			}
-		case <-look.C:
-			switch left := t.last.hedgeIn(); {
-			case left > 0:
-				look.Reset(left)
-			case len(t.order) == 0: // no other to turn to
-			case t.order[0].overdue():
-				look.Reset(t.last.hedge / 4)
-			default:
-				t.give(errNoAnswer)
-				t.last.eject()
-				failed = fmt.Errorf("%w: %w", operation.ErrUnknownOutcome, errNoAnswer)
-				turn()
-			}
-		}
-	}
-}
-
-// unanswered reports whether a request was sent and not answered, unless its caller gave up.
-func unanswered(err error) bool {
-	return errors.Is(err, operation.ErrUnknownOutcome) && !errors.Is(err, context.Canceled) && !answered(err)
-}
-
-// next begins the try at the next replica whose breaker allows it. If there is none, it returns the reason.
-func (t *tries[T]) next(ctx context.Context) (begun bool, refused error) {
-	for len(t.order) > 0 {
-		r := t.order[0]
-		t.order = t.order[1:]
-		done, err := t.breaker(r).Allow()
-		if err != nil {
-			refused = breakerOpen(err)
-			continue
-		}
-		var once sync.Once
-		give := func(err error) { once.Do(func() { done(err) }) }
-		t.last, t.give = r, give
-		go func() {
-			value, err := t.send.to(ctx, r, give)
-			t.results <- result[T]{value, err}
-		}()
-		return true, nil
-	}
-	return false, refused
-}
+func (closed) Allow() (func(error), error) { return func(error) {}, nil }
+func (closed) Counts() gobreaker.Counts    { return gobreaker.Counts{} }
+func (closed) State() gobreaker.State      { return gobreaker.StateClosed }
 
 // breakerOpen returns the error of a call that an open breaker refused.
 func breakerOpen(err error) error {
 	return fmt.Errorf("%w: %w: %w", errBreakerOpen, operation.ErrUnavailable, err)
-}
-
-// promptFirst returns the order with the overdue replicas last.
-func promptFirst(order []*replica) []*replica {
-	if !slices.ContainsFunc(order, (*replica).overdue) {
-		return order
-	}
-	prompt := slices.DeleteFunc(slices.Clone(order), (*replica).overdue)
-	for _, r := range order {
-		if !slices.Contains(prompt, r) {
-			prompt = append(prompt, r)
-		}
-	}
-	return prompt
 }
