@@ -9,7 +9,6 @@ import (
 // Error numbers of the server.
 const (
 	numDuplicate = 1062
-	numNoThread  = 1094 // KILL of a connection that is gone
 	numNoWait    = 3572 // NOWAIT of a row that is held; MariaDB says numLockWait
 	numLockWait  = 1205
 	numDeadlock  = 1213
@@ -67,15 +66,6 @@ var refusals = map[uint16]bool{
 	1364: true,  // no default value
 	1366: true,  // incorrect value
 	3819: true,  // check constraint
-}
-
-// isForbidden reports whether the user lacks a right.
-func isForbidden(err error) bool {
-	switch number(err) {
-	case 1044, 1045, 1142, 1143, 1227, 1370: // database, user, table, column, global right, routine
-		return true
-	}
-	return false
 }
 
 // undone reports whether the server's error means that a statement with its own commit changed nothing. Any other error

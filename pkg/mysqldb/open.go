@@ -3,7 +3,7 @@
 //
 // Every connection uses READ COMMITTED and waits at most a second for a row. It sets each session variable that affects
 // the meaning of a statement, such as autocommit and sql_mode, so that the server's defaults have no effect. The server
-// drops a connection whose client is silent for a few seconds, so that a dead or paused process soon loses the rows
+// drops a connection whose client is silent for a second, so that a dead or paused process soon loses the rows
 // that it holds. With Caution, a batch goes on without the rows that another connection holds.
 //
 // A DSN may name the members of a MySQL group instead of one server. Group finds the primary among them, and drops the
