@@ -59,9 +59,7 @@ func startWork(
 	watching, stopWatching := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() { orders.WatchBacklog(watching, backlogEvery, base.Log) })
-	reconciler := order.NewReconciler(orders, order.ReconcilerConfig{
-		Interval: cfg.ReconcileInterval, MaxPause: cfg.ReconcileMaxPause, Begin: traced.reconcile,
-	}, base.Log)
+	reconciler := order.NewReconciler(orders, base.Log)
 	stopReconciler := zookeeper.Lead(ctx, "reconciler", cfg.ReconcileMaxPause, reconciler.Run)
 	return func() error {
 		stopReconciler()

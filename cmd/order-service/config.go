@@ -61,6 +61,7 @@ func (s settings) orders() order.Config {
 	return order.Config{
 		ConfirmBudget: s.ConfirmBudget, PendingLimit: s.PendingLimit, CancelAfter: s.CancelAfter,
 		PriceTTL: s.PriceTTL, MaxInFlight: s.MaxInFlight,
+		ReconcileInterval: s.ReconcileInterval, ReconcileMaxPause: s.ReconcileMaxPause, ReconcileBegin: traced.reconcile,
 	}
 }
 

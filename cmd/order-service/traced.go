@@ -85,7 +85,7 @@ func (f tracedFlags) Set(ctx context.Context, flag string) bool {
 	return set
 }
 
-// reconcile begins the reconciler's work on an order, for order.ReconcilerConfig. The work continues the order's trace,
+// reconcile begins the reconciler's work on an order, for order.Config. The work continues the order's trace,
 // with a link to the request that placed it. If that request was not traced, the work is not traced either.
 func (tracedPorts) reconcile(ctx context.Context, o order.Order) (_ context.Context, end func(order.Order, error)) {
 	first := tracing.Parse(o.Trace)

@@ -15,41 +15,9 @@ import (
 	"orderstock/pkg/operation"
 )
 
-// maxFailures is the number of consecutive rounds that may fail before Run gives up.
-const maxFailures = 3
-
-// ReconcilerConfig bounds the reconciler's work. The zero value of a field means its default.
-type ReconcilerConfig struct {
-	// Interval is the pause between rounds while there is nothing more to do. Default 1 s.
-	Interval time.Duration
-	// MaxPause bounds the growing pause while the stock service or the database is down. Default 10 s.
-	MaxPause time.Duration
-	// Batch bounds the orders of one status in a round. Default 200.
-	Batch int
-	// Begin, if not nil, is called before the work on an order. It returns the context for the work, and a function that
-	// gets its result: the order afterwards, or the error.
-	Begin func(ctx context.Context, o Order) (context.Context, func(Order, error))
-}
-
-func (c ReconcilerConfig) withDefaults() ReconcilerConfig {
-	if c.Interval <= 0 {
-		c.Interval = time.Second
-	}
-	if c.MaxPause <= 0 {
-		c.MaxPause = 10 * time.Second
-	}
-	if c.Batch <= 0 {
-		c.Batch = 200
-	}
-	if c.Begin == nil {
-		c.Begin = func(ctx context.Context, _ Order) (context.Context, func(Order, error)) {
-			return ctx, func(Order, error) {}
-		}
-	}
-	return c
-}
-
 const (
+	// maxFailures is the number of consecutive rounds that may fail before Run gives up.
+	maxFailures = 3
 	// driveLimit bounds the work on one order in one round.
 	driveLimit = 5 * time.Second
 	// drivenAtOnce bounds the orders that are driven concurrently.
@@ -60,7 +28,6 @@ const (
 // harm, because each of their steps is guarded; run one at a time to spare the stock service.
 type Reconciler struct {
 	service *Service
-	cfg     ReconcilerConfig
 	log     *slog.Logger
 	// after is the id after which the next round's scan of a status begins. It wraps around, so that orders that cannot be
 	// settled now do not hide the others.
@@ -70,18 +37,18 @@ type Reconciler struct {
 }
 
 // NewReconciler returns a reconciler of the service's orders.
-func NewReconciler(s *Service, cfg ReconcilerConfig, log *slog.Logger) *Reconciler {
-	return &Reconciler{service: s, cfg: cfg.withDefaults(), log: log, after: map[Status]int64{}}
+func NewReconciler(s *Service, log *slog.Logger) *Reconciler {
+	return &Reconciler{service: s, log: log, after: map[Status]int64{}}
 }
 
 // Run runs rounds until ctx ends, and returns nil then. The pause between rounds is jittered, grows while rounds fail,
 // and is skipped while there is a backlog. After too many consecutive failures Run returns the last one's error, so
 // that another replica can reconcile.
 func (r *Reconciler) Run(ctx context.Context) error {
-	stats := r.service.Stats()
+	stats, cfg := r.service.Stats(), r.service.cfg
 	stats.Leads.Store(1)
 	defer stats.Leads.Store(0)
-	pause, failures := r.cfg.Interval, 0
+	pause, failures := cfg.ReconcileInterval, 0
 	var audited time.Time
 	for ctx.Err() == nil {
 		round := observe.WithRequest(ctx, r.log, "")
@@ -91,12 +58,12 @@ func (r *Reconciler) Run(ctx context.Context) error {
 			if failures++; failures == maxFailures {
 				return fmt.Errorf("reconcile: %d rounds failed: %w", failures, err)
 			}
-			pause = min(2*pause, r.cfg.MaxPause)
+			pause = min(2*pause, cfg.ReconcileMaxPause)
 			observe.Logger(round).Warn("reconciler's round failed", "error", err.Error(), "pause_ms", pause.Milliseconds())
 		case more:
 			pause, failures = 0, 0
 		default:
-			pause, failures = r.cfg.Interval, 0
+			pause, failures = cfg.ReconcileInterval, 0
 		}
 		if err == nil && !more && time.Since(audited) > auditEvery {
 			audited = time.Now()
@@ -110,7 +77,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			wait.Stop()
 		}
-		pause = max(pause, r.cfg.Interval)
+		pause = max(pause, cfg.ReconcileInterval)
 	}
 	return nil
 }
@@ -125,17 +92,18 @@ func (r *Reconciler) Round(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	limit := now.Add(-r.service.cfg.PendingLimit)
+	cfg := r.service.cfg
+	limit := now.Add(-cfg.PendingLimit)
 	var stopped []error
 	for _, status := range []Status{Cancelling, Pending} {
-		found, err := r.service.store.Stuck(ctx, status, r.after[status], limit, r.cfg.Batch)
+		found, err := r.service.store.Stuck(ctx, status, r.after[status], limit, cfg.ReconcileBatch)
 		if err != nil {
 			return false, err
 		}
 		begun, err := r.driveAll(ctx, found, now)
 		stopped = append(stopped, err)
 		r.after[status] = 0
-		if begun < len(found) || begun == r.cfg.Batch {
+		if begun < len(found) || begun == cfg.ReconcileBatch {
 			r.after[status] = found[max(begun, 1)-1].ID
 			more = true
 		}
@@ -162,7 +130,7 @@ func (r *Reconciler) driveAll(ctx context.Context, orders []Order, now time.Time
 		}
 		begun++
 		all.Go(func() error {
-			ctx, ended := r.cfg.Begin(ctx, o)
+			ctx, ended := r.service.cfg.ReconcileBegin(ctx, o)
 			end, err := r.service.drive(ctx, o, now.Sub(o.UpdatedAt))
 			ended(end, err)
 			if err == nil {

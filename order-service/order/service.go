@@ -14,8 +14,7 @@ type Config struct {
 	ConfirmBudget time.Duration
 	// PendingLimit is how long the placing process works on an order. The reconciler takes older orders. Default 5 s.
 	PendingLimit time.Duration
-	// CancelAfter is how old an unsettled order may get before the reconciler cancels it. Default 60
-	// s.
+	// CancelAfter is how old an unsettled order may get before the reconciler cancels it. Default 60 s.
 	CancelAfter time.Duration
 	// PriceTTL is how long a fetched price may be used. Default 2 s.
 	PriceTTL time.Duration
@@ -23,6 +22,16 @@ type Config struct {
 	MaxInFlight int64
 	// ReadTimeout bounds a read, including its wait for a slot. Default 5 s.
 	ReadTimeout time.Duration
+
+	// ReconcileInterval is the reconciler's pause between rounds while there is nothing more to do. Default 1 s.
+	ReconcileInterval time.Duration
+	// ReconcileMaxPause bounds the growing pause while the stock service or the database is down. Default 10 s.
+	ReconcileMaxPause time.Duration
+	// ReconcileBatch bounds the orders of one status in a round. Default 200.
+	ReconcileBatch int
+	// ReconcileBegin, if not nil, is called before the reconciler's work on an order. It returns the context for the
+	// work, and a function that gets its result: the order afterwards, or the error.
+	ReconcileBegin func(ctx context.Context, o Order) (context.Context, func(Order, error))
 }
 
 // Reads wait for a slot, so that they leave connections, memory and processor time to the orders: at most readsAtOnce
@@ -46,8 +55,18 @@ func (c Config) withDefaults() Config {
 	set(&c.CancelAfter, 60*time.Second)
 	set(&c.PriceTTL, 2*time.Second)
 	set(&c.ReadTimeout, 5*time.Second)
+	set(&c.ReconcileInterval, time.Second)
+	set(&c.ReconcileMaxPause, 10*time.Second)
 	if c.MaxInFlight <= 0 {
 		c.MaxInFlight = 2048
+	}
+	if c.ReconcileBatch <= 0 {
+		c.ReconcileBatch = 200
+	}
+	if c.ReconcileBegin == nil {
+		c.ReconcileBegin = func(ctx context.Context, _ Order) (context.Context, func(Order, error)) {
+			return ctx, func(Order, error) {}
+		}
 	}
 	return c
 }

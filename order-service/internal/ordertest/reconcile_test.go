@@ -32,7 +32,7 @@ func reconcile(t *testing.T, r *replica, limit time.Duration) {
 }
 
 func (r *replica) reconciler() *order.Reconciler {
-	return order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet)
+	return order.NewReconciler(r.Service, quiet)
 }
 
 // stuck is an order as a process that died left it.
@@ -259,11 +259,11 @@ func TestEveryReplicaShowsTheBacklog(t *testing.T) {
 }
 
 func TestARoundIsBoundedAndTheNextGoesOn(t *testing.T) {
-	w, r := serve(t, order.Config{}, 1000)
+	w, r := serve(t, order.Config{ReconcileBatch: 10}, 1000)
 	for range 25 {
 		w.insert(r, time.Minute/2, 1, 1)
 	}
-	reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{Batch: 10}, quiet)
+	reconciler := order.NewReconciler(r.Service, quiet)
 	for i, want := range []int64{15, 5, 0} {
 		more, err := reconciler.Round(t.Context())
 		must(t, err)
@@ -281,7 +281,7 @@ func TestARoundIsBoundedAndTheNextGoesOn(t *testing.T) {
 }
 
 func TestAnOrderThatCannotBeSettledDoesNotHideTheOthers(t *testing.T) {
-	w, r := serve(t, order.Config{}, 10)
+	w, r := serve(t, order.Config{ReconcileBatch: 1}, 10)
 	var all []order.Order
 	for range 4 {
 		all = append(all, w.insert(r, time.Minute/2, 1, 1))
@@ -289,7 +289,7 @@ func TestAnOrderThatCannotBeSettledDoesNotHideTheOthers(t *testing.T) {
 	// The ledger of the oldest is damaged: done, without its flow rows.
 	deducted(w, r, all[0])
 	must(t, w.stockDB.Exec("DELETE FROM stock_flow WHERE flag = ?", all[0].Flag()).Error)
-	reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{Batch: 1}, quiet)
+	reconciler := order.NewReconciler(r.Service, quiet)
 	for range len(all) + 1 {
 		_, err := reconciler.Round(t.Context())
 		must(t, err)
@@ -362,16 +362,13 @@ func TestAReconcilerThatCannotReachTheStockServiceGivesUp(t *testing.T) {
 		"unanswered, to cancel it": {drop, order.Cancelling, operation.ErrUnknownOutcome},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, r := serve(t, order.Config{}, 10)
+			w, r := serve(t, order.Config{ReconcileInterval: time.Millisecond, ReconcileMaxPause: time.Millisecond}, 10)
 			o := w.insert(r, time.Minute/2, 1, 1)
 			if broken.status == order.Cancelling {
 				moved(order.Pending, order.Cancelling)(w, r, o)
 			}
 			w.wire.breakAll(func(*http.Request) fault { return broken.fault })
-			reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{
-				Interval: time.Millisecond,
-				MaxPause: time.Millisecond,
-			}, quiet)
+			reconciler := order.NewReconciler(r.Service, quiet)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			ended := make(chan error, 1)
