@@ -169,7 +169,9 @@ func TestTheUsersOfRedisSuffice(t *testing.T) {
 	if err := rate.UnmarshalText([]byte("1-D")); err != nil {
 		t.Fatal(err)
 	}
-	limits := orderhttp.OpenLimits(orderhttp.LimitConfig{Redis: at("order"), Metrics: prometheus.NewRegistry(), Log: quiet})
+	limits := orderhttp.OpenLimits(orderhttp.LimitConfig{
+		Redis: at("order"), Metrics: prometheus.NewRegistry(), Log: quiet,
+	})
 	defer func() { _ = limits.Close() }()
 	engine := httpapi.NewEngine(quiet, httpapi.Options{})
 	engine.GET("/", limits.Limit("reads", rate), func(c *gin.Context) { c.Status(http.StatusNoContent) })
