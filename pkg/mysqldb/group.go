@@ -2,7 +2,6 @@ package mysqldb
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
