@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -25,15 +25,20 @@ import (
 // instead of waiting. If it fails, no node is left, or the node is being removed. It fails with
 // ErrNotAcquired and the cause of ctx's end if ctx ends while another is before us, and with the cause alone
 // if it ends while ZooKeeper has not answered.
-func (s *Session) acquire(ctx context.Context, l line, try bool) (h *holder, err error) {
+func (s *Session) acquire(ctx context.Context, l line, try bool) (*holder, error) {
 	if ctx.Err() != nil {
 		return nil, notAcquired(ctx)
 	}
+	ctx, stop := conn.Until(ctx, s.conn.Context())
+	defer stop()
+	return s.queue(ctx, l, try)
+}
+
+// queue is acquire with a context that ends with the Session.
+func (s *Session) queue(ctx context.Context, l line, try bool) (h *holder, err error) {
 	if l.opts.invalid != nil {
 		return nil, l.opts.invalid
 	}
-	ctx, stop := conn.Until(ctx, s.conn.Context())
-	defer stop()
 	err = s.queueAgain(ctx, func(life *conn.Lifetime) error {
 		if try {
 			if err := s.checkFree(ctx, l); err != nil {
@@ -131,14 +136,15 @@ func (n *node) awaitTurn(ctx context.Context, life *conn.Lifetime, try bool) (*h
 			}
 			gone = watch.Listed()
 		}
-		n.behind.set(true)
+		own := n.s.conn.Watch(n.path)
+		n.waits(true)
 		select {
 		case <-gone:
 			n.opts.woken(n.dir)
 			n.names = watch.Siblings()
 		case <-changed:
 			n.opts.woken(n.dir)
-		case <-n.own.Fired():
+		case <-own.Fired():
 		case <-refused:
 		case <-life.Context().Done():
 			err = fmt.Errorf("%w: %w", errVanished, context.Cause(life.Context()))
@@ -147,7 +153,7 @@ func (n *node) awaitTurn(ctx context.Context, life *conn.Lifetime, try bool) (*h
 				err = notAcquired(ctx)
 			}
 		}
-		n.behind.set(false)
+		n.waits(false)
 		if err != nil {
 			return nil, err
 		}
@@ -163,18 +169,13 @@ func (n *node) hold(life *conn.Lifetime) (*holder, error) {
 	h.ctx, h.cancel = context.WithCancelCause(life.Context())
 	// The session may come back, with the node, after its lifetime has ended by the local clock.
 	life.RemoveAtEnd(h)
-	own := n.own
-	own.SetSoon()
-	h.ignore = own.AfterFired(func() { h.changed(own) })
+	h.watch = time.AfterFunc(watchDelay, func() { n.s.conn.Go(h.keepWatch) })
 	return h, nil
 }
 
-// behind shows that an acquisition waits in ZooKeeper's queue behind another contender.
-type behind struct{ is atomic.Bool }
-
-// set does nothing if b is nil.
-func (b *behind) set(is bool) {
-	if b != nil {
-		b.is.Store(is)
+// waits notes whether the node waits behind another contender.
+func (n *node) waits(is bool) {
+	if n.behind != nil {
+		n.behind.Store(is)
 	}
 }

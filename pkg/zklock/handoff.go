@@ -3,6 +3,7 @@ package zklock
 import (
 	"container/list"
 	"context"
+	"sync/atomic"
 
 	"orderstock/pkg/zklock/internal/conn"
 )
@@ -17,16 +18,15 @@ import (
 type localQueue struct {
 	s    *Session
 	path string
-	opts options
+	opts *options
 
-	waiting  list.List // of *waiter, first come first
-	withdraw func()    // leaves ZooKeeper's queue, for use while holder is nil
-	behind   behind    // there
+	waiting  list.List   // of *waiter, first come first
+	withdraw func()      // leaves ZooKeeper's queue, for use while holder is nil
+	behind   atomic.Bool // another there
 
-	holder   *holder     // nil outside of a turn
-	unhook   func() bool // stops the call of lost at the end of holder's context
-	grants   uint64      // in this turn
-	watching bool        // for rivals
+	holder   *holder // nil outside of a turn
+	grants   uint64  // in this turn
+	watching bool    // for the turn's end by a loss, and for rivals
 
 	rival bool         // another process waits: from then on the turn is bounded
 	left  int          // grants, while there is a rival
@@ -66,7 +66,8 @@ func (m *Mutex) acquireLocally(ctx context.Context) (*Lock, error) {
 // tryLocally asks ZooKeeper, unless somebody here holds the lock or waits for it.
 func (m *Mutex) tryLocally(ctx context.Context) (*Lock, error) {
 	m.s.mu.Lock()
-	wanted := m.s.queues[m.path] != nil
+	q := m.s.queues[m.path]
+	wanted := q != nil && (q.holder == nil || q.holder.lost() == nil)
 	m.s.mu.Unlock()
 	if wanted {
 		return nil, ErrNotAcquired
@@ -80,7 +81,7 @@ func (m *Mutex) join() (*localQueue, *waiter) {
 	defer m.s.mu.Unlock()
 	q := m.s.queues[m.path]
 	if q == nil {
-		q = &localQueue{s: m.s, path: m.path, opts: m.opts}
+		q = &localQueue{s: m.s, path: m.path, opts: &m.opts}
 		m.s.queues[m.path] = q
 	}
 	w := &waiter{ready: make(chan struct{})}
@@ -89,7 +90,7 @@ func (m *Mutex) join() (*localQueue, *waiter) {
 	case q.holder != nil && q.holder.lost() != nil: // after a pause of the process, no event has come for it yet
 		q.endTurn()
 	case q.holder != nil:
-		q.watchRivals()
+		q.watchTurn()
 	case q.waiting.Len() == 1:
 		q.takePlace()
 	}
@@ -103,7 +104,7 @@ func (q *localQueue) leave(ctx context.Context, w *waiter) error {
 	q.s.mu.Lock()
 	defer q.s.mu.Unlock()
 	err := context.Cause(ctx)
-	if q.holder != nil || q.behind.is.Load() && q.s.conn.Up() {
+	if q.holder != nil || q.behind.Load() && q.s.conn.Up() {
 		err = notAcquired(ctx)
 	}
 	switch {
@@ -135,7 +136,7 @@ func (q *localQueue) takePlace() {
 		defer withdraw()
 		l := q.opts.mutexLine(q.path)
 		l.behind = &q.behind
-		h, err := q.s.acquire(ctx, l, false)
+		h, err := q.s.queue(ctx, l, false)
 		q.s.mu.Lock()
 		defer q.s.mu.Unlock()
 		q.beginTurn(h, err)
@@ -161,13 +162,12 @@ func (q *localQueue) beginTurn(h *holder, err error) {
 		return
 	}
 	q.holder, q.grants, q.watching, q.rival = h, 0, false, false
-	q.unhook = context.AfterFunc(h.ctx, func() { q.lost(h) })
 	if h.followers > 0 {
 		q.bound()
 	}
 	q.serve(h, nil) // the bounds do not apply: otherwise processes could take the lock from each other unused
 	if q.waiting.Len() > 0 {
-		q.watchRivals()
+		q.watchTurn()
 	}
 }
 
@@ -213,7 +213,6 @@ func (q *localQueue) handOn(h *holder) bool {
 // holds the mutex.
 func (q *localQueue) endTurn() {
 	q.holder = nil
-	q.unhook()
 	if q.waiting.Len() > 0 {
 		q.takePlace()
 	} else {
@@ -237,21 +236,25 @@ func (q *localQueue) bound() {
 	q.until = conn.Now() + conn.Instant(q.opts.handoff)
 }
 
-// watchRivals looks for other processes in ZooKeeper's queue until the turn ends or one is there. Nobody
-// looks while nobody here waits: then the turn ends with the next release. The caller holds the mutex.
-func (q *localQueue) watchRivals() {
-	if q.watching || q.rival {
+// watchTurn waits for the end of the turn by a loss, and for another process in ZooKeeper's queue if none is known.
+// Nobody does so while nobody here waits: then the next release or acquisition ends the turn. The caller holds the mutex.
+func (q *localQueue) watchTurn() {
+	if q.watching {
 		return
 	}
-	h := q.holder
+	h, rival := q.holder, q.rival
 	q.watching = q.s.conn.Go(func() {
-		if h.awaitRival(h.ctx) != nil {
-			return
+		if !rival && h.awaitRival(h.ctx) == nil {
+			q.s.mu.Lock()
+			if q.holder == h {
+				q.bound()
+			}
+			q.s.mu.Unlock()
 		}
-		q.s.mu.Lock()
-		defer q.s.mu.Unlock()
-		if q.holder == h {
-			q.bound()
-		}
+		<-h.ctx.Done()
+		q.lost(h)
 	})
+	if !q.watching { // the Session is closed
+		q.endTurn()
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -19,6 +20,9 @@ import (
 //	node.remove           delete the node in the background, for as long as it takes
 //	holder.awaitRemoval   wait for that until the caller's context ends, or the session
 
+// watchDelay is the time from a grant to the watch on the node: most holders are quicker, and need none.
+const watchDelay = 100 * time.Millisecond
+
 // holder is a queue node that has the lock: it came first, is known to be of the current session, and
 // is watched.
 type holder struct {
@@ -26,7 +30,7 @@ type holder struct {
 	life   *conn.Lifetime
 	ctx    context.Context // ends when the lock is lost or released
 	cancel context.CancelCauseFunc
-	ignore func() bool // the event of the watch on the node, while its first watch is the one
+	watch  *time.Timer // calls keepWatch
 
 	removal sync.Once
 	removed <-chan error
@@ -38,20 +42,17 @@ func (h *holder) Remove() <-chan error {
 	return h.removed
 }
 
-// changed handles an event of the watch on the holder's node. If the node was not deleted, but for
-// example its data was changed, it watches again.
-func (h *holder) changed(own *conn.Watch) {
+// keepWatch watches the node until it is deleted or the holder ends. Of an event for something else, for example a
+// change of the node's data, it watches again.
+func (h *holder) keepWatch() {
 	for pause := (conn.Pause{}); h.ctx.Err() == nil; {
-		if own.Deleted() {
-			h.deleted()
-			return
-		}
-		own = h.s.conn.Watch(h.path)
+		own := h.s.conn.Watch(h.path)
 		_, err := own.Armed(h.ctx)
 		switch {
 		case err == nil:
-			own.AfterFired(func() { h.changed(own) })
-			return
+			if conn.Wait(h.ctx, own.Fired()) == nil && own.Deleted() {
+				h.deleted()
+			}
 		case errors.Is(err, zk.ErrNoNode):
 			h.deleted()
 		default:
@@ -69,7 +70,7 @@ func (h *holder) deleted() {
 // end ends the holder's context, unless it has ended, and leaves the node to the caller.
 func (h *holder) end() {
 	h.life.KeepAtEnd(h)
-	h.ignore()
+	h.watch.Stop()
 	h.cancel(ErrReleased)
 }
 

@@ -81,36 +81,28 @@ func Inspect(ctx context.Context, s *Session, path string) (Status, error) {
 
 // inspectSemaphore takes the leases for holders, and the contenders of the mutex for waiters. The first
 // waiter may have made the node of its lease already, which is then one too many among the holders.
-func inspectSemaphore(ctx context.Context, c *conn.Conn, path string) (Status, error) {
-	status := Status{Path: path}
-	for dir, part := range map[string]struct {
-		kind kind
-		into *[]Contender
-		all  *int
-	}{
-		path + "/leases": {leaseKind, &status.Holders, &status.Holding},
-		path + "/locks":  {lockKind, &status.Waiters, &status.Waiting},
-	} {
-		names, err := c.Children(ctx, dir)
-		var members []member
-		if err == nil {
-			members, err = ordered(names, part.kind)
+func inspectSemaphore(ctx context.Context, c *conn.Conn, path string) (status Status, err error) {
+	status.Path = path
+	read := func(dir string, k kind) (all int, first []Contender) {
+		names, e := c.Children(ctx, dir)
+		members, e2 := ordered(names, k)
+		if e = errors.Join(e, e2); e == nil {
+			first, e = contendersOf(ctx, c, dir, members)
 		}
-		if err == nil {
-			*part.all = len(members)
-			*part.into, err = contendersOf(ctx, c, dir, members)
+		if e != nil && !errors.Is(e, zk.ErrNoNode) {
+			err = errors.Join(err, fmt.Errorf("inspect %s: %w", dir, e))
 		}
-		if err != nil && !errors.Is(err, zk.ErrNoNode) {
-			return status, fmt.Errorf("inspect %s: %w", path, err)
-		}
+		return len(members), first
 	}
+	status.Holding, status.Holders = read(path+"/leases", leaseKind)
+	status.Waiting, status.Waiters = read(path+"/locks", lockKind)
 	if len(status.Holders) > 0 {
 		if leases := status.Holders[0].Owner.Leases; leases > 0 {
 			status.Holding = min(status.Holding, leases)
 			status.Holders = status.Holders[:min(len(status.Holders), leases)]
 		}
 	}
-	return status, nil
+	return status, err
 }
 
 // contendersOf reads the nodes of the first members, and returns them in order.
@@ -134,14 +126,16 @@ func contendersOf(ctx context.Context, c *conn.Conn, dir string, members []membe
 }
 
 func contenderOf(ctx context.Context, c *conn.Conn, dir string, m member) (Contender, error) {
-	node, err := c.Get(ctx, dir+"/"+m.name)
-	if err != nil {
-		return Contender{}, err
-	}
-	return Contender{
-		Node: m.name, Mode: modes[m.kind], Token: Token{Czxid: node.Stat.Czxid},
-		Since: time.UnixMilli(node.Stat.Ctime), Session: node.Stat.EphemeralOwner, Owner: ownerOf(node.Data),
-	}, nil
+	return conn.Do(ctx, c, func() (Contender, error) {
+		data, stat, err := c.ZK.Get(dir + "/" + m.name)
+		if err != nil {
+			return Contender{}, err
+		}
+		return Contender{
+			Node: m.name, Mode: modes[m.kind], Token: Token{Czxid: stat.Czxid},
+			Since: time.UnixMilli(stat.Ctime), Session: stat.EphemeralOwner, Owner: ownerOf(data),
+		}, nil
+	})
 }
 
 // Owner describes who made a queue node. It is stored in the node.

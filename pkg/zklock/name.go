@@ -3,7 +3,7 @@ package zklock
 import (
 	"cmp"
 	"crypto/rand"
-	"fmt"
+	"encoding/hex"
 	"math"
 	"slices"
 	"strconv"
@@ -117,5 +117,6 @@ func newGUID() string {
 	_, _ = rand.Read(b[:]) // never fails
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+	digits := hex.EncodeToString(b[:])
+	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]
 }

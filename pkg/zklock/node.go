@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
 
@@ -31,7 +32,9 @@ type line struct {
 	// predecessor.
 	watchParent bool
 	opts        *options
-	behind      *behind // may be nil
+	// behind is not nil in the background, where nobody waits for the acquisition to end with its context. It shows
+	// whether another contender is before our node.
+	behind *atomic.Bool
 }
 
 // node is our place in a queue: an ephemeral sequential node. Only one goroutine at a time may use it.
@@ -39,8 +42,7 @@ type node struct {
 	line
 	s    *Session
 	guid string
-	path string      // empty while no create was answered
-	own  *conn.Watch // on the node
+	path string // empty while no create was answered
 	// czxid is the transaction that created the node, and clock that of the session that it belongs to,
 	// by the answer to the create. They are 0 and nil without that answer.
 	czxid int64
@@ -89,10 +91,18 @@ func (n *node) createOnce(ctx context.Context) error {
 		}
 	}
 	prefix := n.dir + "/" + protection(n.guid) + n.line.own
-	created, err := n.s.conn.CreateInLine(ctx, prefix, n.opts.data, n.opts.acl, !n.watchParent, n.createdLate)
-	if err == nil {
+	late := n.createdLate
+	if n.behind != nil {
+		late = nil
+	}
+	created, err := n.s.conn.CreateInLine(ctx, prefix, n.opts.data, n.opts.acl, !n.watchParent, late)
+	switch {
+	case late == nil && ctx.Err() != nil:
+		n.createdLate(created, err)
+		return context.Cause(ctx)
+	case err == nil:
 		n.adopt(created)
-	} else if conn.Unanswered(err) { // and not if ctx has ended: then createdLate reads n
+	case conn.Unanswered(err): // and not if ctx has ended: then createdLate reads n
 		n.doubtful = true
 	}
 	return err
@@ -116,18 +126,23 @@ func (n *node) createdLate(created conn.Created, err error) {
 	late.remove()
 }
 
-// adopt makes created this node, and begins to watch it.
+// adopt makes created this node.
 func (n *node) adopt(created conn.Created) {
 	n.path, n.czxid, n.clock, n.names = created.Path, created.Czxid, created.Session, created.Names
 	n.s.nodes.add(n.path)
-	n.own = n.s.conn.Watch(n.path)
 }
 
 // find returns the paths of the nodes that have our GUID. It begins with a sync: a create that went through
 // another server may be proposed and not yet committed, and a node found too late would stand ahead of its
 // contender for ever.
 func (n *node) find(ctx context.Context) ([]string, error) {
-	names, err := n.s.conn.SyncedChildren(ctx, n.dir)
+	names, err := conn.Do(ctx, n.s.conn, func() ([]string, error) {
+		if _, err := n.s.conn.ZK.Sync(n.dir); err != nil {
+			return nil, err
+		}
+		names, _, err := n.s.conn.ZK.Children(n.dir)
+		return names, err
+	})
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return nil, err
 	}
@@ -149,7 +164,6 @@ func (n *node) look(ctx context.Context, life *conn.Lifetime) (
 ) {
 	names := n.names
 	n.names = nil
-	n.own = n.s.conn.Watch(n.path)
 	switch {
 	case n.watchParent:
 		var listing conn.Listing
@@ -191,7 +205,7 @@ func (n *node) owner(ctx context.Context) (int64, error) {
 	if n.clock != nil {
 		return n.clock.ID, nil
 	}
-	stat, err := n.own.Armed(ctx)
+	stat, err := n.s.conn.Watch(n.path).Armed(ctx)
 	n.czxid = stat.Czxid
 	return stat.EphemeralOwner, err
 }

@@ -216,7 +216,8 @@ func (ns *nodes) deleteAgain(ctx context.Context, dir string) (another <-chan st
 	}
 	ns.mu.Unlock()
 	for _, node := range refused {
-		if err := ns.deleted(node, ns.conn.Delete(ctx, node)); !gone(err) {
+		_, err := conn.Do(ctx, ns.conn, func() (struct{}, error) { return struct{}{}, ns.conn.ZK.Delete(node, -1) })
+		if err := ns.deleted(node, err); !gone(err) {
 			return nil, err
 		}
 	}

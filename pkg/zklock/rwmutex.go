@@ -27,22 +27,16 @@ func (m *RWMutex) Path() string { return m.path }
 
 // RLock waits for a share of the lock until ctx ends; see Mutex.Acquire. The tokens of readers that
 // share it differ: only the writers' are of use for fencing.
-func (m *RWMutex) RLock(ctx context.Context) (*Lock, error) {
-	return m.acquire(ctx, m.reading(), false)
-}
+func (m *RWMutex) RLock(ctx context.Context) (*Lock, error) { return m.acquire(ctx, false, false) }
 
 // TryRLock takes a share of the lock if it can at once; see Mutex.TryAcquire.
-func (m *RWMutex) TryRLock(ctx context.Context) (*Lock, error) {
-	return m.acquire(ctx, m.reading(), true)
-}
+func (m *RWMutex) TryRLock(ctx context.Context) (*Lock, error) { return m.acquire(ctx, false, true) }
 
 // Lock waits for the whole lock until ctx ends; see Mutex.Acquire.
-func (m *RWMutex) Lock(ctx context.Context) (*Lock, error) { return m.acquire(ctx, m.writing(), false) }
+func (m *RWMutex) Lock(ctx context.Context) (*Lock, error) { return m.acquire(ctx, true, false) }
 
 // TryLock takes the whole lock if it can at once; see Mutex.TryAcquire.
-func (m *RWMutex) TryLock(ctx context.Context) (*Lock, error) {
-	return m.acquire(ctx, m.writing(), true)
-}
+func (m *RWMutex) TryLock(ctx context.Context) (*Lock, error) { return m.acquire(ctx, true, true) }
 
 // Reader returns the side that readers share, as a Locker: RLock and TryRLock.
 func (m *RWMutex) Reader() Locker { return side{m, false} }
@@ -55,32 +49,18 @@ type side struct {
 	write bool
 }
 
-func (m side) Acquire(ctx context.Context) (*Lock, error) {
-	if m.write {
-		return m.Lock(ctx)
-	}
-	return m.RLock(ctx)
-}
+func (m side) Acquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, m.write, false) }
 
-func (m side) TryAcquire(ctx context.Context) (*Lock, error) {
-	if m.write {
-		return m.TryLock(ctx)
-	}
-	return m.TryRLock(ctx)
-}
+func (m side) TryAcquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, m.write, true) }
 
-func (m *RWMutex) reading() line { return m.line(readKind, afterLast(writeKind)) }
-
-func (m *RWMutex) writing() line { return m.line(writeKind, inTurn) }
-
-func (m *RWMutex) line(own kind, before rule) line {
-	return line{
-		dir: m.path, own: own, kinds: []kind{readKind, writeKind}, before: before,
+func (m *RWMutex) acquire(ctx context.Context, write, try bool) (lock *Lock, err error) {
+	l := line{
+		dir: m.path, own: readKind, kinds: []kind{readKind, writeKind}, before: afterLast(writeKind),
 		watchParent: m.opts.watchParent, opts: &m.opts,
 	}
-}
-
-func (m *RWMutex) acquire(ctx context.Context, l line, try bool) (lock *Lock, err error) {
+	if write {
+		l.own, l.before = writeKind, inTurn
+	}
 	h, err := m.s.acquire(ctx, l, try)
 	if err == nil {
 		lock = h.lock(ctx, m.path)

@@ -31,3 +31,19 @@ func TestTryAfterRelease(t *testing.T) {
 		t.Errorf("%d of 150 tries of a lock that nobody held were refused", refused)
 	}
 }
+
+// A handle that was lost, and is not released yet, keeps nobody in the process from the lock.
+func TestTryAfterLoss(t *testing.T) {
+	s, path := connect(t), serverstest.ZooKeeperRoot(t)+"/lock"
+	m := zklock.NewMutex(s, path)
+	lost := acquire(t, m)
+	must(t, s.Conn().Delete(path+"/"+awaitChildren(t, s.Conn(), path, 1)[0], -1))
+	await(t, lost.Context().Done(), "the loss")
+	for range 2 {
+		next, err := m.TryAcquire(t.Context())
+		must(t, err)
+		release(t, next)
+		release(t, acquire(t, m))
+	}
+	wantErr(t, lost.Release(t.Context()), zklock.ErrLost, "release of a lost lock")
+}

@@ -127,7 +127,7 @@ func (c *Conn) begin(ctx context.Context, o Options) (err error) {
 	}
 	for _, a := range o.Auth {
 		err := Retry(ctx, func() error {
-			_, err := do(ctx, c, func() (struct{}, error) { return struct{}{}, c.ZK.AddAuth(a.Scheme, a.Secret) })
+			_, err := Do(ctx, c, func() (struct{}, error) { return struct{}{}, c.ZK.AddAuth(a.Scheme, a.Secret) })
 			return err
 		})
 		if err != nil {

@@ -34,14 +34,15 @@ type Created struct {
 }
 
 // CreateInLine creates an ephemeral sequential node, and the parents that are missing, and, if list is set, lists the
-// children of its parent. late gets the outcome if ctx ends first. Two calls with one prefix must not overlap.
+// children of its parent. late gets the outcome if ctx ends first; if it is nil, CreateInLine waits longer than ctx. Two
+// calls with one prefix must not overlap.
 //
 // The server never removes a container that has not had a child. So CreateInLine goes on when ctx has ended, and
 // removes the parents that it has made if it can make no child.
 func (c *Conn) CreateInLine(
 	ctx context.Context, prefix string, data []byte, acl []zk.ACL, list bool, late func(Created, error),
 ) (Created, error) {
-	return call(ctx, c.Go, func() (Created, error) {
+	create := func() (Created, error) {
 		var made []string
 		for {
 			created, err := c.create2(prefix, data, acl)
@@ -63,7 +64,11 @@ func (c *Conn) CreateInLine(
 			}
 			return created, nil
 		}
-	}, late)
+	}
+	if late == nil {
+		return create()
+	}
+	return call(ctx, c.Go, create, late)
 }
 
 // create2 creates an ephemeral sequential node.

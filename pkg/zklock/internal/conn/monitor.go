@@ -55,7 +55,7 @@ func (m *Monitor) Dial(network, address string, timeout time.Duration) (net.Conn
 	if err != nil {
 		return nil, err
 	}
-	w := &monitoredConn{Conn: conn, monitor: m, creations: map[int32]*creation{}}
+	w := m.monitor(conn)
 	m.mu.Lock()
 	m.newest = w
 	ended := m.ended

@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"bufio"
 	"encoding/binary"
 	"net"
 	"slices"
@@ -43,8 +44,11 @@ const (
 // handshake into the two requests that need it.
 type monitoredConn struct {
 	net.Conn
+	reader  *bufio.Reader // of Conn: the library reads each packet in two parts
 	monitor *Monitor
 	close   sync.Once
+
+	readBy, writeBy deadline
 
 	mu    sync.Mutex
 	clock *Clock // of the session served here, nil until the handshake is done
@@ -65,6 +69,10 @@ type monitoredConn struct {
 	body   int               // bytes of the packet that are still to be read
 	made   *creation         // which the packet answers, or nil
 	answer []byte            // the packet's body so far, if it answers a creation
+}
+
+func (m *Monitor) monitor(conn net.Conn) *monitoredConn {
+	return &monitoredConn{Conn: conn, reader: bufio.NewReader(conn), monitor: m, creations: map[int32]*creation{}}
 }
 
 // Write never fails: after a failed write it closes the connection, and the library learns of the end from
@@ -147,7 +155,7 @@ func withInt64(packet []byte, at int, n int64) []byte {
 }
 
 func (w *monitoredConn) Read(p []byte) (int, error) {
-	n, err := w.Conn.Read(p)
+	n, err := w.reader.Read(p)
 	if n > 0 {
 		w.mu.Lock()
 		w.follow(p[:n])
@@ -244,7 +252,25 @@ func (w *monitoredConn) SetReadDeadline(t time.Time) error {
 		}
 		t = time.Now().Add(limit)
 	}
-	return w.Conn.SetReadDeadline(t)
+	return w.readBy.set(t, w.Conn.SetReadDeadline)
+}
+
+// SetWriteDeadline sets the deadline of the next write.
+func (w *monitoredConn) SetWriteDeadline(t time.Time) error {
+	return w.writeBy.set(t, w.Conn.SetWriteDeadline)
+}
+
+// deadline is the one that a connection has. The library sets one before each read and each write, and removes it after:
+// four changes of a timer for each request. As the connection does nothing else, the last one may stay, and serves the
+// next reads or writes as well while it is at most a sixteenth too early. One goroutine at a time may use it.
+type deadline struct{ at time.Time }
+
+func (d *deadline) set(t time.Time, change func(time.Time) error) error {
+	if early := t.Sub(d.at); t.IsZero() || early >= 0 && early < time.Until(t)/16 {
+		return nil
+	}
+	d.at = t
+	return change(t)
 }
 
 // Close drops unsent packets instead of leaving them to the kernel: a create that arrives after

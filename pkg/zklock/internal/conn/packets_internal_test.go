@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"testing"
+	"time"
 )
 
 // packet returns a packet with its length before it.
@@ -26,7 +28,7 @@ func TestLibrarySeesNoZxidOfAnswers(t *testing.T) {
 		t.Run(fmt.Sprintf("%d bytes at a time", step), func(t *testing.T) {
 			client, server := net.Pipe()
 			m := NewMonitor(nil)
-			w := &monitoredConn{Conn: client, monitor: m}
+			w := m.monitor(client)
 			m.newest = w
 			stream := func(answer, event int64) []byte {
 				return bytes.Join([][]byte{
@@ -67,7 +69,7 @@ func TestServerIsToldOfWhatWasSeenBefore(t *testing.T) {
 	defer func() { _, _ = client.Close(), server.Close() }()
 	m := NewMonitor(nil)
 	m.zxid.Store(99)
-	w := &monitoredConn{Conn: client, monitor: m}
+	w := m.monitor(client)
 	hello := func(zxid int64) []byte { return packet(int32(0), zxid, int32(6000), int64(42), make([]byte, 16)) }
 	setWatches := func(zxid int64) []byte {
 		return packet(int32(1), int32(opSetWatches), zxid, int32(0), int32(0), int32(0))
@@ -107,7 +109,8 @@ func TestOnlyTheLeaderProvesLife(t *testing.T) {
 	client, server := net.Pipe()
 	defer func() { _, _ = client.Close(), server.Close() }()
 	m := NewMonitor(nil)
-	w := &monitoredConn{Conn: client, monitor: m, creations: map[int32]*creation{}, clock: &Clock{ID: 42}}
+	w := m.monitor(client)
+	w.clock = &Clock{ID: 42}
 	m.newest, m.clock = w, w.clock
 	ping := packet(int32(pingXid), int32(11))
 	sync := packet(int32(pingXid), int32(opSync), int32(1), []byte("/"))
@@ -140,5 +143,29 @@ func TestOnlyTheLeaderProvesLife(t *testing.T) {
 		if proves := w.clock.heard.Load() >= 0; proves != step.proves {
 			t.Errorf("%s proves life: %v", step.name, proves)
 		}
+	}
+}
+
+// A connection's deadline is moved only if it is later than the next one, or much earlier.
+func TestDeadlinesMoveRarely(t *testing.T) {
+	var (
+		d     deadline
+		moves []time.Duration
+		now   = time.Now()
+	)
+	for _, after := range []time.Duration{16, 16, 17, 60, 18, 1, 5} {
+		err := d.set(now.Add(after*time.Minute), func(t time.Time) error {
+			moves = append(moves, t.Sub(now)/time.Minute)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.set(time.Time{}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []time.Duration{16, 60, 18, 1, 5}; !slices.Equal(moves, want) {
+		t.Errorf("moved to %d minutes, want %d", moves, want)
 	}
 }

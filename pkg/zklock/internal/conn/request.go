@@ -9,52 +9,15 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// The methods below are the requests of the client library with a context. They fail with ErrClosed
-// after Close, and otherwise with the errors of package zk.
-
-// do is Call for a request that Close waits for.
-func do[T any](ctx context.Context, c *Conn, request func() (T, error)) (T, error) {
+// Do runs a request of the client library until ctx ends, as Call does. Close waits for it. Do fails with ErrClosed after
+// Close, and otherwise with the errors of package zk.
+func Do[T any](ctx context.Context, c *Conn, request func() (T, error)) (T, error) {
 	return call(ctx, c.Go, request, nil)
-}
-
-// Delete deletes a node of any version.
-func (c *Conn) Delete(ctx context.Context, node string) error {
-	_, err := do(ctx, c, func() (struct{}, error) { return struct{}{}, c.ZK.Delete(node, -1) })
-	return err
-}
-
-// Content is what Get reads.
-type Content struct {
-	Data []byte
-	Stat zk.Stat
-}
-
-// Get reads a node.
-func (c *Conn) Get(ctx context.Context, node string) (Content, error) {
-	return do(ctx, c, func() (Content, error) {
-		data, stat, err := c.ZK.Get(node)
-		if err != nil {
-			return Content{}, err
-		}
-		return Content{data, *stat}, nil
-	})
 }
 
 // Children returns the names of a node's children.
 func (c *Conn) Children(ctx context.Context, dir string) ([]string, error) {
-	return do(ctx, c, func() ([]string, error) {
-		names, _, err := c.ZK.Children(dir)
-		return names, err
-	})
-}
-
-// SyncedChildren is Children after a sync, without which a server that the session has moved to may
-// not know yet of a node that was created through another server.
-func (c *Conn) SyncedChildren(ctx context.Context, dir string) ([]string, error) {
-	return do(ctx, c, func() ([]string, error) {
-		if _, err := c.ZK.Sync(dir); err != nil {
-			return nil, err
-		}
+	return Do(ctx, c, func() ([]string, error) {
 		names, _, err := c.ZK.Children(dir)
 		return names, err
 	})
@@ -69,7 +32,7 @@ type Listing struct {
 // ChildrenW lists a node's children, with a watch on their next change. A watch that is left behind ends
 // with that change.
 func (c *Conn) ChildrenW(ctx context.Context, dir string) (Listing, error) {
-	return do(ctx, c, func() (Listing, error) {
+	return Do(ctx, c, func() (Listing, error) {
 		names, _, events, err := c.ZK.ChildrenW(dir)
 		return Listing{names, events}, err
 	})

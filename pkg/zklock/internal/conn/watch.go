@@ -10,12 +10,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A Watch that nobody waits for is set after a while. A waiter in a queue looks at the queue before it takes the lock,
-// so it needs the watch on its node only to queue again early. A holder needs it to learn of its loss.
-const (
-	waitingDelay = time.Second            // from Conn.Watch
-	heldDelay    = 100 * time.Millisecond // from SetSoon
-)
+// watchDelay is when a Watch is set that nobody has asked for its state. A waiter in a queue looks at the queue before it
+// takes the lock, so it needs the watch on its node only to queue again early.
+const watchDelay = time.Second
 
 // Watch is one watch on a node that exists. All users of the node share it: the client library cannot
 // remove a watch, so each one stays until the node goes, and a thousand waiters that gave up would
@@ -29,9 +26,8 @@ type Watch struct {
 	armed chan struct{} // closed when stat or err is known
 	stat  zk.Stat
 	err   error
-	fired context.Context
-	fire  context.CancelFunc
-	event zk.Event // valid after fired
+	fired chan struct{} // closed when event is valid
+	event zk.Event
 
 	listing atomic.Bool   // somebody wants Siblings
 	listed  chan struct{} // closed after fired, when names is valid
@@ -60,16 +56,8 @@ func (w *Watch) Armed(ctx context.Context) (zk.Stat, error) {
 	return w.stat, w.err
 }
 
-// SetSoon has the watch set within 100 ms, unless it is set or the node is gone by then. It does not wait.
-func (w *Watch) SetSoon() { w.timer.Reset(heldDelay) }
-
 // Fired returns a channel that is closed when an armed watch has fired or the Conn is closed.
-func (w *Watch) Fired() <-chan struct{} { return w.fired.Done() }
-
-// AfterFired has f called by Conn.Go when an armed watch has fired, unless stop is called before.
-func (w *Watch) AfterFired(f func()) (stop func() bool) {
-	return context.AfterFunc(w.fired, func() { w.conn.Go(f) })
-}
+func (w *Watch) Fired() <-chan struct{} { return w.fired }
 
 // Deleted reports whether a watch that has fired shows that the node was deleted. If not, the node's
 // data has changed or the session is over.
@@ -81,9 +69,10 @@ func (c *Conn) Watch(node string) *Watch {
 	defer c.mu.Unlock()
 	w := c.watches[node]
 	if w == nil {
-		w = &Watch{conn: c, node: node, armed: make(chan struct{}), listed: make(chan struct{})}
-		w.fired, w.fire = context.WithCancel(context.WithoutCancel(c.ctx))
-		w.timer = time.AfterFunc(waitingDelay, w.set)
+		w = &Watch{
+			conn: c, node: node, armed: make(chan struct{}), fired: make(chan struct{}), listed: make(chan struct{}),
+		}
+		w.timer = time.AfterFunc(watchDelay, w.set)
 		c.watches[node] = w
 	}
 	return w
@@ -114,8 +103,8 @@ func (w *Watch) end(err error) {
 	w.forget()
 	w.err = err
 	close(w.armed)
+	close(w.fired)
 	close(w.listed)
-	w.fire()
 }
 
 func (w *Watch) forget() {
@@ -139,7 +128,7 @@ func (w *Watch) keep() {
 	case <-w.conn.ctx.Done():
 	}
 	w.forget()
-	w.fire()
+	close(w.fired)
 	if w.listing.Load() && w.conn.ctx.Err() == nil {
 		if names, _, err := w.conn.ZK.Children(path.Dir(w.node)); err == nil {
 			w.names = names
