@@ -13,15 +13,12 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"orderstock/pkg/zklock"
+	"orderstock/pkg/zklock/internal/conn"
 )
 
-const (
-	// retryPause is the pause after a request that failed with the connection.
-	retryPause = 20 * time.Millisecond
-	// cleanupTimeout bounds the removal of a node whose contender has gone. A session that cannot be
-	// reached for so long has usually expired, and its nodes with it.
-	cleanupTimeout = 30 * time.Second
-)
+// cleanupTimeout bounds the removal of a node whose contender has gone. A session that cannot be
+// reached for so long has usually expired, and its nodes with it.
+const cleanupTimeout = 30 * time.Second
 
 // SingleNode is the case study's "low" lock: every contender creates the same ephemeral node, or
 // watches it if it exists. Each release wakes all waiters, and one wins, in no order.
@@ -44,84 +41,21 @@ func (m *SingleNode) Wakeups() int64 { return m.wakeups.Load() }
 // Acquire waits until the lock is held or ctx ends; it then returns ctx's cause. It does not survive the loss of
 // the session.
 func (m *SingleNode) Acquire(ctx context.Context) (*Lock, error) {
-	lock, err := m.acquire(ctx)
-	if err != nil {
+	l := &Lock{m: m, proof: m.path + "." + rand.Text(), lost: m.s.Lost()}
+	l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	go func() {
+		if conn.Wait(l.ctx, l.lost) == nil {
+			l.end(zklock.ErrLost)
+		}
+	}()
+	ctx, stop := conn.Until(ctx, l.ctx)
+	defer stop()
+	if err := l.acquire(ctx); err != nil {
+		l.end(err)
+		go l.abandon(context.WithoutCancel(ctx))
 		return nil, fmt.Errorf("acquire %s: %w", m.path, err)
 	}
-	return lock, nil
-}
-
-func (m *SingleNode) acquire(ctx context.Context) (*Lock, error) {
-	lost := m.s.Lost()
-	for {
-		l := &Lock{m: m, proof: m.path + "." + rand.Text(), lost: lost}
-		won, err := l.create(ctx)
-		if won && err == nil {
-			err = l.hold(ctx)
-		}
-		if err != nil {
-			go l.abandon(context.WithoutCancel(ctx))
-			return nil, err
-		}
-		if won {
-			return l, nil
-		}
-		// The request that looks sets the watch: a deletion before it is seen, one after it wakes (fault J).
-		exists, events, err := l.watch(ctx, func() (bool, <-chan zk.Event, error) {
-			exists, _, events, err := m.s.Conn().ExistsW(m.path)
-			return exists, events, err
-		})
-		if err != nil {
-			return nil, err
-		}
-		if !exists {
-			continue
-		}
-		select {
-		case <-events:
-			m.wakeups.Add(1)
-		case <-lost:
-			return nil, zklock.ErrLost
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
-
-// watch runs a request that sets a watch, again until it is answered or ctx ends.
-func (l *Lock) watch(ctx context.Context, request func() (bool, <-chan zk.Event, error)) (
-	exists bool, events <-chan zk.Event, err error,
-) {
-	type look struct {
-		exists bool
-		events <-chan zk.Event
-	}
-	var got look
-	err = again(ctx, l.lost, func() error {
-		got, err = zklock.Call(ctx, func() (look, error) {
-			exists, events, err := request()
-			return look{exists, events}, err
-		})
-		return err
-	})
-	return got.exists, got.events, err
-}
-
-// again calls request until it fails for another reason than the connection, with pauses. It ends with ctx or lost.
-func again(ctx context.Context, lost <-chan struct{}, request func() error) error {
-	for {
-		err := request()
-		if !errors.Is(err, zk.ErrConnectionClosed) && !errors.Is(err, zk.ErrNoServer) {
-			return err
-		}
-		select {
-		case <-time.After(retryPause):
-		case <-lost:
-			return zklock.ErrLost
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+	return l, nil
 }
 
 // Lock is one acquisition.
@@ -133,77 +67,119 @@ type Lock struct {
 	ctx   context.Context
 	end   context.CancelCauseFunc
 
-	creates sync.WaitGroup // that are under way
+	requests sync.WaitGroup // that are under way
 
 	mu       sync.Mutex
 	released bool
 }
 
+// ask runs a request, again until it is answered or ctx ends.
+func ask[T any](ctx context.Context, l *Lock, request func(*zk.Conn) (T, error)) (answer T, err error) {
+	err = conn.Retry(ctx, func() error {
+		l.requests.Add(1)
+		answer, err = zklock.Call(ctx, func() (T, error) {
+			defer l.requests.Done()
+			return request(l.m.s.Conn())
+		})
+		return err
+	})
+	return answer, err
+}
+
+// acquire creates the node, or waits for its end and tries again.
+func (l *Lock) acquire(ctx context.Context) error {
+	for {
+		won, err := l.create(ctx)
+		if err != nil {
+			return err
+		}
+		if won {
+			return l.hold(ctx)
+		}
+		// The request that looks sets the watch: a deletion before it is seen, one after it wakes (fault J).
+		gone, err := ask(ctx, l, func(c *zk.Conn) (<-chan zk.Event, error) {
+			exists, _, gone, err := c.ExistsW(l.m.path)
+			if !exists {
+				gone = nil
+			}
+			return gone, err
+		})
+		if err != nil {
+			return err
+		}
+		if gone == nil {
+			continue
+		}
+		if err := conn.Wait(ctx, gone); err != nil {
+			return err
+		}
+		l.m.wakeups.Add(1)
+	}
+}
+
 // create makes the lock's node and the proof together, and reports whether it did. If a create was not answered, the
 // proof shows whether it took effect.
 func (l *Lock) create(ctx context.Context) (won bool, err error) {
-	c, acl := l.m.s.Conn(), l.m.s.ACL()
-	err = again(ctx, l.lost, func() error {
-		l.creates.Add(1)
-		_, err := zklock.Call(ctx, func() ([]zk.MultiResponse, error) {
-			defer l.creates.Done()
-			return c.Multi(
-				&zk.CreateRequest{Path: l.m.path, Acl: acl, Flags: zk.FlagEphemeral},
-				&zk.CreateRequest{Path: l.proof, Acl: acl, Flags: zk.FlagEphemeral},
-			)
-		})
+	acl := l.m.s.ACL()
+	_, err = ask(ctx, l, func(c *zk.Conn) (struct{}, error) {
+		_, err := c.Multi(
+			&zk.CreateRequest{Path: l.m.path, Acl: acl, Flags: zk.FlagEphemeral},
+			&zk.CreateRequest{Path: l.proof, Acl: acl, Flags: zk.FlagEphemeral},
+		)
 		if errors.Is(err, zk.ErrNoNode) { // if several are the first, one of them makes the parent (fault I)
-			_, err = zklock.Call(ctx, func() (struct{}, error) {
-				return struct{}{}, zklock.MakePath(path.Dir(l.m.path), func(node string) error {
-					_, err := c.CreateContainer(node, nil, zk.FlagContainer, acl)
-					return err
-				})
+			err = zklock.MakePath(path.Dir(l.m.path), func(node string) error {
+				_, err := c.CreateContainer(node, nil, zk.FlagContainer, acl)
+				return err
 			})
 			if err == nil {
 				err = zk.ErrNoServer // again
 			}
 		}
-		return err
+		return struct{}{}, err
 	})
 	if !errors.Is(err, zk.ErrNodeExists) {
 		return err == nil, err
 	}
-	won, _, err = l.watch(ctx, func() (bool, <-chan zk.Event, error) {
+	return ask(ctx, l, func(c *zk.Conn) (bool, error) {
 		exists, _, err := c.Exists(l.proof)
-		return exists, nil, err
+		return exists, err
 	})
-	return won, err
+}
+
+// state is a lock's node as it was, and its next change.
+type state struct {
+	stat    zk.Stat
+	changed <-chan zk.Event
+}
+
+func (l *Lock) look(ctx context.Context) (state, error) {
+	return ask(ctx, l, func(c *zk.Conn) (state, error) {
+		_, stat, changed, err := c.GetW(l.m.path)
+		if err != nil {
+			return state{}, err
+		}
+		return state{*stat, changed}, nil
+	})
 }
 
 // hold watches the node, which has just won, until the handle ends.
 func (l *Lock) hold(ctx context.Context) error {
-	var stat *zk.Stat
-	look := func() (bool, <-chan zk.Event, error) {
-		_, s, events, err := l.m.s.Conn().GetW(l.m.path)
-		stat = s
-		return err == nil, events, err
-	}
-	_, events, err := l.watch(ctx, look)
-	if errors.Is(err, zk.ErrNoNode) || err == nil && stat.EphemeralOwner != l.m.s.ID() {
+	now, err := l.look(ctx)
+	if errors.Is(err, zk.ErrNoNode) || err == nil && now.stat.EphemeralOwner != l.m.s.ID() {
 		return zklock.ErrLost
 	}
 	if err != nil {
 		return err
 	}
-	l.token = zklock.Token{Czxid: stat.Czxid}
-	l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	l.token = zklock.Token{Czxid: now.stat.Czxid}
 	go func() {
-		defer l.end(zklock.ErrLost) // no effect after a release
-		for err == nil && stat.Czxid == l.token.Czxid {
-			select {
-			case <-events:
-				_, events, err = l.watch(l.ctx, look)
-			case <-l.lost:
-				return
-			case <-l.ctx.Done():
+		for err == nil && now.stat.Czxid == l.token.Czxid {
+			if conn.Wait(l.ctx, now.changed) != nil {
 				return
 			}
+			now, err = l.look(l.ctx)
 		}
+		l.end(zklock.ErrLost) // no effect after a release
 	}()
 	return nil
 }
@@ -224,27 +200,30 @@ func (l *Lock) Release(ctx context.Context) error {
 	if l.released {
 		return nil
 	}
+	l.end(zklock.ErrReleased)
 	if errors.Is(context.Cause(l.ctx), zklock.ErrLost) {
 		l.released = true
 		go l.abandon(context.WithoutCancel(ctx))
 		return zklock.ErrLost
 	}
-	l.end(zklock.ErrReleased)
-	if err := l.remove(ctx, l.lost); err != nil {
+	err := l.remove(ctx)
+	select {
+	case <-l.lost: // the server removes the nodes
+		err = zklock.ErrLost
+	default:
+	}
+	l.released = err == nil || errors.Is(err, zklock.ErrLost)
+	if err != nil {
 		return fmt.Errorf("release lock: %w", err)
 	}
-	l.released = true
 	return nil
 }
 
 // remove deletes the nodes. That they are gone already is no error.
-func (l *Lock) remove(ctx context.Context, lost <-chan struct{}) error {
-	err := again(ctx, lost, func() error {
-		_, err := zklock.Call(ctx, func() ([]zk.MultiResponse, error) {
-			return l.m.s.Conn().Multi(&zk.DeleteRequest{Path: l.proof, Version: -1},
-				&zk.DeleteRequest{Path: l.m.path, Version: -1})
-		})
-		return err
+func (l *Lock) remove(ctx context.Context) error {
+	_, err := ask(ctx, l, func(c *zk.Conn) (struct{}, error) {
+		_, err := c.Multi(&zk.DeleteRequest{Path: l.proof, Version: -1}, &zk.DeleteRequest{Path: l.m.path, Version: -1})
+		return struct{}{}, err
 	})
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil
@@ -257,6 +236,6 @@ func (l *Lock) remove(ctx context.Context, lost <-chan struct{}) error {
 func (l *Lock) abandon(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
-	l.creates.Wait()
-	_ = l.remove(ctx, nil) // best effort
+	l.requests.Wait()
+	_ = l.remove(ctx) // best effort
 }
