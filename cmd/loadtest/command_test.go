@@ -12,10 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"orderstock/loadtest/faults"
-	"orderstock/loadtest/locks"
 	"orderstock/migrations"
 	"orderstock/pkg/command"
 	"orderstock/pkg/servers/serverstest"
@@ -186,19 +183,6 @@ func TestTokenIsPrintedAlone(t *testing.T) {
 	t.Setenv("SERVICE_TOKEN", "sesame")
 	if out, exit := execute(t, "token"); out != "sesame\n" || exit != command.Passed {
 		t.Errorf("printed %q with exit code %d", out, exit)
-	}
-}
-
-func TestQuickLocksKeepGivenFlags(t *testing.T) {
-	t.Parallel()
-	plan := locks.Full()
-	f := pflag.NewFlagSet("locks", pflag.ContinueOnError)
-	addFlags(f, &plan)
-	if err := f.Parse([]string{"--window", "1m"}); err != nil {
-		t.Fatal(err)
-	}
-	if got := plan.Hurry(f.Changed); got.Window != time.Minute || got.Rounds != 1 || len(got.Shapes) != 2 {
-		t.Errorf("the quick plan is %+v; want one round of a minute in two shapes", got)
 	}
 }
 

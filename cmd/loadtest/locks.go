@@ -1,21 +1,22 @@
 package main
 
 import (
+	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/locks"
+	"orderstock/pkg/command"
 )
 
 func locksCommand() *cobra.Command {
 	var (
-		plan = locks.Full()
+		plan = locks.Standard()
 		flag struct {
 			resultFlags
 			Servers string `flag:"zookeeper" help:"measure on this running server (host:port) and start none"`
 			Out     string `flag:"out" default:"out/lock-bench.json" help:"file for the figures; empty for none"`
-			Quick   bool   `flag:"quick" help:"one short window each, without the many paths"`
 		}
 	)
 	cmd := &cobra.Command{
@@ -25,43 +26,48 @@ func locksCommand() *cobra.Command {
 lock, processes of contenders that acquire and release without a pause. All
 locks of a shape take turns over several rounds, each in another order, many
 times in a round, so that a change in the machine's speed affects them all.
+It takes less than five minutes; more rounds give steadier ratios. When it is
+interrupted, it keeps the rows of what it has measured.
 
 A latency is the time from the call to the grant; for "raw", which is a create
 and a delete without any lock, it is the time of the pair. A wake-up is a watch
 event that made a waiter look again.`,
-		Example: `  loadtest bench locks            measure all, print the table
-  loadtest bench locks --quick    a short look, for a change in hand
-  loadtest bench locks --locks zklock,zk.Lock --shapes 4x64x1`,
+		Example: `  loadtest bench locks
+  loadtest bench locks --locks zklock,zk.Lock --shapes 4x64x64 --rounds 10`,
 		Args: cobra.NoArgs,
 	}
 	f := cmd.Flags()
 	addFlags(f, &plan)
 	addFlags(f, &flag)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if flag.Quick {
-			plan = plan.Hurry(f.Changed)
-		}
-		self, err := os.Executable()
+		worker, err := workerLine()
 		if err != nil {
 			return err
 		}
-		text := flag.text(cmd)
 		result, err := locks.Run(cmd.Context(), locks.Config{
-			Plan: plan, Servers: flag.Servers, Worker: []string{self, "bench", "locks", "worker"}, Table: text,
+			Plan: plan, Servers: flag.Servers, Worker: worker, Table: flag.text(cmd),
+			Progress: command.Progress(cmd.ErrOrStderr()),
 		})
-		if err != nil {
+		if result == nil || len(result.Rows) == 0 {
 			return err
 		}
-		return flag.save(cmd, flag.Out, result)
+		return errors.Join(err, flag.save(cmd, flag.Out, result))
 	}
 	cmd.AddCommand(locksChaosCommand())
 	cmd.AddCommand(&cobra.Command{
-		Use:    "worker lock servers path-prefix paths first-contender contenders [hold]",
-		Short:  "Run one process of contenders, by commands on the standard input",
+		Use:    "worker work",
+		Short:  "Run one process of contenders, by orders on the standard input",
 		Hidden: true,
+		Args:   cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return locks.Work(cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout())
+			return locks.Work(cmd.Context(), args[0], cmd.InOrStdin(), cmd.OutOrStdout(), nil)
 		},
 	})
 	return cmd
+}
+
+// workerLine returns the command line of a process that calls locks.Work.
+func workerLine() ([]string, error) {
+	self, err := os.Executable()
+	return []string{self, "bench", "locks", "worker"}, err
 }

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -52,26 +49,13 @@ Exits with 1 if one of that does not hold.`,
 		},
 	}
 	addFlags(cmd.Flags(), &flag)
-	cmd.AddCommand(&cobra.Command{
-		Use:    "worker orders",
-		Short:  "Run one process of contenders until the standard input ends",
-		Hidden: true,
-		Args:   cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var w locks.Worker
-			if err := json.Unmarshal([]byte(args[0]), &w); err != nil {
-				return err
-			}
-			return w.Run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
-		},
-	})
 	return cmd
 }
 
 // lockChaos disturbs and judges, and prints a line for each round to text.
 func lockChaos(cmd *cobra.Command, length time.Duration, seed uint64, text io.Writer, result asJSON) (err error) {
 	ctx := cmd.Context()
-	self, err := os.Executable()
+	worker, err := workerLine()
 	if err != nil {
 		return err
 	}
@@ -91,9 +75,7 @@ func lockChaos(cmd *cobra.Command, length time.Duration, seed uint64, text io.Wr
 	cfg := locks.Chaos{
 		Watch:   func(r locks.Round) { printRound(text, r) },
 		Servers: ensemble.Servers, Root: "/chaos", Length: length, Seed: seed, Grants: 100, Handoff: []int{64, 1},
-		Command: func(ctx context.Context, worker string) *exec.Cmd {
-			return exec.CommandContext(ctx, self, "bench", "locks", "chaos", "worker", worker)
-		},
+		Worker: worker,
 	}
 	fmt.Fprintf(text, "Chaos on three servers for %s, seed %d\n", length, seed)
 	rounds, err := cfg.Run(ctx)

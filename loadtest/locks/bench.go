@@ -7,13 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"orderstock/loadtest/report"
 	"orderstock/pkg/servers"
@@ -24,11 +21,20 @@ type Config struct {
 	Plan Plan
 	// Servers are the addresses of a running ZooKeeper, separated by commas; empty: Run starts one.
 	Servers string
-	// Worker is the command line of a process that passes its further arguments to Work.
+	// Worker is the command line of a process that calls Work.
 	Worker []string
 	// Table gets the rows as they are measured.
 	Table io.Writer
+	// Progress gets a description of each step.
+	Progress func(doing string)
 }
+
+const (
+	// startGrace is the time for the start of a window to reach all workers.
+	startGrace = 50 * time.Millisecond
+	// drainLimit bounds the start of a worker, and the time of contenders still waiting at a window's end.
+	drainLimit = 60 * time.Second
+)
 
 // bench measures all locks in all shapes.
 type bench struct {
@@ -37,11 +43,15 @@ type bench struct {
 	root    string // of all paths, so that two runs on one server do not meet
 	classes string // compiled Java, once it was needed
 	table   *report.Table
+
+	begun      time.Time
+	todo, done time.Duration // of all windows, without what they take beside
 }
 
 // Row is one lock in one shape: a line of the table and of the file. Latency is the time from the call to the grant;
 // for "raw" it is the time of the pair. Hold is for how long a lone contender and the crowd beside it hold; without a
-// lone contender it is 0. A wake-up is a watch event that made a waiter look again.
+// lone contender it is 0. A wake-up is a watch event that made a waiter look again. Processor is the processor time of
+// the contenders' processes for each acquisition, without the server's.
 type Row struct {
 	Lock              string  `json:"lock" col:"Lock"`
 	Processes         int     `json:"processes" col:"Processes"`
@@ -53,6 +63,7 @@ type Row struct {
 	Longest           float64 `json:"max_ms" col:"Longest ms" fmt:"%.1f"`
 	Hold              float64 `json:"hold_ms,omitempty"`
 	WakeupsPerRelease float64 `json:"wakeups_per_release" col:"Wake-ups for each release" fmt:"%.2f"`
+	Processor         float64 `json:"processor_us" col:"Processor µs" fmt:"%.0f"`
 	// LeastShare is the least share of a process, in percent of an even one.
 	LeastShare float64 `json:"least_share,omitempty" col:"Least share" fmt:"%.0f%%"`
 }
@@ -60,7 +71,7 @@ type Row struct {
 // rowTable has every figure of the rows.
 func rowTable(rows ...Row) *report.Table {
 	return report.TableOf(rows, "Lock", "Processes", "Contenders", "Paths", "A second", "p50 ms", "p99 ms", "Longest ms",
-		"Wake-ups for each release", "Least share")
+		"Wake-ups for each release", "Processor µs", "Least share")
 }
 
 // Result is a measurement of locks.
@@ -68,17 +79,8 @@ type Result struct {
 	Rows []Row `json:"rows"`
 }
 
-// cell sums one lock's windows in one shape.
-type cell struct {
-	fleet    *fleet
-	lone     bool // the waits are the first process's
-	waits    *hdrhistogram.Histogram
-	ops      []int64 // by process
-	acquired int64
-	wakeups  int64
-}
-
-// Run measures the plan's locks in each of its shapes, and returns a row for each.
+// Run measures the plan's locks in each of its shapes, and returns a row for each. With an error, such as the end of ctx,
+// it also returns the rows of what it has measured.
 func Run(ctx context.Context, cfg Config) (_ *Result, err error) {
 	shapes, err := parseShapes(cfg.Plan.Shapes)
 	if err != nil {
@@ -105,16 +107,22 @@ func Run(ctx context.Context, cfg Config) (_ *Result, err error) {
 	}
 	fmt.Fprintf(cfg.Table, "ZooKeeper at %s; %d rounds of %s after %s\n\n", cfg.Servers, cfg.Plan.Rounds,
 		cfg.Plan.Window, cfg.Plan.Warmup)
-	b := &bench{Config: cfg, dir: dir, root: "/locks-" + strings.ToLower(rand.Text()[:8])}
+	b := &bench{Config: cfg, dir: dir, root: "/locks-" + strings.ToLower(rand.Text()[:8]), begun: time.Now()}
+	for _, s := range shapes {
+		b.todo += b.length(s) * time.Duration(b.Plan.Rounds*len(b.locks(s)))
+	}
 	var result Result
 	b.table = rowTable()
 	b.table.Follow(cfg.Table, len(noHandoffLock))
 	for _, s := range shapes {
 		more, err := b.runShape(ctx, s)
-		if err != nil {
-			return nil, fmt.Errorf("shape %s: %w", s, err)
-		}
 		result.Rows = append(result.Rows, more...)
+		if ctx.Err() != nil {
+			return &result, context.Cause(ctx)
+		}
+		if err != nil {
+			return &result, fmt.Errorf("shape %s: %w", s, err)
+		}
 	}
 	return &result, nil
 }
@@ -123,96 +131,79 @@ func Run(ctx context.Context, cfg Config) (_ *Result, err error) {
 // of all for a lone contender, which waits only for the disk.
 func (s shape) turns() int {
 	if s.contenders == 1 {
-		return 32
+		return 16
 	}
 	return 4
 }
 
+// length returns the time for a lock's window in the shape.
+func (b *bench) length(s shape) time.Duration {
+	return b.Plan.Warmup + b.Plan.Window + time.Duration(s.turns())*startGrace
+}
+
+// locks returns the locks to measure in the shape.
+func (b *bench) locks(s shape) []string {
+	if !s.lone() {
+		return b.Plan.Locks
+	}
+	return slices.DeleteFunc(slices.Clone(b.Plan.Locks), func(lock string) bool {
+		return lock != zklockLock && lock != noHandoffLock && lock != clientLock
+	})
+}
+
+// progress says how much time is left, if the rest takes as long as what was done.
+func (b *bench) progress(doing string) {
+	left := b.todo - b.done
+	if b.done > 0 {
+		left = time.Duration(float64(left) * float64(time.Since(b.begun)) / float64(b.done))
+	}
+	b.Progress(fmt.Sprintf("%s (%s left)", doing, left.Round(time.Second)))
+}
+
 // runShape keeps the workers of all locks alive over the rounds, so that Java's code stays compiled and connections
-// stay open. Only one lock's workers work at a time.
+// stay open. Only one lock's workers work at a time. It returns the rows of what it has measured, even with an error.
 func (b *bench) runShape(ctx context.Context, s shape) (rows []Row, err error) {
-	locks := b.Plan.Locks
-	if s.lone() {
-		locks = slices.DeleteFunc(slices.Clone(locks), func(lock string) bool {
-			return lock != zklockLock && lock != noHandoffLock && lock != clientLock
-		})
-	}
+	locks := b.locks(s)
+	b.progress(fmt.Sprintf("%s: starting the processes of %d locks", s, len(locks)))
 	cells := make([]*cell, len(locks))
-	defer func() {
-		for _, c := range cells {
-			if c != nil {
-				err = errors.Join(err, c.fleet.close())
-			}
-		}
-	}()
 	for i, lock := range locks {
-		fleet, err := b.startFleet(ctx, lock, s, path.Join(b.root, s.String(), strings.ReplaceAll(lock, ".", "-")))
-		if err != nil {
-			return nil, fmt.Errorf("start workers of %s: %w", lock, err)
+		cells[i] = &cell{shape: s, lock: lock, waits: newHistogram(), ops: make([]int64, s.processes)}
+		if err == nil {
+			err = b.startFleet(ctx, cells[i])
 		}
-		cells[i] = &cell{fleet: fleet, lone: s.lone(), waits: newHistogram(), ops: make([]int64, s.processes)}
 	}
-	for turn := range b.Plan.Rounds * s.turns() {
-		w := window{warmup: b.Plan.Warmup / time.Duration(s.turns()), length: b.Plan.Window / time.Duration(s.turns())}
+	if err == nil {
+		err = b.takeTurns(s, cells)
+	}
+	for _, c := range cells {
+		for _, p := range c.fleet {
+			err = errors.Join(err, p.Finish())
+		}
+		if c.measured > 0 {
+			b.table.AddRow(c.row())
+			rows = append(rows, c.row())
+		}
+	}
+	return rows, err
+}
+
+func (b *bench) takeTurns(s shape, cells []*cell) error {
+	turns := s.turns()
+	for turn := range b.Plan.Rounds * turns {
+		if turn%turns == 0 {
+			b.progress(fmt.Sprintf("%s: round %d of %d", s, turn/turns+1, b.Plan.Rounds))
+		}
+		w := window{warmup: b.Plan.Warmup / time.Duration(turns), length: b.Plan.Window / time.Duration(turns)}
 		if turn == 0 {
 			w.warmup = 2 * b.Plan.Warmup
 		}
 		for i := range cells {
 			i = (i + turn) % len(cells) // so that no lock always comes after the same one
-			if err := cells[i].measure(ctx, w); err != nil {
-				return nil, fmt.Errorf("measure %s: %w", locks[i], err)
+			if err := cells[i].measure(w); err != nil {
+				return fmt.Errorf("measure %s: %w", cells[i].lock, err)
 			}
+			b.done += b.length(s) / time.Duration(turns)
 		}
-	}
-	for i, c := range cells {
-		r := c.row(locks[i], s, time.Duration(b.Plan.Rounds)*b.Plan.Window)
-		b.table.AddRow(r)
-		rows = append(rows, r)
-	}
-	return rows, nil
-}
-
-func (c *cell) measure(ctx context.Context, w window) error {
-	results, err := c.fleet.run(ctx, w)
-	if err != nil {
-		return err
-	}
-	for i, r := range results {
-		c.ops[i] += r.Ops
-		c.acquired += r.Acquired
-		c.wakeups += r.Wakeups
-		if i > 0 && c.lone {
-			continue
-		}
-		waits, err := r.histogram()
-		if err != nil {
-			return fmt.Errorf("read a worker's histogram: %w", err)
-		}
-		c.waits.Merge(waits)
 	}
 	return nil
-}
-
-func (c *cell) row(lock string, s shape, measured time.Duration) Row {
-	var total int64
-	least := c.ops[0]
-	for _, n := range c.ops {
-		total += n
-		least = min(least, n)
-	}
-	r := Row{
-		Lock: lock, Processes: s.processes, Contenders: s.contenders, Paths: s.paths,
-		PerSecond: float64(total) / measured.Seconds(),
-		P50:       float64(c.waits.ValueAtQuantile(50)) / 1e6,
-		P99:       float64(c.waits.ValueAtQuantile(99)) / 1e6,
-		Longest:   float64(c.waits.Max()) / 1e6,
-		Hold:      float64(s.hold) / 1e6,
-	}
-	if c.acquired > 0 {
-		r.WakeupsPerRelease = float64(c.wakeups) / float64(c.acquired)
-	}
-	if total > 0 {
-		r.LeastShare = 100 * float64(least) * float64(s.processes) / float64(total)
-	}
-	return r
 }

@@ -2,22 +2,18 @@ package locks
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os/exec"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/servers"
+	"orderstock/pkg/zklock"
 )
 
 const (
@@ -40,8 +36,8 @@ type Chaos struct {
 	Grants  int   // of a round, at least
 	Handoff []int // hand-overs within a process, by rounds in turns; 1 turns them off
 
-	// Command returns the command for a process that runs a [Worker], which it gets in JSON.
-	Command func(ctx context.Context, worker string) *exec.Cmd
+	// Worker is the command line of a process that calls [Work].
+	Worker []string
 	// Watch is called for each round that has ended. It may be nil.
 	Watch func(Round)
 }
@@ -95,7 +91,7 @@ type round struct {
 	cfg     Chaos
 	rand    *rand.Rand
 	path    string
-	conn    *zk.Conn // to look with, past the wires
+	session *zklock.Session // to look with, past the wires
 	members []*member
 	heals   []chan error
 
@@ -107,7 +103,7 @@ type round struct {
 type member struct {
 	*Process
 
-	worker string
+	worker Worker
 
 	mu    sync.Mutex // of one change of the wires after the other
 	wires []*system.Wire
@@ -128,8 +124,8 @@ func (r *round) run(ctx context.Context, length time.Duration) (err error) {
 				w.Close()
 			}
 		}
-		if r.conn != nil {
-			r.conn.Close()
+		if r.session != nil {
+			err = errors.Join(err, r.session.Close())
 		}
 	}()
 	if err := r.prepare(ctx); err != nil {
@@ -154,7 +150,7 @@ func (r *round) run(ctx context.Context, length time.Duration) (err error) {
 		return err
 	}
 	for _, m := range r.members { // everybody goes on
-		if err := m.Await(m.Len(), Granted, patience); err != nil {
+		if _, err := m.Await(m.Len(), Granted, patience); err != nil {
 			r.Violations = append(r.Violations, "after the faults, "+err.Error())
 		}
 	}
@@ -173,20 +169,21 @@ func (r *round) prepare(ctx context.Context) (err error) {
 	for _, s := range r.cfg.Servers {
 		addrs = append(addrs, s.Addr())
 	}
-	if r.conn, _, err = zk.Connect(addrs, 10*time.Second, zk.WithLogger(quiet{})); err != nil {
+	if r.session, err = zklock.Connect(ctx, addrs); err != nil {
 		return err
 	}
-	for i := range strings.Count(r.counter(), "/") {
-		node := strings.Join(strings.Split(r.counter(), "/")[:i+2], "/")
-		_, err := r.conn.Create(node, []byte("0"), 0, zk.WorldACL(zk.PermAll))
-		if err != nil && !errors.Is(err, zk.ErrNodeExists) {
-			return fmt.Errorf("create %s: %w", node, err)
-		}
+	err = zklock.MakePath(r.counter(), func(node string) error {
+		_, err := r.session.Conn().Create(node, []byte("0"), 0, r.session.ACL())
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	for range processes {
 		m := &member{}
 		r.members = append(r.members, m)
-		w := Worker{
+		w := &m.worker
+		*w = Worker{
 			Path: r.lock(), SessionTimeout: shortSession, Counter: r.counter(), Goroutines: goroutines, Handoff: r.Handoff,
 			Hold: 4 * time.Millisecond, LongHold: shortSession * 7 / 4,
 		}
@@ -200,17 +197,12 @@ func (r *round) prepare(ctx context.Context) (err error) {
 		if len(addrs) == 1 { // with one address, the client library waits a second before each reconnect
 			w.Servers = append(w.Servers, w.Servers[0])
 		}
-		text, err := json.Marshal(w)
-		if err != nil {
-			return err
-		}
-		m.worker = string(text)
 		if err := r.start(ctx, m); err != nil {
 			return err
 		}
 	}
 	for _, m := range r.members {
-		if err := m.Await(0, Granted, patience); err != nil {
+		if _, err := m.Await(0, Granted, patience); err != nil {
 			return err
 		}
 	}
@@ -219,7 +211,7 @@ func (r *round) prepare(ctx context.Context) (err error) {
 
 func (r *round) start(ctx context.Context, m *member) (err error) {
 	r.Processes++
-	m.Process, err = Start(r.cfg.Command(ctx, m.worker))
+	m.Process, err = Start(ctx, r.cfg.Worker, m.worker)
 	return err
 }
 
@@ -253,15 +245,21 @@ type fault struct {
 }
 
 func (r *round) faults(ctx context.Context) []fault {
-	faults := []fault{
-		{"a holder is cut off past its session", func() error {
-			m, err := r.holder()
-			if err != nil {
+	// holding strikes a process with a contender that has just begun to hold for long.
+	holding := func(strike func(*member) error) func() error {
+		return func() error {
+			m := r.anybody()
+			if err := m.HoldLong(patience); err != nil {
 				return err
 			}
+			return strike(m)
+		}
+	}
+	faults := []fault{
+		{"a holder is cut off past its session", holding(func(m *member) error {
 			r.later(ctx, func() error { return m.each(func(w *system.Wire) error { return w.Mend(ctx) }) })
 			return m.each(func(w *system.Wire) error { return errors.Join(w.Mend(ctx), w.Reset()) })
-		}},
+		})},
 		{"connections are cut", func() error { return r.anybody().cut(ctx) }},
 		{"a process is killed", func() error {
 			m := r.anybody()
@@ -269,25 +267,15 @@ func (r *round) faults(ctx context.Context) []fault {
 			r.retire(m)
 			return r.start(ctx, m)
 		}},
-		{"a holder's connections are cut", func() error {
-			m, err := r.holder()
-			if err != nil {
-				return err
-			}
-			return m.cut(ctx)
-		}},
-		{"a holder is paused past its session", func() error {
-			m, err := r.holder()
-			if err != nil {
-				return err
-			}
+		{"a holder's connections are cut", holding(func(m *member) error { return m.cut(ctx) })},
+		{"a holder is paused past its session", holding(func(m *member) error {
 			paused := m.Process
 			r.later(ctx, func() error {
 				_ = paused.Resume() // fails when it was killed
 				return nil
 			})
 			return paused.Pause()
-		}},
+		})},
 	}
 	if len(r.cfg.Servers) >= 3 {
 		ensemble := &servers.Ensemble{Servers: r.cfg.Servers}
@@ -331,12 +319,6 @@ func (r *round) healed() error {
 	}
 	r.heals = nil
 	return errors.Join(errs...)
-}
-
-// holder returns a process with a contender that has just begun to hold for long.
-func (r *round) holder() (*member, error) {
-	m := r.anybody()
-	return m, m.HoldLong(patience)
 }
 
 // cut breaks the connections; new ones are let through.
@@ -386,7 +368,7 @@ func (r *round) judge(ctx context.Context) error {
 	if r.Lost == 0 {
 		violated("no holder lost its lock: the faults had no effect")
 	}
-	data, _, err := r.conn.Get(r.counter())
+	data, _, err := r.session.Conn().Get(r.counter())
 	if err != nil {
 		return fmt.Errorf("read the counter: %w", err)
 	}
@@ -402,7 +384,7 @@ func (r *round) judge(ctx context.Context) error {
 // leftovers looks for nodes that outlive their sessions.
 func (r *round) leftovers(ctx context.Context, violated func(string, ...any)) error {
 	for deadline := time.Now().Add(3 * shortSession); ; {
-		left, _, err := r.conn.Children(r.lock())
+		left, _, err := r.session.Conn().Children(r.lock())
 		if err != nil {
 			return fmt.Errorf("list the queue: %w", err)
 		}
@@ -418,8 +400,3 @@ func (r *round) leftovers(ctx context.Context, violated func(string, ...any)) er
 		}
 	}
 }
-
-// quiet takes the client library's log: servers are killed here on purpose.
-type quiet struct{}
-
-func (quiet) Printf(string, ...any) {}

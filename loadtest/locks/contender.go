@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -19,25 +18,49 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// Worker is one process of contenders.
+// Worker is one process of contenders. They contend for one lock of package zklock until the orders end; or, if Lock is
+// set, for one of Names on several paths, in windows.
 type Worker struct {
-	Servers        []string
-	Path           string
+	Servers    []string
+	Path       string // before the number, if there are several
+	Goroutines int
+	Hold       time.Duration // longest time of holding; in windows, how long each holds
+
+	Lock  string `json:",omitempty"`
+	Paths int    // for which the contenders of all processes take turns
+	First int    // number of this process's first contender
+
 	SessionTimeout time.Duration
-	Goroutines     int
 	Handoff        int           // hand-overs within the process; 1 turns them off
-	Hold           time.Duration // longest time of holding
 	LongHold       time.Duration // how long once for each line of the orders
-	Register       string        // address of a fenced register to write to while holding, or ""
 	Counter        string        // path of a node whose number to raise while holding, or ""
+
+	holding func(ctx context.Context, token string) error // may be nil
+}
+
+// Work is the process that [Start] starts, with its last argument. It reads orders, a line each, and writes records, a
+// line of JSON each, until the orders end. It calls holding, unless it is nil, under each lock of package zklock that it
+// has for Chaos, even if the lock was lost.
+func Work(
+	ctx context.Context, worker string, orders io.Reader, out io.Writer,
+	holding func(ctx context.Context, token string) error,
+) error {
+	w := Worker{holding: holding}
+	if err := json.Unmarshal([]byte(worker), &w); err != nil {
+		return fmt.Errorf("read worker: %w", err)
+	}
+	log := &recorder{out: json.NewEncoder(out)}
+	if w.Lock != "" {
+		return errors.Join(w.measure(ctx, orders, log), log.err)
+	}
+	return errors.Join(w.contend(ctx, orders, log), log.err)
 }
 
 // acquireLimit bounds one acquisition: under faults it may rightly fail, but not hang.
 const acquireLimit = 20 * time.Second
 
-// Run contends until orders ends. After each line of orders, one acquisition holds for LongHold. It writes its records
-// to out, a line of JSON each.
-func (w Worker) Run(ctx context.Context, orders io.Reader, out io.Writer) (err error) {
+// contend contends until orders ends. After each line of orders, one acquisition holds for LongHold.
+func (w Worker) contend(ctx context.Context, orders io.Reader, log *recorder) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var long atomic.Int64
@@ -52,7 +75,6 @@ func (w Worker) Run(ctx context.Context, orders io.Reader, out io.Writer) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
-	log := &recorder{out: json.NewEncoder(out)}
 	log.add(Record{Phase: Connected})
 	mutex := zklock.NewMutex(session, w.Path, zklock.WithHandoff(w.Handoff, time.Second))
 	var all sync.WaitGroup
@@ -64,7 +86,7 @@ func (w Worker) Run(ctx context.Context, orders io.Reader, out io.Writer) (err e
 		})
 	}
 	all.Wait()
-	return log.err
+	return nil
 }
 
 // acquisition acquires, holds and releases once, and records each phase as it comes, so that a kill
@@ -94,9 +116,9 @@ func (w Worker) acquisition(
 	case <-time.After(hold):
 	case <-ctx.Done(): // the work ends
 	}
-	if w.Register != "" {
-		// A holder that was stopped between the look above and this write does not know that it is late.
-		if err := write(context.WithoutCancel(ctx), w.Register, token); err != nil {
+	if w.holding != nil {
+		// A holder that was stopped between the look above and this call does not know that it is late.
+		if err := w.holding(context.WithoutCancel(ctx), token); err != nil {
 			log.add(Record{Contender: g, Phase: Failed, Token: token, Err: err.Error()})
 		}
 	}
@@ -154,19 +176,4 @@ func (r *recorder) add(rec Record) {
 	if err := r.out.Encode(rec); err != nil && r.err == nil {
 		r.err = fmt.Errorf("write record: %w", err)
 	}
-}
-
-// write offers a write with the token; that it is refused is no error.
-func write(ctx context.Context, addr, token string) error {
-	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
-	if _, err := fmt.Fprintln(conn, token); err != nil {
-		return err
-	}
-	_, err = bufio.NewReader(conn).ReadString('\n')
-	return err
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -49,7 +50,8 @@ func compileCurator(ctx context.Context, dir string) (string, error) {
 	return dir, nil
 }
 
-func curatorCommand(ctx context.Context, classes string, args []string) *exec.Cmd {
+func curatorCommand(ctx context.Context, classes string, w Worker) *exec.Cmd {
 	classpath := classes + string(filepath.ListSeparator) + curatorJars()
-	return exec.CommandContext(ctx, "java", append([]string{"-Xmx256m", "-cp", classpath, curatorClass}, args...)...)
+	return exec.CommandContext(ctx, "java", "-Xmx256m", "-cp", classpath, curatorClass, strings.Join(w.Servers, ","),
+		w.Path, strconv.Itoa(w.Paths), strconv.Itoa(w.First), strconv.Itoa(w.Goroutines))
 }

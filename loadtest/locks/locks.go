@@ -2,14 +2,12 @@ package locks
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"path"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/zklock"
 )
 
 const (
@@ -45,19 +43,15 @@ type subject struct {
 	close     func() error
 }
 
-func (j job) connect(ctx context.Context) (*subject, error) {
-	switch j.lock {
-	case clientLock, rawLock:
-		return connectClient(j)
-	case zklockLock, noHandoffLock, singleLock, watchAllLock, namedLock, sharedLock:
-		return connectSession(ctx, j)
-	default:
-		return nil, fmt.Errorf("no lock %q for a worker", j.lock)
+func (w Worker) connect(ctx context.Context) (*subject, error) {
+	if w.Lock == clientLock || w.Lock == rawLock {
+		return w.connectClient()
 	}
+	return w.connectSession(ctx)
 }
 
 // connectClient measures the client library alone.
-func connectClient(j job) (*subject, error) {
+func (w Worker) connectClient() (*subject, error) {
 	// Only waiters watch, one for each node, so each event of a deletion is one wake-up.
 	var deletions atomic.Int64
 	count := func(ev zk.Event) {
@@ -65,7 +59,7 @@ func connectClient(j job) (*subject, error) {
 			deletions.Add(1)
 		}
 	}
-	conn, events, err := zk.Connect(strings.Split(j.servers, ","), sessionTimeout,
+	conn, events, err := zk.Connect(w.Servers, sessionTimeout,
 		zk.WithLogInfo(false), zk.WithEventCallback(count))
 	if err != nil {
 		return nil, err
@@ -86,33 +80,20 @@ func connectClient(j job) (*subject, error) {
 			return func(context.Context) error { return lock.Unlock() }, lock.Lock()
 		}, nil
 	}
-	if j.lock == rawLock {
+	if w.Lock == rawLock {
 		s.contender = func(p string) (acquireFunc, error) {
-			if err := makeParents(conn, p, acl); err != nil {
-				return nil, err
-			}
+			err := zklock.MakePath(p, func(node string) error {
+				_, err := conn.Create(node, nil, zk.FlagPersistent, acl)
+				return err
+			})
 			return func(context.Context) (releaseFunc, error) {
 				node, err := conn.Create(p+"/raw-", nil, zk.FlagEphemeralSequential, acl)
 				if err == nil {
 					err = conn.Delete(node, -1)
 				}
 				return func(context.Context) error { return nil }, err
-			}, nil
+			}, err
 		}
 	}
 	return s, nil
-}
-
-func makeParents(conn *zk.Conn, p string, acl []zk.ACL) error {
-	if p == "/" {
-		return nil
-	}
-	if err := makeParents(conn, path.Dir(p), acl); err != nil {
-		return err
-	}
-	_, err := conn.Create(p, nil, zk.FlagPersistent, acl)
-	if errors.Is(err, zk.ErrNodeExists) {
-		return nil
-	}
-	return err
 }

@@ -3,6 +3,7 @@ package locks
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,8 +18,8 @@ import (
 
 // TestMain lets the test binary be the worker that Run starts.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "worker" {
-		if err := Work(context.Background(), os.Args[2:], os.Stdin, os.Stdout); err != nil {
+	if len(os.Args) == 3 && os.Args[1] == "worker" {
+		if err := Work(context.Background(), os.Args[2], os.Stdin, os.Stdout, nil); err != nil {
 			fmt.Fprintln(os.Stderr, "worker:", err)
 			os.Exit(1)
 		}
@@ -34,6 +35,7 @@ func measure(t *testing.T, shape string) *Result {
 		result, err := Run(t.Context(), Config{
 			Plan:    Plan{Locks: Names, Shapes: []string{shape}, Rounds: 1, Window: window, Warmup: 200 * time.Millisecond},
 			Servers: serverstest.ZooKeeper(t).Addr(), Worker: []string{os.Args[0], "worker"}, Table: t.Output(),
+			Progress: func(doing string) { t.Log(doing) },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -64,7 +66,8 @@ func TestRun(t *testing.T) {
 	var names []string
 	for _, r := range file.Rows {
 		names = append(names, r.Lock)
-		if r.Processes != 2 || r.Contenders != 4 || r.Paths != 1 || r.PerSecond <= 0 || r.P50 <= 0 || r.P99 < r.P50 {
+		if r.Processes != 2 || r.Contenders != 4 || r.Paths != 1 || r.PerSecond <= 0 || r.P50 <= 0 ||
+			r.P99 < r.P50 || r.Processor <= 0 {
 			t.Errorf("row %+v", r)
 		}
 		queued := r.Lock == noHandoffLock || r.Lock == clientLock || r.Lock == curatorLock
@@ -85,6 +88,29 @@ func TestLone(t *testing.T) {
 	}
 	for _, r := range result.Rows {
 		if r.Contenders != 9 || r.Hold != 1 || r.P50 <= 0 || r.Longest < r.P50 {
+			t.Errorf("row %+v", r)
+		}
+	}
+}
+
+// A run that is interrupted returns what it has measured.
+func TestInterruptedRun(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	result, err := Run(ctx, Config{
+		Plan:    Plan{Locks: []string{rawLock, clientLock}, Shapes: []string{"1x1x1"}, Rounds: 10_000, Window: 64 * time.Millisecond},
+		Servers: serverstest.ZooKeeper(t).Addr(), Worker: []string{os.Args[0], "worker"}, Table: t.Output(),
+		Progress: func(doing string) {
+			if strings.Contains(doing, "round 2 of 10000") {
+				interrupt()
+			}
+		},
+	})
+	if !errors.Is(err, context.Canceled) || result == nil || len(result.Rows) != 2 {
+		t.Fatalf("the result %+v, %v", result, err)
+	}
+	for _, r := range result.Rows {
+		if r.PerSecond <= 0 {
 			t.Errorf("row %+v", r)
 		}
 	}

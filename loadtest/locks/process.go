@@ -2,6 +2,7 @@ package locks
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,9 @@ import (
 
 	"orderstock/pkg/servers"
 )
+
+// longestRecord bounds a line of a process, in bytes: Java lists each wait.
+const longestRecord = 64 << 20
 
 // Process is a process of contenders and their records so far. It is safe for concurrent use.
 type Process struct {
@@ -28,32 +32,38 @@ type Process struct {
 	paused  bool          // was ever paused
 }
 
-// Start starts cmd, whose program must call [Worker.Run] with its standard input and output.
-func Start(cmd *exec.Cmd) (*Process, error) {
-	p := &Process{
-		cmd: cmd, ended: make(chan struct{}), grown: make(chan struct{}),
+// Start starts a process of contenders: the command line and w in JSON, with which the program must call [Work].
+// The process is killed when ctx ends.
+func Start(ctx context.Context, line []string, w Worker) (*Process, error) {
+	text, err := json.Marshal(w)
+	if err != nil {
+		return nil, err
 	}
+	return start(exec.CommandContext(ctx, line[0], append(line[1:len(line):len(line)], string(text))...))
+}
+
+func start(cmd *exec.Cmd) (*Process, error) {
+	p := &Process{cmd: cmd, ended: make(chan struct{}), grown: make(chan struct{})}
 	servers.Lead(cmd)
 	cmd.Stderr = &p.stderr
-	orders, err := cmd.StdinPipe()
+	orders, failed := cmd.StdinPipe()
+	records, err := cmd.StdoutPipe()
+	if err = errors.Join(failed, err); err == nil {
+		err = cmd.Start()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("start a process of contenders: %w", err)
 	}
 	p.orders = orders
-	records, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, fmt.Errorf("start a process of contenders: %w", err)
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start a process of contenders: %w", err)
-	}
 	go p.read(records)
 	return p, nil
 }
 
 func (p *Process) read(records io.Reader) {
 	defer close(p.ended)
-	for lines := bufio.NewScanner(records); lines.Scan(); {
+	lines := bufio.NewScanner(records)
+	lines.Buffer(nil, longestRecord)
+	for lines.Scan() {
 		var r Record
 		if json.Unmarshal(lines.Bytes(), &r) != nil {
 			continue // the last line of a killed process may be torn
@@ -67,8 +77,8 @@ func (p *Process) read(records io.Reader) {
 	_ = p.cmd.Wait() // stderr has the reason of a failure
 }
 
-// Await returns nil once there is a record of the phase after the first skip records.
-func (p *Process) Await(skip int, want Phase, limit time.Duration) error {
+// Await returns the first record of the phase after the first skip records.
+func (p *Process) Await(skip int, want Phase, limit time.Duration) (Record, error) {
 	timeout := time.After(limit)
 	for {
 		p.mu.Lock()
@@ -76,15 +86,15 @@ func (p *Process) Await(skip int, want Phase, limit time.Duration) error {
 		p.mu.Unlock()
 		for ; skip < len(records); skip++ {
 			if records[skip].Phase == want {
-				return nil
+				return records[skip], nil
 			}
 		}
 		select {
 		case <-grown:
 		case <-p.ended:
-			return fmt.Errorf("a process of contenders ended before it was %s: %s", want, p.stderr.String())
+			return Record{}, fmt.Errorf("a process of contenders ended before it was %s: %s", want, p.stderr.String())
 		case <-timeout:
-			return fmt.Errorf("no contender of a process was %s within %s", want, limit)
+			return Record{}, fmt.Errorf("no contender of a process was %s within %s", want, limit)
 		}
 	}
 }
@@ -114,13 +124,22 @@ func (p *Process) Pause() error {
 // Resume lets a paused process go on.
 func (p *Process) Resume() error { return servers.Group(p.cmd.Process.Pid).Resume() }
 
+// order sends a line to the process, and returns the number of records before it.
+func (p *Process) order(line string) (seen int, err error) {
+	seen = p.Len()
+	if _, err := io.WriteString(p.orders, line); err != nil {
+		return 0, fmt.Errorf("order %q of a process of contenders: %w", line, err)
+	}
+	return seen, nil
+}
+
 // HoldLong returns once a contender holds the lock and will do so for [Worker.LongHold].
 func (p *Process) HoldLong(limit time.Duration) error {
-	seen := p.Len()
-	if _, err := io.WriteString(p.orders, "\n"); err != nil {
-		return fmt.Errorf("order a long holding: %w", err)
+	seen, err := p.order("\n")
+	if err == nil {
+		_, err = p.Await(seen, Settled, limit)
 	}
-	return p.Await(seen, Settled, limit)
+	return err
 }
 
 // Finish asks the contenders to stop, and waits for them.

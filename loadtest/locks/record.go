@@ -19,7 +19,7 @@ func Now() Moment {
 	return Moment(ts.Nano())
 }
 
-// Record is one step of an acquisition.
+// Record is one step of an acquisition, or the count of a measured window.
 type Record struct {
 	Contender int
 	Phase     Phase
@@ -27,6 +27,7 @@ type Record struct {
 	Call      Moment `json:",omitempty"` // before the call; of a loss: when the lock's context ended
 	Return    Moment `json:",omitempty"`
 	Err       string `json:",omitempty"`
+	Window    *count `json:",omitempty"`
 }
 
 // Phase is how far an acquisition came.
@@ -41,4 +42,5 @@ const (
 	Lost      Phase = "lost"     // the lock's context ended before the release
 	Released  Phase = "released" // Err is set when the outcome is unknown
 	Counted   Phase = "counted"  // the counter was raised; Err is set when the outcome is unknown
+	Measured  Phase = "measured" // the window is over
 )

@@ -3,7 +3,6 @@ package locks
 import (
 	"context"
 	"path"
-	"strings"
 	"sync/atomic"
 
 	"orderstock/pkg/zklock"
@@ -11,27 +10,27 @@ import (
 )
 
 // connectSession measures the locks that work on a zklock.Session.
-func connectSession(ctx context.Context, j job) (*subject, error) {
-	session, err := zklock.Connect(ctx, strings.Split(j.servers, ","), zklock.WithSessionTimeout(sessionTimeout))
+func (w Worker) connectSession(ctx context.Context) (*subject, error) {
+	session, err := zklock.Connect(ctx, w.Servers, zklock.WithSessionTimeout(sessionTimeout))
 	if err != nil {
 		return nil, err
 	}
 	s := &subject{close: session.Close}
-	if j.lock == singleLock {
+	if w.Lock == singleLock {
 		s.measureSingleNode(session)
 		return s, nil
 	}
 	var wakeups atomic.Int64
 	options := []zklock.Option{zklock.WithHooks(zklock.Hooks{Woken: func(string) { wakeups.Add(1) }})}
-	if j.lock != zklockLock {
+	if w.Lock != zklockLock {
 		options = append(options, zklock.WithHandoff(1, 0))
 	}
-	if j.lock == watchAllLock || j.lock == sharedLock {
+	if w.Lock == watchAllLock || w.Lock == sharedLock {
 		options = append(options, zklock.WithParentWatch())
 	}
 	s.wakeups = wakeups.Load
 	s.contender = func(at string) (acquireFunc, error) {
-		switch j.lock {
+		switch w.Lock {
 		case sharedLock:
 			return acquirer(zklock.NewRWMutex(session, at, options...).Lock), nil
 		case namedLock:
@@ -43,9 +42,9 @@ func connectSession(ctx context.Context, j job) (*subject, error) {
 	return s, nil
 }
 
-// measureSingleNode makes one lock for each path, as each counts its wake-ups.
+// measureSingleNode adds up the wake-ups, which each lock counts.
 func (s *subject) measureSingleNode(session *zklock.Session) {
-	locks := map[string]*herd.SingleNode{}
+	var locks []*herd.SingleNode
 	s.wakeups = func() (n int64) {
 		for _, l := range locks {
 			n += l.Wakeups()
@@ -53,10 +52,9 @@ func (s *subject) measureSingleNode(session *zklock.Session) {
 		return n
 	}
 	s.contender = func(path string) (acquireFunc, error) {
-		if locks[path] == nil {
-			locks[path] = herd.NewSingleNode(session, path)
-		}
-		return acquirer(locks[path].Acquire), nil
+		lock := herd.NewSingleNode(session, path)
+		locks = append(locks, lock)
+		return acquirer(lock.Acquire), nil
 	}
 }
 

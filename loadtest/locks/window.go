@@ -1,27 +1,41 @@
 package locks
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // window is one measurement: contenders start together, and releases between the end of the
-// warm-up and the end of the window count.
+// warm-up and the end of the window count. As an order to a process it is a line of three numbers of milliseconds.
 type window struct {
 	start  time.Time
 	warmup time.Duration
 	length time.Duration
 }
 
-// result is a worker's count of one window.
-type result struct {
-	// Ops counts the acquisitions that were released within the window.
-	Ops int64 `json:"ops"`
-	// Acquired and Wakeups count over warm-up, window and the last acquisitions after it.
-	Acquired int64 `json:"acquired"`
-	Wakeups  int64 `json:"wakeups"`
-	// Waits is a compressed histogram of nanoseconds from call to grant; a Java worker, which has no
+func (w window) String() string {
+	return fmt.Sprintln(w.start.UnixMilli(), w.warmup.Milliseconds(), w.length.Milliseconds())
+}
+
+func readWindow(order string) (window, error) {
+	var start, warmup, length int64
+	if _, err := fmt.Sscan(order, &start, &warmup, &length); err != nil {
+		return window{}, fmt.Errorf("read order %q: %w", order, err)
+	}
+	return window{
+		time.UnixMilli(start), time.Duration(warmup) * time.Millisecond, time.Duration(length) * time.Millisecond,
+	}, nil
+}
+
+// count is a process's count of one window.
+type count struct {
+	// Acquired, Wakeups and ProcessorNS count over warm-up, window and the last acquisitions after it.
+	Acquired    int64 `json:"acquired"`
+	Wakeups     int64 `json:"wakeups"`
+	ProcessorNS int64 `json:"processor_ns"`
+	// Waits is a compressed histogram of nanoseconds from call to grant, of those released within the window; a Java worker, which has no
 	// library for it, lists them one by one in WaitsNS.
 	Waits   string  `json:"waits,omitempty"`
 	WaitsNS []int64 `json:"waits_ns,omitempty"`
@@ -36,7 +50,7 @@ func record(h *hdrhistogram.Histogram, wait time.Duration) error {
 	return h.RecordValue(min(max(int64(wait), 1), int64(longestWait)))
 }
 
-func (r result) histogram() (*hdrhistogram.Histogram, error) {
+func (r *count) histogram() (*hdrhistogram.Histogram, error) {
 	if r.Waits != "" {
 		return hdrhistogram.Decode([]byte(r.Waits))
 	}

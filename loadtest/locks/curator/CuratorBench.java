@@ -1,5 +1,6 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -16,8 +17,8 @@ import org.apache.curator.retry.ExponentialBackoffRetry;
  * package locks' own worker, with the same protocol.
  *
  * Arguments: servers, first path's prefix, number of paths, number of the first contender, threads. It
- * prints READY; for each line "start-ms warmup-ms window-ms" (start: Unix time) that it reads it
- * runs one window and prints one line of JSON.
+ * prints a record that it is connected; for each line "start-ms warmup-ms window-ms" (start: Unix time) that it
+ * reads it runs one window and prints a record of it.
  */
 public final class CuratorBench {
     /** Each look at the queue is one call of getsTheLock: the first of an acquisition is its own, the rest are wake-ups. */
@@ -83,7 +84,7 @@ public final class CuratorBench {
             throw new IllegalStateException("no connection to " + args[0]);
         }
         CountingDriver driver = new CountingDriver();
-        System.out.println("READY");
+        System.out.println("{\"Phase\":\"connected\"}");
         BufferedReader commands = new BufferedReader(new InputStreamReader(System.in));
         for (String line = commands.readLine(); line != null; line = commands.readLine()) {
             String[] command = line.trim().split(" ");
@@ -101,9 +102,9 @@ public final class CuratorBench {
             }
             TimeUnit.NANOSECONDS.sleep(Math.max(0, start - System.nanoTime()));
             long before = driver.looks.get();
+            Duration used = ProcessHandle.current().info().totalCpuDuration().orElse(Duration.ZERO);
             contenders.forEach(Thread::start);
             StringBuilder waits = new StringBuilder();
-            long count = 0;
             long acquired = 0;
             for (Contender contender : contenders) {
                 contender.join();
@@ -113,11 +114,11 @@ public final class CuratorBench {
                 for (int i = 0; i < contender.count; i++) {
                     waits.append(waits.length() == 0 ? "" : ",").append(contender.waits[i]);
                 }
-                count += contender.count;
                 acquired += contender.acquired;
             }
-            System.out.println("{\"ops\":" + count + ",\"acquired\":" + acquired + ",\"wakeups\":" + (driver.looks.get() - before - acquired)
-                    + ",\"waits_ns\":[" + waits + "]}");
+            used = ProcessHandle.current().info().totalCpuDuration().orElse(Duration.ZERO).minus(used);
+            System.out.println("{\"Phase\":\"measured\",\"Window\":{\"acquired\":" + acquired + ",\"wakeups\":" + (driver.looks.get() - before - acquired)
+                    + ",\"processor_ns\":" + used.toNanos() + ",\"waits_ns\":[" + waits + "]}}");
         }
         client.close();
         System.exit(0);

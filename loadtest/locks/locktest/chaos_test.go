@@ -1,10 +1,8 @@
 package locktest_test
 
 import (
-	"context"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -23,7 +21,7 @@ func TestHistories(t *testing.T) {
 	t.Parallel()
 	cfg := locks.Chaos{
 		Root: serverstest.ZooKeeperRoot(t), Length: 4 * time.Second, Seed: rand.Uint64(), Grants: 30,
-		Handoff: []int{64, 1}, Command: command, Watch: func(r locks.Round) { t.Logf("%+v", r) },
+		Handoff: []int{64, 1}, Worker: worker, Watch: func(r locks.Round) { t.Logf("%+v", r) },
 	}
 	if testing.Short() {
 		cfg.Servers = []*servers.ZooKeeper{serverstest.ZooKeeper(t)}
@@ -51,11 +49,4 @@ func TestHistories(t *testing.T) {
 			t.Errorf("seed %d: %s", cfg.Seed, violation)
 		}
 	}
-}
-
-// command starts this test binary as a process of contenders.
-func command(ctx context.Context, worker string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), workerEnv+"="+worker)
-	return cmd
 }

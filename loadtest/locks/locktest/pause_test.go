@@ -1,7 +1,6 @@
 package locktest_test
 
 import (
-	"encoding/json"
 	"slices"
 	"testing"
 	"time"
@@ -18,13 +17,9 @@ func TestPausedHolder(t *testing.T) {
 	t.Parallel()
 	const sessionTimeout = 1500 * time.Millisecond
 	register := newRegister(t)
-	orders, err := json.Marshal(locks.Worker{
+	contenders := locks.Worker{
 		Servers: []string{serverstest.ZooKeeper(t).Addr()}, Path: serverstest.ZooKeeperRoot(t) + "/lock",
 		SessionTimeout: sessionTimeout, Goroutines: 2, Handoff: 8, Hold: 30 * time.Millisecond,
-		Register: register.addr(),
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	must := func(err error) {
 		t.Helper()
@@ -32,12 +27,17 @@ func TestPausedHolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	awaitGrant := func(p *locks.Process, skip int) {
+		t.Helper()
+		_, err := p.Await(skip, locks.Granted, soon)
+		must(err)
+	}
 	var processes []*locks.Process
 	for range 2 {
-		p, err := locks.Start(command(t.Context(), string(orders)))
+		p, err := locks.Start(t.Context(), []string{worker[0], worker[1], register.addr()}, contenders)
 		must(err)
 		t.Cleanup(p.Kill)
-		must(p.Await(0, locks.Granted, soon))
+		awaitGrant(p, 0)
 		processes = append(processes, p)
 	}
 	pauses := 6
@@ -55,16 +55,16 @@ func TestPausedHolder(t *testing.T) {
 	// A slow machine may stop each of them between two holds.
 	for i := 0; i < pauses || i < 16 && !bit(); i++ {
 		victim, other := processes[i%2], processes[(i+1)%2]
-		must(victim.Await(victim.Len(), locks.Granted, soon)) // and holds, for a few milliseconds more
+		awaitGrant(victim, victim.Len()) // and holds, for a few milliseconds more
 		must(victim.Pause())
 		seen := other.Len()
 		for range 3 { // beyond what it may have had already
-			must(other.Await(seen, locks.Granted, soon))
+			awaitGrant(other, seen)
 			seen = other.Len()
 		}
 		time.Sleep(sessionTimeout) // so that a victim that was just between two holds loses its session as well
 		must(victim.Resume())
-		must(victim.Await(victim.Len(), locks.Granted, soon))
+		awaitGrant(victim, victim.Len())
 	}
 	var histories [][]locks.Record
 	var all []locks.Holding

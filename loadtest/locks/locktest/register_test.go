@@ -2,6 +2,7 @@ package locktest_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net"
 	"strings"
@@ -72,4 +73,19 @@ func (r *register) log() []attempt {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]attempt(nil), r.attempts...)
+}
+
+// write offers a write with the token; that it is refused is no error.
+func write(ctx context.Context, addr, token string) error {
+	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	if _, err := fmt.Fprintln(conn, token); err != nil {
+		return err
+	}
+	_, err = bufio.NewReader(conn).ReadString('\n')
+	return err
 }

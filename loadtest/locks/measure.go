@@ -1,0 +1,120 @@
+package locks
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"golang.org/x/sys/unix"
+)
+
+// measure measures each window of the orders.
+func (w Worker) measure(ctx context.Context, orders io.Reader, log *recorder) (err error) {
+	lock, err := w.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.close()) }()
+	contenders := make([]acquireFunc, w.Goroutines)
+	for i := range contenders {
+		if contenders[i], err = lock.contender(w.Path + strconv.Itoa((w.First+i)%w.Paths)); err != nil {
+			return err
+		}
+	}
+	log.add(Record{Phase: Connected})
+	for lines := bufio.NewScanner(orders); lines.Scan(); {
+		window, err := readWindow(lines.Text())
+		if err != nil {
+			return err
+		}
+		wakeups, used := lock.wakeups(), processorTime()
+		n, err := window.run(ctx, contenders, w.Hold)
+		if err != nil {
+			return err
+		}
+		n.Wakeups, n.ProcessorNS = lock.wakeups()-wakeups, processorTime()-used
+		log.add(Record{Phase: Measured, Window: n})
+	}
+	return nil
+}
+
+// processorTime returns how long this process has run on a processor so far, in nanoseconds.
+func processorTime() int64 {
+	var used unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
+		panic(fmt.Sprintf("read the processor time: %v", err)) // it always exists
+	}
+	return used.Utime.Nano() + used.Stime.Nano()
+}
+
+// run lets all contenders loop until the window's end.
+func (w window) run(ctx context.Context, contenders []acquireFunc, hold time.Duration) (*count, error) {
+	select {
+	case <-time.After(time.Until(w.start)):
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	// The processes agreed on the start by the wall clock; from here on each uses its monotonic clock.
+	begin := time.Now().Add(w.warmup)
+	end := begin.Add(w.length)
+	var (
+		tallies = make([]tally, len(contenders))
+		errs    = make([]error, len(contenders))
+		all     sync.WaitGroup
+	)
+	for i, acquire := range contenders {
+		all.Go(func() { errs[i] = tallies[i].loop(ctx, acquire, hold, begin, end) })
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	var r count
+	waits := newHistogram()
+	for _, t := range tallies {
+		r.Acquired += t.acquired
+		waits.Merge(t.waits)
+	}
+	encoded, err := waits.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	r.Waits = string(encoded)
+	return &r, err
+}
+
+// tally is one contender's count.
+type tally struct {
+	acquired int64
+	waits    *hdrhistogram.Histogram
+}
+
+func (t *tally) loop(ctx context.Context, acquire acquireFunc, hold time.Duration, begin, end time.Time) error {
+	t.waits = newHistogram()
+	for {
+		start := time.Now()
+		if !start.Before(end) {
+			return nil
+		}
+		release, err := acquire(ctx)
+		if err != nil {
+			return fmt.Errorf("acquire: %w", err)
+		}
+		granted := time.Now()
+		t.acquired++
+		time.Sleep(hold)
+		if err := release(ctx); err != nil {
+			return fmt.Errorf("release: %w", err)
+		}
+		released := time.Now()
+		if released.Before(begin) || !released.Before(end) {
+			continue
+		}
+		if err := record(t.waits, granted.Sub(start)); err != nil {
+			return err
+		}
+	}
+}
