@@ -68,12 +68,6 @@ type Row struct {
 	LeastShare float64 `json:"least_share,omitempty" col:"Least share" fmt:"%.0f%%"`
 }
 
-// rowTable has every figure of the rows.
-func rowTable(rows ...Row) *report.Table {
-	return report.TableOf(rows, "Lock", "Processes", "Contenders", "Paths", "A second", "p50 ms", "p99 ms", "Longest ms",
-		"Wake-ups for each release", "Processor µs", "Least share")
-}
-
 // Result is a measurement of locks.
 type Result struct {
 	Rows []Row `json:"rows"`
@@ -112,7 +106,7 @@ func Run(ctx context.Context, cfg Config) (_ *Result, err error) {
 		b.todo += b.length(s) * time.Duration(b.Plan.Rounds*len(b.locks(s)))
 	}
 	var result Result
-	b.table = rowTable()
+	b.table = report.TableOf[Row](nil)
 	b.table.Follow(cfg.Table, len(noHandoffLock))
 	for _, s := range shapes {
 		more, err := b.runShape(ctx, s)

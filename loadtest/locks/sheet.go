@@ -62,7 +62,7 @@ func (r *Result) Sheet() report.Sheet {
 			Title: load, Says: "Locks taken and released a second.", Picture: report.Bars(bars[load]), Detail: true,
 		})
 	}
-	s.Add(report.Part{Title: "Every row", Table: rowTable(r.Rows...), Detail: true})
+	s.Add(report.Part{Title: "Every row", Table: report.TableOf(r.Rows), Detail: true})
 	return s
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -13,7 +12,7 @@ import (
 
 // An acquisition in ZooKeeper is this list of steps:
 //
-//	acquire     refuse what cannot work
+//	acquire     end with the Session, and refuse what cannot work: queue
 //	queueAgain  wait for a session; begin here again if it is lost, or if somebody removes our node
 //	queueUp     make a node: node.create
 //	awaitTurn   list the queue: node.look; while another is before us, watch it, wait, and list again
@@ -165,11 +164,11 @@ func (n *node) hold(life *conn.Lifetime) (*holder, error) {
 	if !life.Alive() {
 		return nil, n.vanished()
 	}
-	h := &holder{node: n, life: life}
+	h := &holder{node: n, life: life, since: conn.Now()}
 	h.ctx, h.cancel = context.WithCancelCause(life.Context())
 	// The session may come back, with the node, after its lifetime has ended by the local clock.
 	life.RemoveAtEnd(h)
-	h.watch = time.AfterFunc(watchDelay, func() { n.s.conn.Go(h.keepWatch) })
+	n.s.watchLater(h)
 	return h, nil
 }
 

@@ -20,7 +20,8 @@ import (
 //	node.remove           delete the node in the background, for as long as it takes
 //	holder.awaitRemoval   wait for that until the caller's context ends, or the session
 
-// watchDelay is the time from a grant to the watch on the node: most holders are quicker, and need none.
+// watchDelay bounds the time from a grant to the watch on the node. Half of it passes at least: most holders are quicker,
+// and need no watch.
 const watchDelay = 100 * time.Millisecond
 
 // holder is a queue node that has the lock: it came first, is known to be of the current session, and
@@ -30,7 +31,7 @@ type holder struct {
 	life   *conn.Lifetime
 	ctx    context.Context // ends when the lock is lost or released
 	cancel context.CancelCauseFunc
-	watch  *time.Timer // calls keepWatch
+	since  conn.Instant
 
 	removal sync.Once
 	removed <-chan error
@@ -40,6 +41,31 @@ type holder struct {
 func (h *holder) Remove() <-chan error {
 	h.removal.Do(func() { h.removed = h.remove() })
 	return h.removed
+}
+
+// watchLater has keepWatch called within watchDelay if h holds for as long. One timer serves all holders of the Session.
+func (s *Session) watchLater(h *holder) {
+	s.watching.Lock()
+	defer s.watching.Unlock()
+	if s.unwatched = append(s.unwatched, h); len(s.unwatched) == 1 {
+		time.AfterFunc(watchDelay/2, s.watchHolders)
+	}
+}
+
+func (s *Session) watchHolders() {
+	s.watching.Lock()
+	defer s.watching.Unlock()
+	recent := conn.Now() - conn.Instant(watchDelay/2)
+	for len(s.unwatched) > 0 && s.unwatched[0].since <= recent {
+		if h := s.unwatched[0]; h.ctx.Err() == nil {
+			s.conn.Go(h.keepWatch)
+		}
+		s.unwatched = s.unwatched[1:]
+	}
+	s.unwatched = append([]*holder(nil), s.unwatched...) // the former array is free
+	if len(s.unwatched) > 0 {
+		time.AfterFunc(watchDelay/2, s.watchHolders)
+	}
 }
 
 // keepWatch watches the node until it is deleted or the holder ends. Of an event for something else, for example a
@@ -70,7 +96,6 @@ func (h *holder) deleted() {
 // end ends the holder's context, unless it has ended, and leaves the node to the caller.
 func (h *holder) end() {
 	h.life.KeepAtEnd(h)
-	h.watch.Stop()
 	h.cancel(ErrReleased)
 }
 

@@ -26,6 +26,9 @@ type Session struct {
 	mu     sync.Mutex             // guards the maps and all that is in them
 	queues map[string]*localQueue // by the path of the lock
 	holds  map[holdKey]*hold
+
+	watching  sync.Mutex // guards the next
+	unwatched []*holder  // the oldest first
 }
 
 // Monitor learns facts from a connection that the client library hides. Wrap needs one.
