@@ -145,7 +145,7 @@ func TestWrongUsage(t *testing.T) {
 		{"bench locks --shapes 4x64", "", `shape "4x64"`},
 		{"console --traces 4318", "", "want host:port"},
 		{"console --traces 0.0.0.0:4318", "", "add --remote"},
-		{"bench locks worker zklock", "", "a worker has the arguments"},
+		{"bench locks worker zklock", "", "read worker"},
 		{"run --rate -1", "", "rate -1: want 0 to 100000"},
 		{"run --rate NaN", "", "rate NaN: want 0"},
 		{"run --repeat 1.5", "", "repeat 1.5: want 0 to 1"},
