@@ -8,6 +8,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"orderstock/migrations"
+	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/servers/serverstest"
 )
 
@@ -47,5 +48,33 @@ func TestASilentCommandLosesItsRows(t *testing.T) {
 	})
 	if err != nil {
 		t.Errorf("a command of more than %s: %v", migrations.IdleTimeout, err)
+	}
+}
+
+// TestAServicesPoolKeepsTheLock: its connections may be silent for a second, and the lock's is for longer.
+func TestAServicesPoolKeepsTheLock(t *testing.T) {
+	t.Parallel()
+	service, err := mysqldb.Open(serverstest.Database(t), mysqldb.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = mysqldb.Close(service) })
+	db, err := service.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = migrations.Locked(t.Context(), db, "test", func(ctx context.Context) error {
+		select {
+		case <-time.After(2400 * time.Millisecond): // no ping yet: see keepAlive
+		case <-ctx.Done():
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	var idle int
+	if err := service.Raw("SELECT @@SESSION.wait_timeout").Scan(&idle).Error; err != nil || idle != 1 {
+		t.Errorf("back in the pool, the connection may be silent for %d s, %v; want 1", idle, err)
 	}
 }

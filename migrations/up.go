@@ -118,11 +118,16 @@ func locked(ctx context.Context, db *sql.DB, name string, fn func(context.Contex
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	var (
-		database sql.NullString
-		got      sql.NullInt64
+		database  sql.NullString
+		got, idle sql.NullInt64
 	)
-	if err := conn.QueryRowContext(ctx, "SELECT DATABASE()").Scan(&database); err != nil {
+	err = conn.QueryRowContext(ctx, "SELECT DATABASE(), @@SESSION.wait_timeout").Scan(&database, &idle)
+	if err != nil {
 		return fmt.Errorf("read database name: %w", err)
+	}
+	// A pool of a service has connections that may be silent for a second.
+	if err := setIdleTimeout(ctx, conn, max(idle.Int64, int64(idleTimeout.Seconds()))); err != nil {
+		return fmt.Errorf("prepare for the lock: %w", err)
 	}
 	lock := "orderstock-" + name + "-" + database.String
 	if len(lock) > 64 { // the server's limit
@@ -142,12 +147,20 @@ func locked(ctx context.Context, db *sql.DB, name string, fn func(context.Contex
 		e := conn.QueryRowContext(context.WithoutCancel(ctx), "SELECT RELEASE_LOCK(?)", lock).Scan(&released)
 		if e != nil {
 			err = errors.Join(err, fmt.Errorf("release lock %s: %w", lock, e))
+			return
 		}
+		err = errors.Join(err, setIdleTimeout(context.WithoutCancel(ctx), conn, idle.Int64)) // it goes back to the pool
 	}()
 	err = fn(ctx)
 	if cause := context.Cause(ctx); err != nil && errors.Is(cause, errLockLost) {
 		err = errors.Join(err, cause)
 	}
+	return err
+}
+
+// setIdleTimeout sets how long the server keeps the connection while it is silent.
+func setIdleTimeout(ctx context.Context, conn *sql.Conn, seconds int64) error {
+	_, err := conn.ExecContext(ctx, "SET SESSION wait_timeout = ?", seconds)
 	return err
 }
 
