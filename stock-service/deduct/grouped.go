@@ -1,6 +1,7 @@
 package deduct
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -86,12 +87,8 @@ type groupCall = batch.Call[stock.Request, operation.Operation]
 // newGroups returns groups that report to metrics.
 func newGroups(cfg Config, metrics groupMetrics, keepers ...*keeper) *groups {
 	g := &groups{ledger: cfg.Ledger, metrics: metrics, keepers: keepers, partitions: cfg.Partitions}
-	size := MaxGroup
-	if cfg.MaxGroup > 0 {
-		size = min(size, cfg.MaxGroup)
-	}
-	g.calls = batch.New(g.run, batch.WithMaxSize(size), batch.WithTimeout(groupLimit), batch.WithGather(gatherPart),
-		batch.WithIdle(g.idle))
+	g.calls = batch.New(g.run, batch.WithMaxSize(min(cmp.Or(cfg.MaxGroup, MaxGroup), MaxGroup)),
+		batch.WithTimeout(groupLimit), batch.WithGather(gatherPart), batch.WithIdle(g.idle))
 	return g
 }
 
