@@ -45,7 +45,9 @@ type Live struct {
 type Counts struct {
 	// Calls have begun, and InFlight of them have not ended.
 	Calls, InFlight int64
-	Orders          int64
+	// Passed counts the calls of any kind that a service answered with a state: neither refused nor lost.
+	Passed int64
+	Orders int64
 	// Confirmed (done, on PathDeduct), Rejected, Pending and Unknown, the rest, add up to Orders.
 	Confirmed, Rejected, Pending, Unknown int64
 	// Latest is when the last order was answered, from the start of the run.
@@ -76,6 +78,9 @@ func (l *Live) end(call *history.Call) {
 	defer l.mu.Unlock()
 	c := &l.counts
 	c.InFlight--
+	if call.Status != history.NoStatus && call.Status != history.Unheard {
+		c.Passed++
+	}
 	if call.Kind != history.Place {
 		return
 	}

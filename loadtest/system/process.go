@@ -46,8 +46,13 @@ func Repair(ctx context.Context, p Process) error {
 	}
 }
 
-// ServerProcesses returns MySQL, Redis and ZooKeeper, which are no cluster.
-func (s *System) ServerProcesses() []Process { return []Process{s.MySQL, s.Redis, s.ZooKeeper} }
+// ServerProcesses returns MySQL, Redis and ZooKeeper, which are no cluster, or all containers.
+func (s *System) ServerProcesses() []Process {
+	if s.attached {
+		return s.containers
+	}
+	return []Process{s.MySQL, s.Redis, s.ZooKeeper}
+}
 
 // RepairServers restarts dead servers and resumes paused ones.
 func (s *System) RepairServers(ctx context.Context) error { return repair(ctx, s.ServerProcesses()) }

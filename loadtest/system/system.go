@@ -42,6 +42,13 @@ type System struct {
 	network *network // of a breakable cluster; else nil
 	stack   *Stack   // the services; nil before StartServices
 
+	// Of services that run already:
+	attached   bool
+	target     fire.Target
+	databases  verify.Databases
+	compose    *Compose
+	containers []Process
+
 	mu    sync.Mutex // guards wires, which services that start together ask for
 	wires map[string]map[string][]*Wire
 }
@@ -208,10 +215,20 @@ func OpenDB(dsn string) (*sql.DB, error) {
 }
 
 // Target returns the services' own addresses, without a proxy.
-func (s *System) Target() fire.Target { return s.stack.Target() }
+func (s *System) Target() fire.Target {
+	if s.attached {
+		return s.target
+	}
+	return s.stack.Target()
+}
 
 // Databases returns the DSNs of the read-only user.
-func (s *System) Databases() verify.Databases { return s.stack.Databases() }
+func (s *System) Databases() verify.Databases {
+	if s.attached {
+		return s.databases
+	}
+	return s.stack.Databases()
+}
 
 // Root returns the ZooKeeper root of the services.
 func (s *System) Root() string { return fmt.Sprintf("/lab-%d", s.starts) }
@@ -247,8 +264,11 @@ func (s *System) StartServices(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// ServicesDir returns the folder of the running services' logs.
+// ServicesDir returns the folder of the running services' logs, or of a run's history if they run already; "" for none.
 func (s *System) ServicesDir() string {
+	if s.attached {
+		return s.Dir
+	}
 	return filepath.Join(s.Dir, fmt.Sprintf("services-%03d", s.starts))
 }
 
@@ -337,7 +357,7 @@ func (s *System) Close() error {
 			errs = append(errs, db.Close())
 		}
 	}
-	if s.Servers != nil {
+	if s.Servers != nil && !s.attached {
 		errs = append(errs, s.Kill())
 	}
 	if s.network != nil {

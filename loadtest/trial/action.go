@@ -41,6 +41,10 @@ type Action struct {
 	Outlast bool `json:"-"`
 	// EndsLoad ends the load with the action.
 	EndsLoad bool `json:"-"`
+	// Then makes AfterMS, of this action and of those behind it, count from when all actions before it are over.
+	Then bool `json:"-"`
+	// NoWait says that the action is over once it is healed, though the system may not serve yet.
+	NoWait bool `json:"-"`
 
 	skip int // arrivals
 }

@@ -33,6 +33,10 @@ type Experiment struct {
 	Several []float64 `json:"-"`
 	// Acts break the system. Acts of the same time are armed together, the acts on connections first.
 	Acts []Action `json:"-"`
+	// Ready returns when the system serves again after an act. Default: when every replica is ready.
+	Ready func(ctx context.Context, r *Run) error `json:"-"`
+	// Least is how many orders are sent before an act ends the load.
+	Least int `json:"-"`
 	// Checks are made in their order, in addition to the verdict.
 	Checks []Check `json:"-"`
 	// Settle is how long orders may take to end, as in verify.Config. Default one minute.
@@ -121,7 +125,7 @@ func (e Experiment) Run(ctx context.Context, s *system.System, seed uint64, show
 	began := time.Now()
 	r := &Run{
 		Result: &Result{Experiment: e.Name, Seed: seed, Outcome: verify.Pass}, Experiment: e, System: s, show: show,
-		stopRepeats: func() {},
+		Live: cmp.Or(e.Load.Live, &fire.Live{}), stopRepeats: func() {},
 	}
 	if err := r.run(ctx); err != nil {
 		r.fail(verify.Unknown, "%v", err)
@@ -149,7 +153,8 @@ func (e Experiment) Timed(s *system.System, seed uint64) (acts []Timed) {
 	for _, a := range e.Acts {
 		a = a.drawn(rng)
 		acts = append(acts, Timed{
-			At: time.Duration(a.AfterMS) * time.Millisecond, Act: New(s, a), Action: a, Alone: a.alone(), EndsLoad: a.EndsLoad,
+			At: time.Duration(a.AfterMS) * time.Millisecond, Then: a.Then, Act: New(s, a), Action: a, Alone: a.alone(),
+			EndsLoad: a.EndsLoad,
 		})
 	}
 	return acts

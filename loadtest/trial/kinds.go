@@ -64,6 +64,7 @@ var Kinds = []Kind{
 var others = []Kind{
 	{Name: "keep-flushing-redis", in: keepFlushing},
 	{Name: "mislead-leader", in: misleadLeader},
+	{Name: "stop-and-start-server", in: onServer(stopAndStart, nil)},
 	{Name: PrimaryKilled, in: primaryKilled},
 	{Name: PrimaryFrozen, in: primaryFrozen},
 	{Name: PrimarySwitched, in: primarySwitched},

@@ -98,6 +98,8 @@ func killAndRestart(ctx context.Context, p system.Process) error {
 	return errors.Join(p.Kill(), p.Restart(ctx))
 }
 
+func stopAndStart(ctx context.Context, p system.Process) error { return p.Restart(ctx) }
+
 func pause(_ context.Context, p system.Process) error {
 	if !p.Running() {
 		return conflict("%s is dead", p.Name())

@@ -213,6 +213,11 @@ func (r *Report) Write(w io.Writer) error {
 		}
 		t.Add(true, row.Verdict, row.Name, says)
 	}
+	for _, row := range r.Rows {
+		for _, says := range row.Says {
+			t.Add(false, "", row.Name, says)
+		}
+	}
 	if err := t.Text(w); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/verify"
@@ -21,6 +22,8 @@ type Run struct {
 	*Result
 	Experiment Experiment
 	System     *system.System
+	// Live counts the calls of the load.
+	Live *fire.Live
 
 	show        Show
 	pace        pace
@@ -82,10 +85,22 @@ func (r *Run) trial() (t Trial, closeFront func(), err error) {
 	e := r.Experiment
 	t = On(r.System, e.load(r.Seed))
 	t.Acts = e.Timed(r.System, r.Seed)
-	if len(t.Acts) > 0 {
-		t.Acts[0].Watch = r.check
+	for i, a := range t.Acts {
+		t.Acts[i].Watch = func(ctx context.Context, m Moment) error {
+			if m == Intact {
+				r.show("act", a.Action.Words())
+			}
+			if i > 0 {
+				return nil
+			}
+			return r.check(ctx, m)
+		}
 	}
+	t.Load.Live, t.Least = r.Live, e.Least
 	t.Ready = func(ctx context.Context) error { return awaitReady(ctx, r.System) }
+	if e.Ready != nil {
+		t.Ready = func(ctx context.Context) error { return e.Ready(ctx, r) }
+	}
 	t.Keep = r.System.ServicesDir() // next to the services' logs
 	if e.Settle > 0 {
 		t.Books.Settle = e.Settle
@@ -180,8 +195,11 @@ func (r *Run) healed() (last time.Time) {
 	return last
 }
 
-// countGivenUp counts the CANCELLED orders that no client cancelled.
+// countGivenUp counts the CANCELLED orders that no client cancelled, unless the databases are out of reach.
 func (r *Run) countGivenUp(ctx context.Context) error {
+	if r.System.OrderDB == nil {
+		return nil
+	}
 	cancelled, err := mysqldb.All(ctx, r.System.OrderDB, mysqldb.One[string],
 		"SELECT idempotency_key FROM orders WHERE status = 'CANCELLED' AND LOWER(idempotency_key) LIKE ?", r.History.Run+"-%")
 	if err != nil {

@@ -10,10 +10,12 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// Around and OnCluster are the groups of the experiments that break the system around an order, and a cluster.
+// Around, OnCluster and InStorm are the groups of the experiments that break the system around an order, a cluster, and
+// everything.
 const (
 	Around    = "around"
 	OnCluster = "cluster"
+	InStorm   = "storm"
 )
 
 // Sheet describes the report.
@@ -26,6 +28,11 @@ func (r *Report) Sheet() report.Sheet {
 			{Name: "Seeds of each row", Value: fmt.Sprint(r.Seeds)},
 			{Name: "Took", Value: fmt.Sprintf("%.0f s", r.Total.Seconds)},
 		},
+	}
+	for _, row := range r.Rows {
+		for _, says := range row.Says {
+			s.Facts = append(s.Facts, report.Fact{Name: row.Name, Value: says})
+		}
 	}
 	every := report.NewTable("Experiment", "Group", "Runs", "Fired", "Orders", "Confirmed", "Refused", "Violations",
 		"No end", "Settled within, ms", "Caught by", "Verdict")
@@ -47,6 +54,8 @@ func (r *Report) Sheet() report.Sheet {
 		s.Add(r.byCatcher(s.Sentence)...)
 	case len(r.Rows) > 0 && r.Rows[0].Group == OnCluster:
 		s.Add(r.ofCluster())
+	case len(r.Rows) > 0 && r.Rows[0].Group == InStorm:
+		s.Title = "A storm: everything breaks while orders come"
 	default:
 		s.Add(r.byFault()...)
 	}

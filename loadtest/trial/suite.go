@@ -29,12 +29,16 @@ type Suite struct {
 	FirstSeed uint64 `flag:"seed" default:"1" help:"the first seed"`
 	// Tries, if above 0, replaces those of the experiments that several seeds prove.
 	Tries int `flag:"tries" env:"TRIES" bounds:"0 1000" help:"seeds for what several seeds prove, 3 by default"`
+	// On, if not nil, is the system to run on. Default: a new one for each lane.
+	On *system.System
 	// Lanes is the number of systems that run in parallel. Default 1; a cluster has one.
 	Lanes int `flag:"lanes" env:"LANES" default:"1" bounds:"1 64" help:"whole systems to break in parallel"`
 	// Out is the folder for Table/, with what runs leave behind that did not end as expected. Default "out".
 	Out string `flag:"out" env:"OUT" default:"out" help:"folder for the table's file, and for the evidence of failing runs"`
 	// Print gets a line for each run as it ends. Default: discarded.
 	Print io.Writer
+	// Show, if not nil, is called with what a run shows while it goes on.
+	Show Show
 }
 
 // freshAfter is the number of runs after which the services start again with empty databases.
@@ -52,7 +56,7 @@ func (s Suite) Run(ctx context.Context) (*Report, error) {
 	s.Seeds, s.FirstSeed, s.Lanes = max(s.Seeds, 1), max(s.FirstSeed, 1), max(s.Lanes, 1)
 	s.Out, s.Print = cmp.Or(s.Out, "out"), cmp.Or(s.Print, io.Discard)
 	cluster := slices.ContainsFunc(s.Experiments, func(e Experiment) bool { return e.Services.Cluster })
-	if cluster {
+	if cluster || s.On != nil {
 		s.Lanes = 1
 	}
 	dir, err := os.MkdirTemp("", "orderstock-trial-")
@@ -61,8 +65,10 @@ func (s Suite) Run(ctx context.Context) (*Report, error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // scratch: the evidence was copied to Out
 	o := system.Options{Bin: filepath.Join(dir, "bin"), Breakable: true, Cluster: cluster}
-	if err := o.Build(ctx); err != nil {
-		return nil, err
+	if s.On == nil {
+		if err := o.Build(ctx); err != nil {
+			return nil, err
+		}
 	}
 	todo := make(chan job, s.Seeds*len(s.Experiments))
 	for seed := range uint64(s.Seeds) {
@@ -80,7 +86,7 @@ func (s Suite) Run(ctx context.Context) (*Report, error) {
 	)
 	for i := range s.Lanes {
 		working.Go(func() {
-			lane := &lane{suite: s, open: o, progress: progress}
+			lane := &lane{suite: s, open: o, progress: progress, lab: s.On}
 			lane.open.Dir = filepath.Join(dir, fmt.Sprint("lane-", i))
 			defer func() { errs[i] = errors.Join(errs[i], lane.close()) }()
 			for j := range todo {
@@ -151,7 +157,7 @@ func (w *lane) run(ctx context.Context, e Experiment, seed uint64) (*Result, err
 		}
 		w.lab, w.since = l, freshAfter
 	}
-	if w.since >= freshAfter || !e.Services.shareable() || !e.Services.like(w.services) {
+	if !w.lab.Attached() && (w.since >= freshAfter || !e.Services.shareable() || !e.Services.like(w.services)) {
 		if err := e.Services.Start(ctx, w.lab); err != nil {
 			return nil, err
 		}
@@ -160,7 +166,7 @@ func (w *lane) run(ctx context.Context, e Experiment, seed uint64) (*Result, err
 	if w.since++; !e.Services.shareable() {
 		w.since = freshAfter
 	}
-	r := e.Run(ctx, w.lab, seed, nil)
+	r := e.Run(ctx, w.lab, seed, w.suite.Show)
 	if r.Outcome == verify.Pass {
 		return r, nil
 	}
@@ -168,7 +174,7 @@ func (w *lane) run(ctx context.Context, e Experiment, seed uint64) (*Result, err
 		return nil, err
 	}
 	var err error
-	if e.Expect == (Expect{}) {
+	if e.Expect == (Expect{}) && !w.lab.Attached() {
 		err = keepEvidence(ctx, w.lab, r, filepath.Join(w.suite.Out, w.suite.Table))
 	}
 	w.since = freshAfter // the traces of a broken run must not be found again by the next
@@ -209,7 +215,7 @@ func (w *lane) repair(ctx context.Context) error {
 }
 
 func (w *lane) close() error {
-	if w.lab == nil {
+	if w.lab == nil || w.lab == w.suite.On {
 		return nil
 	}
 	return w.lab.Close()

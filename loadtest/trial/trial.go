@@ -9,6 +9,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -26,13 +27,17 @@ type Trial struct {
 	Load fire.Config
 	// Acts break something during the load. All are healed before the load counts as over.
 	Acts []Timed
-	// Ready, if not nil, is called after each heal, and returns when the system serves again.
+	// Ready, if not nil, is called after each heal, unless the action has NoWait, and returns when the system serves again.
 	Ready func(ctx context.Context) error
 	// Mend, if not nil, is called when the traffic has ended and the acts are healed. It heals what others broke.
 	Mend func(ctx context.Context) error
 
 	// Books are the databases to judge, with the time that orders get to end, as in verify.Config.
 	Books verify.Config
+	// Verify judges. Default: verify.Run.
+	Verify func(context.Context, verify.Config) (*verify.Verdict, error)
+	// Least is how many orders are sent before an act ends the load.
+	Least int
 	// Keep, if not "", is the folder for history.jsonl.
 	Keep string
 }
@@ -40,6 +45,8 @@ type Trial struct {
 // Timed is an act and when it begins, from the first order.
 type Timed struct {
 	At time.Duration
+	// Then makes At, of this act and of those behind it, count from when all acts before it are over.
+	Then bool
 	Act
 	// Action describes it, if it is of an Experiment.
 	Action Action
@@ -88,7 +95,15 @@ type System interface {
 // On returns the trial that fires a load at a system and judges its databases.
 func On(s System, load fire.Config) Trial {
 	load.Target = s.Target()
-	return Trial{Load: load, Books: verify.Config{Databases: s.Databases(), Settle: time.Minute}}
+	t := Trial{
+		Load: load, Books: verify.Config{Databases: s.Databases(), Settle: time.Minute}, Verify: verify.Run,
+	}
+	if s, ok := s.(interface {
+		Judge(context.Context, verify.Config) (*verify.Verdict, error)
+	}); ok {
+		t.Verify = s.Judge
+	}
+	return t
 }
 
 // Run fires and judges.
@@ -109,19 +124,27 @@ func (t Trial) Fire(ctx context.Context) (*Result, error) {
 	defer stop()
 	begun, ended := make(chan struct{}), make(chan struct{})
 	t.Load.Observer = start{t.Load.Observer, begun}
+	t.Load.Live = cmp.Or(t.Load.Live, &fire.Live{})
 	var acting sync.WaitGroup
-	var before <-chan struct{} // closed when the last act that is armed alone is
+	var before <-chan struct{}                                  // closed when the last act that is armed alone is
+	from, wave := (<-chan struct{})(begun), new(sync.WaitGroup) // the acts whose times count from the same moment
 	for i, a := range t.Acts {
 		after, armed := before, make(chan struct{})
-		if i > 0 && t.Acts[i-1].At != a.At {
+		if a.Then {
+			from, wave = over(&acting, wave), new(sync.WaitGroup)
+		}
+		if i > 0 && (t.Acts[i-1].At != a.At || a.Then) {
 			after = nil
 		}
 		if before = after; a.Alone {
 			before = armed
 		}
+		begin, end := from, wave.Done
+		wave.Add(1)
 		acting.Go(func() {
-			t.strike(ctx, a, &r.Strikes[i], begun, ended, after, sync.OnceFunc(func() { close(armed) }))
-			if a.EndsLoad {
+			defer end()
+			t.strike(ctx, a, &r.Strikes[i], begin, ended, after, sync.OnceFunc(func() { close(armed) }))
+			if failed := r.Strikes[i].Err != nil && !a.Optional; failed || a.EndsLoad && t.enough(loadCtx) {
 				stop()
 			}
 		})
@@ -152,6 +175,23 @@ func (t Trial) Fire(ctx context.Context) (*Result, error) {
 		return r, r.History.Save(filepath.Join(t.Keep, "history.jsonl"))
 	}
 	return r, nil
+}
+
+// over returns a channel that is closed when the acts are over.
+func over(acting, acts *sync.WaitGroup) <-chan struct{} {
+	all := make(chan struct{})
+	acting.Go(func() {
+		acts.Wait()
+		close(all)
+	})
+	return all
+}
+
+// enough waits until the least number of orders is sent, and returns true.
+func (t Trial) enough(ctx context.Context) bool {
+	for t.Load.Live.Counts().Orders < int64(t.Least) && Sleep(ctx, 100*time.Millisecond) == nil {
+	}
+	return true
 }
 
 // start is an observer that closes begun before the first call. The one that it stands for may be nil.
@@ -186,7 +226,7 @@ func (s start) End(e *fire.Event) {
 func (t Trial) Judge(ctx context.Context, h *history.History) (*verify.Verdict, error) {
 	books := t.Books
 	books.History = h
-	return verify.Run(ctx, books)
+	return t.Verify(ctx, books)
 }
 
 // strikeWithin bounds the wait for a strike.
@@ -246,7 +286,7 @@ func (t Trial) strike(ctx context.Context, a Timed, s *Strike, begun, ended, aft
 	s.Err = errors.Join(s.Err, a.Heal(ctx))
 	s.Mended = time.Now()
 	watch(Mended)
-	if t.Ready != nil {
+	if t.Ready != nil && !a.Action.NoWait {
 		s.Err = errors.Join(s.Err, t.Ready(ctx))
 	}
 	s.Healed = time.Now()

@@ -109,6 +109,36 @@ func TestRun(t *testing.T) {
 			t.Errorf("%d orders, healed %t, %v; want some, healed, and a pass", n, healed, r.Verdict)
 		}
 	})
+	t.Run("one after the other", func(t *testing.T) {
+		try := trial.On(st, fire.Config{Orders: 100_000, Rate: 100, Mix: fire.Mix{Goods: 1, Stock: 10}})
+		act := func(d time.Duration) *trial.Simple {
+			return &trial.Simple{Do: func(context.Context) error { return nil }, For: d}
+		}
+		const apart = 100 * time.Millisecond
+		try.Acts = []trial.Timed{
+			{Act: act(3 * apart)}, {Act: act(apart)}, {Then: true, At: apart, Act: act(apart), EndsLoad: true}, {At: apart, Act: act(apart)},
+		}
+		try.Least = 80
+		r, err := try.Fire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := r.Strikes
+		if s[1].Armed.After(s[0].Healed) || s[2].Armed.Sub(s[0].Healed) < apart || s[3].Armed.Sub(s[0].Healed) < apart {
+			t.Errorf("%+v; want the first two together, and the others when both are over", s)
+		}
+		if n := r.History.Orders(); n < 80 || n == 100_000 {
+			t.Errorf("%d orders; want at least 80, and that the load ends with an act", n)
+		}
+	})
+	t.Run("an act that fails ends the load", func(t *testing.T) {
+		try := trial.On(st, fire.Config{Orders: 100_000, Rate: 50, Mix: fire.Mix{Goods: 1, Stock: 10}})
+		failed := errors.New("no such thing")
+		try.Acts = []trial.Timed{{Act: &trial.Simple{Do: func(context.Context) error { return failed }}}}
+		if _, err := try.Fire(t.Context()); !errors.Is(err, failed) {
+			t.Errorf("%v, want that the act failed", err)
+		}
+	})
 	t.Run("what was broken is healed after an interrupt", func(t *testing.T) {
 		try := trial.On(st, fire.Config{Orders: 100_000, Rate: 50, Mix: fire.Mix{Goods: 1, Stock: 10}})
 		ctx, interrupt := context.WithCancel(t.Context())

@@ -1,0 +1,130 @@
+package system
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/verify"
+)
+
+// breakable are the services of the compose file that can break; each may have several containers.
+var breakable = []string{"mysql", "redis", "zookeeper", "stock-service", "order-service", "front"}
+
+// errDown is the advice if a part of the stack is missing.
+var errDown = errors.New(
+	`the stack is not up: run "docker-compose up -d --build" first, with the same COMPOSE_PROJECT_NAME`)
+
+// AttachCompose returns the running stack of the compose file. Its ServerProcesses are the containers, "redis-1",
+// "stock-service-2" and so on. The histories of its runs, which the load tester's container judges, are kept in dir.
+func AttachCompose(ctx context.Context, c Compose, dir string) (*System, error) {
+	s := &System{Servers: &Servers{}, Dir: dir, attached: true, compose: &c}
+	for _, service := range breakable {
+		ids, err := c.Run(ctx, "ps", "-q", service)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errDown, err)
+		}
+		if ids == "" {
+			return nil, fmt.Errorf("%w: there is no %s", errDown, service)
+		}
+		for i, id := range strings.Fields(ids) {
+			s.containers = append(s.containers, &container{id, fmt.Sprintf("%s-%d", service, i+1)})
+		}
+	}
+	for port, urls := range map[string]*[]string{"8000": &s.target.OrderURLs, "8081": &s.target.StockURLs} {
+		at, err := c.Run(ctx, "port", "front", port)
+		if err != nil {
+			return nil, err
+		}
+		*urls = []string{"http://" + at}
+	}
+	var err error
+	s.target.StockToken, err = c.Run(ctx, "exec", "-T", "console", "loadtest", "token")
+	return s, err
+}
+
+// Attach returns a system of services that run already, of which nothing can be broken.
+func Attach(target fire.Target, databases verify.Databases) (s *System, err error) {
+	s = &System{Servers: &Servers{}, attached: true, target: target, databases: databases}
+	if s.OrderDB, err = OpenDB(databases.OrderDSN); err == nil {
+		s.StockDB, err = OpenDB(databases.StockDSN)
+	}
+	return s, err
+}
+
+// Attached reports whether the services run already, and are not started for a run.
+func (s *System) Attached() bool { return s.attached }
+
+// Judge judges a run. The databases of containers are reached by the load tester's container alone.
+func (s *System) Judge(ctx context.Context, cfg verify.Config) (*verify.Verdict, error) {
+	if s.compose == nil {
+		return verify.Run(ctx, cfg)
+	}
+	cmd := s.compose.Command(ctx, "run", "--rm", "--no-deps", "-T", "-v", s.Dir+":/run-to-judge:ro", "loadtest", "verify",
+		"--history", "/run-to-judge/history.jsonl", "--out", "/tmp", "--settle", cfg.Settle.String(), "--json")
+	var out, failure bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &failure
+	failed := cmd.Run() // also if the verdict is no pass
+	var v verify.Verdict
+	if err := json.Unmarshal(out.Bytes(), &v); err != nil {
+		return nil, fmt.Errorf("judge in a container: %w: %w\n%s", err, failed, &failure)
+	}
+	return &v, nil
+}
+
+// container is a container as a Process.
+type container struct{ id, name string }
+
+// Name implements Process.
+func (c *container) Name() string { return c.name }
+
+// Running implements Process.
+func (c *container) Running() bool { return c.state("Running") }
+
+// Starting implements Process.
+func (c *container) Starting() bool { return false }
+
+// Pid implements Process. A paused container's process is frozen, not stopped.
+func (c *container) Pid() int { return 0 }
+
+// Kill implements Process.
+func (c *container) Kill() error { return c.docker("kill") }
+
+// Pause implements Process.
+func (c *container) Pause() error { return c.docker("pause") }
+
+// Resume implements Process.
+func (c *container) Resume() error {
+	if !c.state("Paused") {
+		return nil
+	}
+	return c.docker("unpause")
+}
+
+// Restart implements Process. A container that runs is stopped gracefully.
+func (c *container) Restart(context.Context) error {
+	if c.Running() {
+		return c.docker("restart")
+	}
+	return c.docker("start")
+}
+
+func (c *container) state(of string) bool {
+	text, _ := c.output("inspect", "-f", "{{.State."+of+"}}") // a container that is gone is in no state
+	return text == "true"
+}
+
+func (c *container) docker(do string) error {
+	_, err := c.output(do)
+	return err
+}
+
+// output runs docker. What is broken is mended after an interrupt, too.
+func (c *container) output(args ...string) (string, error) {
+	return Output(exec.CommandContext(context.Background(), "docker", append(args, c.id)...)) //nolint:forbidigo // see above
+}
