@@ -203,7 +203,7 @@ func (cfg *runConfig) play(plan catalogue.Plan) experiment {
 
 // conclude prints the verdict on the last try. It returns the exit code of a verdict other than pass as an error.
 func conclude(w io.Writer, r *catalogue.Record) error {
-	if r.Run.Verdict == catalogue.NotCaught {
+	if r.Run.Verdict == trial.NotCaught {
 		last, _ := strconv.ParseUint(r.Run.Seed, 10, 64) // a plan made it
 		var seeds []string
 		for i := range uint64(r.Run.Attempts) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
 )
@@ -34,7 +35,7 @@ func TestRunEndsInItsVerdict(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		if test.run.Verdict = test.outcome; test.missed {
-			test.run.Verdict = catalogue.NotCaught
+			test.run.Verdict = trial.NotCaught
 		}
 		err := conclude(&out, &catalogue.Record{
 			Run: test.run, Verdict: &verify.Verdict{Outcome: test.outcome, Orders: 7},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 
@@ -52,8 +53,8 @@ func (cfg *stormConfig) run(c *cobra.Command) error {
 	}
 	doing := command.Progress(c.ErrOrStderr())
 	s := trial.Suite{Table: "storm", FirstSeed: cfg.Seed, Out: cfg.Out, Show: func(section string, value any) {
-		if text, ok := value.(string); ok && (section == "act" || section == "phase") {
-			doing(text)
+		if section == "act" || section == "phase" {
+			doing(fmt.Sprint(value))
 		}
 	}}
 	servers, replicas := []string{"mysql", "redis", "zookeeper"}, []string{"order-1", "order-2", "stock-1", "stock-2"}

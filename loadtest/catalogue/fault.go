@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/fire"
+	"orderstock/loadtest/trial"
 )
 
 // Side is one of the two variants of a fault.
@@ -43,10 +44,8 @@ type Fault struct {
 	Fixed  Variant `json:"fixed"`
 	// Strike, if not "", names the cell of the fault matrix that strikes during the run.
 	Strike string `json:"-"`
-	// MinusFive sends an order for minus five pieces during the run.
-	MinusFive bool `json:"-"`
-	// Demand, if not nil, is checked in addition to the verdict.
-	Demand Demand `json:"-"`
+	// Checks are made in addition to the verdict.
+	Checks []trial.Check `json:"-"`
 	// Rate, if not "", names the rate to compare: the fault costs time, not pieces.
 	Rate string `json:"rate"`
 }
@@ -62,9 +61,9 @@ type Variant struct {
 	Strategy string `json:"-"`
 	// Env is added to the environment of the fault.
 	Env map[string]string `json:"-"`
-	// Patience, if not 0, bounds the wait after the traffic for the end of calls and orders. A variant in which they never
+	// Settle, if not 0, bounds the wait after the traffic for the end of calls and orders. A variant in which they never
 	// end needs a shorter wait than a slow one.
-	Patience time.Duration `json:"-"`
+	Settle time.Duration `json:"-"`
 	// Says describes the difference, if it is more or less than the fault.
 	Says string `json:"says"`
 }

@@ -115,7 +115,8 @@ var gap = map[string]string{
 
 // with returns the settings of both, where b overrides a.
 func with(a, b map[string]string) map[string]string {
-	both := maps.Clone(a)
+	both := map[string]string{}
+	maps.Copy(both, a)
 	maps.Copy(both, b)
 	return both
 }

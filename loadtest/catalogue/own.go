@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,11 +40,16 @@ func (o Own) Plan(program string, lab bool) Plan {
 		o.Load.Mix.Seed = rand.Uint64N(1 << 32)
 	}
 	p := Plan{
-		Experiment:  trial.Experiment{Load: o.Load, Acts: o.Faults, Tries: 1, Settle: cmp.Or(o.Settle, settle)},
+		Experiment: trial.Experiment{
+			Name: "own", Load: o.Load, Acts: slices.Clone(o.Faults), Tries: 1, Settle: cmp.Or(o.Settle, settle),
+		},
 		TraceSample: cmp.Or(o.TraceSample, traced), command: program + " fire" + o.flags(lab),
 	}
+	for i := range p.Acts {
+		p.Acts[i].Optional = true
+	}
 	if lab {
-		p.Services = trial.Services{Strategy: cmp.Or(o.Strategy, deduct.Default), Env: faults.Env}
+		p.Services = trial.Services{Strategy: cmp.Or(o.Strategy, deduct.Default), Env: faults.Env, Fresh: true}
 		p.command = program + " run" + o.flags(lab)
 	}
 	return p

@@ -8,7 +8,6 @@ import (
 
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/trial"
-	"orderstock/loadtest/verify"
 	"orderstock/stock-service/deduct"
 )
 
@@ -31,21 +30,21 @@ type Plan struct {
 
 // Plan returns the plan that plays a side of the fault, with that first seed.
 func (f Fault) Plan(s Side, seed uint64) Plan {
-	v, n := f.Fixed, 1
+	v, n, expect := f.Fixed, 1, trial.Expect{}
 	if s == Broken {
 		v = f.Broken
 		if f.Rate == "" { // a rate shows at once
-			n = tries
+			n, expect.Broken = tries, trial.Anything
 		}
 	}
 	e := trial.Experiment{
-		Name: f.Letter + "/" + string(s), Group: "published", Load: f.Load, Tries: n, Settle: cmp.Or(v.Patience, settle),
+		Name: f.Letter + "/" + string(s), Group: "published", Load: f.Load, Acts: f.Acts(), Checks: f.Checks,
+		Expect: expect, Tries: n, Settle: cmp.Or(v.Settle, settle),
 		Services: trial.Services{
-			Strategy: cmp.Or(v.Strategy, deduct.Default), Mutants: v.Mutants, Env: faults.With(f.Env, v.Env),
+			Strategy: cmp.Or(v.Strategy, deduct.Default), Mutants: v.Mutants, Env: faults.With(f.Env, v.Env), Fresh: true,
 		},
 	}
-	e.Load.Mix.Seed, e.Load.Patience = seed, v.Patience
-	e.Acts = f.Acts()
+	e.Load.Mix.Seed, e.Load.Patience = seed, v.Settle
 	return Plan{Experiment: e, Fault: &f, Side: s, Says: v.Says, TraceSample: traced}
 }
 
@@ -66,7 +65,7 @@ func (p Plan) Try(n int) Run {
 	r := Run{
 		ID: now.Format("20060102-150405.000") + "-" + strconv.Itoa(n), At: now, Title: "free play", Variant: p.Side,
 		Says: p.Says, Strategy: p.Services.Strategy, Seed: strconv.FormatUint(load.Mix.Seed, 10),
-		Attempt: n, Attempts: p.Tries, Orders: load.Orders, Buyers: max(load.Concurrency, 1), Goods: load.Mix.Goods,
+		Attempt: n, Attempts: max(n, p.Tries), Orders: load.Orders, Buyers: max(load.Concurrency, 1), Goods: load.Mix.Goods,
 		Stock: load.Mix.Stock * int64(load.Mix.Goods), Command: p.command, Faults: []string{},
 	}
 	if p.Fault != nil {
@@ -77,9 +76,4 @@ func (p Plan) Try(n int) Run {
 		}
 	}
 	return r
-}
-
-// missed reports whether a broken variant passed although its books should have gone wrong.
-func (p Plan) missed(o verify.Outcome) bool {
-	return p.Side == Broken && p.Fault.Rate == "" && o == verify.Pass
 }

@@ -34,7 +34,7 @@ func TestFixedPlaysTheSeedThatCaughtTheBrokenOne(t *testing.T) {
 		seed    string
 		outcome verify.Outcome
 		fixed   uint64
-	}{{"42", NotCaught, 42}, {"43", verify.Violation, 43}, {"44", NotCaught, 43}} {
+	}{{"42", trial.NotCaught, 42}, {"43", verify.Violation, 43}, {"44", trial.NotCaught, 43}} {
 		run := Run{ID: fmt.Sprintf("20260101-00000%d.000-1", n), Fault: "K", Variant: Broken, Seed: test.seed}
 		run.Verdict = test.outcome
 		if err := runs.save(&Record{Run: run}); err != nil {
@@ -115,7 +115,7 @@ func TestNotCaughtIsNoPass(t *testing.T) {
 		{"A", Fixed, verify.Pass, false},
 		{"G", Broken, verify.Pass, false}, // it costs time alone
 	} {
-		if got := find(t, test.letter).Plan(test.side, 1).missed(test.outcome); got != test.want {
+		if got := find(t, test.letter).Plan(test.side, 1).Expect.Word(test.outcome) == trial.NotCaught; got != test.want {
 			t.Errorf("%+v: %t", test, got)
 		}
 	}
@@ -178,8 +178,8 @@ func TestRatesOutliveTheConsole(t *testing.T) {
 	}
 }
 
-// TestPlannedFaultThatDidNotComeUp leaves a line in the log, which is bounded. Its times begin with the first order.
-func TestPlannedFaultThatDidNotComeUp(t *testing.T) {
+// TestLog is bounded. Its times begin with the first order.
+func TestLog(t *testing.T) {
 	p, err := NewPlayer(systemtest.Idle(t), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -187,9 +187,8 @@ func TestPlannedFaultThatDidNotComeUp(t *testing.T) {
 	for n := range MostLines {
 		p.Say("run", "line %d", n)
 	}
-	kill := p.Acts.Add(trial.Action{Action: "kill", Target: "stock-1"}, &trial.Simple{})
-	p.sayStrike(lasting{kill}, trial.Strike{Err: trial.ErrOver})
-	const want = "not brought about, as the run was over before: kill at stock-1"
+	const want = "never struck: kill at stock-1"
+	p.show("log", want)
 	if n := len(p.log); n != MostLines || p.log[0].Text != "line 1" || p.log[0].TMS != 0 || p.log[n-1].Text != want {
 		t.Errorf("%d lines, %+v to %q", n, p.log[0], p.log[n-1].Text)
 	}

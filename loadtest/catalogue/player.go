@@ -6,23 +6,22 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
-	"orderstock/loadtest/history"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trace"
 	"orderstock/loadtest/trial"
-	"orderstock/loadtest/verify"
 )
 
 // Player plays plans on a system, one at a time: it starts the services, fires, judges, tries further seeds, and keeps
 // the record. The exported functions are set before its first use, and may be called by several goroutines.
 type Player struct {
 	Runs *Runs
-	// Acts breaks and heals the lab.
-	Acts *trial.Set
-	// Env is added to the environment of the lab's services.
+	// Board has the acts of a run, and breaks and heals by hand.
+	Board *trial.Board
+	// Env is added to the environment of the services that are started.
 	Env map[string]string
 	// Progress, if not nil, gets a bar while orders are fired.
 	Progress io.Writer
@@ -35,12 +34,11 @@ type Player struct {
 	Show func(section string, value any)
 	// Begin is called before each try, with its meter.
 	Begin func(Run, *Meter)
-	// Start is called to replace the lab's services, which do so.
+	// Start is called to replace the services, which do does.
 	Start func(ctx context.Context, v trial.Services, do func() error) error
 
-	at      trial.System
-	lab     *system.System // at; nil for services that are not to be broken
-	started bool           // while no act is armed or healed
+	system  *system.System
+	started bool // while no act is armed or healed
 
 	mu    sync.Mutex
 	meter *Meter // of the present or last try
@@ -48,59 +46,53 @@ type Player struct {
 	wrong bool // the books have disagreed
 }
 
-// Phase is a phase of a run.
-type Phase string
-
-// The phases.
-const (
-	Starting Phase = "starting"
-	Idle     Phase = "idle"
-	Firing   Phase = "firing"
-	Settling Phase = "settling"
-	Judging  Phase = "judging"
-)
-
-// NewPlayer returns a player that shows nothing, and keeps its records in the folder out. A *system.System is its lab:
-// each try starts its services. Other systems run, and nothing is broken there.
-func NewPlayer(at trial.System, out string) (*Player, error) {
+// NewPlayer returns a player that shows nothing, and keeps its records in the folder out. Each try starts the system's
+// services, unless they run already. Nothing is broken there.
+func NewPlayer(at *system.System, out string) (*Player, error) {
 	kept, err := OpenRuns(filepath.Join(out, "runs"))
 	p := &Player{
-		at: at, Runs: kept, meter: NewMeter(),
+		system: at, Runs: kept, meter: NewMeter(),
 		Declared: func() []string { return nil },
 		Show:     func(string, any) {},
 		Begin:    func(Run, *Meter) {},
 		Start:    func(_ context.Context, _ trial.Services, do func() error) error { return do() },
 	}
-	p.lab, _ = at.(*system.System)
-	p.Acts = &trial.Set{
-		Lab: p.lab, SinceMS: p.sinceMS, Say: p.Say, Show: func(all []trial.Shown) { p.Show("faults", all) },
+	p.Board = &trial.Board{
+		System: at, SinceMS: p.sinceMS, Say: p.Say, Show: func(all []trial.Shown) { p.Show("faults", all) },
 	}
 	return p, err
 }
 
 // Play plays all tries of a plan, and returns the record of the last. run describes the first. Once ctx ends, no more
 // orders are sent, and the run so far is judged.
-func (p *Player) Play(ctx context.Context, plan Plan, run Run) (*Record, error) {
-	for n := 1; ; n++ {
-		if n > 1 {
-			plan.Load.Mix.Seed++
-			run = plan.Try(n)
-		}
-		r, err := p.try(ctx, plan, run)
-		if err != nil {
-			p.Show("hero", p.unjudged(ctx, err))
-			return nil, err
-		}
-		if r.Verdict.Outcome == verify.Violation || n == plan.Tries {
-			return r, nil
-		}
-		select {
-		case <-ctx.Done():
-			return r, nil
-		default:
-			p.Say("run", "not caught with seed %s; trying another", r.Run.Seed)
-		}
+func (p *Player) Play(ctx context.Context, plan Plan, run Run) (last *Record, err error) {
+	n := 0
+	suite := trial.Suite{
+		Table: "played", Experiments: []trial.Experiment{plan.Experiment}, FirstSeed: plan.Load.Mix.Seed, On: p.system,
+		Show: p.show,
 	}
+	suite.Stage = &trial.Stage{
+		Board: p.Board, Declared: p.Declared, Start: p.start,
+		Try: func(
+			ctx context.Context, e trial.Experiment, seed uint64, do func(trial.Experiment) (*trial.Result, error),
+		) (*trial.Result, error) {
+			if n++; n > 1 {
+				p.Say("run", "not caught with seed %s; trying another", run.Seed)
+				plan.Load.Mix.Seed = seed
+				run = plan.Try(n)
+			}
+			r, err := p.try(ctx, plan, run, do)
+			if err == nil {
+				last, err = p.keep(ctx, plan, run, r)
+			}
+			return r, err
+		},
+	}
+	if _, err := suite.Run(ctx); err != nil {
+		p.Show("hero", p.unjudged(ctx, err))
+		return nil, err
+	}
+	return last, nil
 }
 
 // unjudged returns the headline of a run that ended with an error, and notes it in the log.
@@ -113,8 +105,10 @@ func (p *Player) unjudged(ctx context.Context, err error) Headline {
 	return Headline{"The run ended early: " + err.Error(), notJudged}
 }
 
-// try makes one run, from fresh services to the verdict, and keeps its record.
-func (p *Player) try(ctx context.Context, plan Plan, run Run) (*Record, error) {
+// try makes one run, from fresh services to the verdict.
+func (p *Player) try(
+	ctx context.Context, plan Plan, run Run, do func(trial.Experiment) (*trial.Result, error),
+) (_ *trial.Result, err error) {
 	m := NewMeter()
 	m.begun = func() { p.Say("run", "the first order is sent") }
 	p.Restart(m)
@@ -124,42 +118,65 @@ func (p *Player) try(ctx context.Context, plan Plan, run Run) (*Record, error) {
 		words = ", " + string(plan.Side)
 	}
 	p.Say("run", "%s%s, seed %s", run.Title, words, run.Seed)
-	if p.lab != nil {
-		if err := p.start(ctx, plan.Services, true); err != nil {
-			return nil, err
+	e := plan.Experiment
+	e.Services.Env = with(e.Services.Env, p.Env)
+	e.Load.Observer, e.Load.Live, e.Load.Progress = m, &m.Live, p.Progress
+	if p.Tracer != nil {
+		client, failed := p.Tracer(plan.TraceSample)
+		if failed != nil {
+			return nil, failed
+		}
+		defer func() { err = errors.Join(err, client.Close(context.WithoutCancel(ctx))) }()
+		e.Load.Tracer = client
+	}
+	r, err := do(e)
+	if err == nil && r.Verdict == nil {
+		err = errors.New(strings.Join(r.Why, "; "))
+	}
+	return r, err
+}
+
+// show shows what a run shows.
+func (p *Player) show(section string, value any) {
+	switch section {
+	case "log":
+		p.Say("fault", "%s", value)
+	case "phase":
+		if value == trial.Settling {
+			p.Say("run", "the last order is answered")
+		}
+		p.Show(section, value)
+		if value == trial.Firing {
+			p.Show("hero", Headline{"the sale begins", Running})
 		}
 	}
-	t := p.trial(plan, m)
-	h, err := p.fire(ctx, plan, t)
-	if err != nil {
-		return nil, err
-	}
-	v, err := p.judge(ctx, plan, t, h)
-	if err != nil {
-		return nil, err
-	}
-	return p.keep(ctx, plan, run, h, v)
 }
 
-// StartServices starts the lab's services unmodified, unless a try has started its own.
+// StartServices starts the system's services unmodified, unless a try has started its own.
 func (p *Player) StartServices(ctx context.Context) error {
-	return p.start(ctx, Own{}.Plan("", true).Services, false)
+	v := Own{}.Plan("", true).Services
+	v.Env = with(v.Env, p.Env)
+	return p.replace(ctx, v, false, func() error { return v.Start(ctx, p.system) })
 }
 
-// start starts the lab's services on empty databases. It restarts dead servers first, and ends all
-// faults. With again, it replaces services that run.
-func (p *Player) start(ctx context.Context, v trial.Services, again bool) error {
-	err := p.Acts.Alone(func() error {
+// start starts the services of a try by do.
+func (p *Player) start(ctx context.Context, v trial.Services, do func() error) error {
+	return p.replace(ctx, v, true, do)
+}
+
+// replace starts services on empty databases by do. It restarts dead servers first, and ends all faults. With again, it
+// replaces services that run.
+func (p *Player) replace(ctx context.Context, v trial.Services, again bool, do func() error) error {
+	err := p.Board.Alone(func() error {
 		if p.started && !again {
 			return nil
 		}
 		p.started = true
-		if err := p.lab.RepairServers(ctx); err != nil {
+		if err := p.system.RepairServers(ctx); err != nil {
 			return err
 		}
-		p.Acts.Forget()
-		v.Env = with(v.Env, p.Env)
-		return p.Start(ctx, v, func() error { return v.Start(ctx, p.lab) })
+		p.Board.Clear()
+		return p.Start(ctx, v, do)
 	})
 	if err != nil {
 		return fmt.Errorf("start services: %w", err)
@@ -167,91 +184,25 @@ func (p *Player) start(ctx context.Context, v trial.Services, again bool) error 
 	return nil
 }
 
-// trial returns the run as a trial: its load, what breaks during it, and the books to judge.
-func (p *Player) trial(plan Plan, m *Meter) trial.Trial {
-	t := trial.On(p.at, plan.Load)
-	t.Load.Observer, t.Load.Live, t.Load.Progress = m, &m.Live, p.Progress
-	t.Load.Disturbed = true // anything may be broken by hand, at any time
-	t.Acts = p.acts(plan, m)
-	t.Books.Settle = plan.Settle
-	t.Books.Settled = func(time.Duration) { p.Show("phase", Judging) }
-	if p.lab != nil {
-		t.Mend = func(ctx context.Context) error {
-			ctx, cancel := context.WithTimeout(ctx, time.Minute)
-			defer cancel()
-			return p.Acts.Heal(ctx)
-		}
-	}
-	return t
-}
-
-// fire sends the orders while the plan's acts strike, and then heals them.
-func (p *Player) fire(ctx context.Context, plan Plan, t trial.Trial) (_ *history.History, err error) {
-	if p.Tracer != nil {
-		client, err := p.Tracer(plan.TraceSample)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, client.Close(context.WithoutCancel(ctx))) }()
-		t.Load.Tracer = client
-	}
-	p.Show("phase", Firing)
-	p.Show("hero", Headline{"the sale begins", Running})
-	r, err := t.Fire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for i := range t.Acts {
-		p.sayStrike(t.Acts[i].Act, r.Strikes[i])
-	}
-	p.Say("run", "the last order is answered")
-	return r.History, nil
-}
-
-// judge waits until every order has ended, reads everything and judges. A run that was stopped is judged, too.
-func (p *Player) judge(ctx context.Context, plan Plan, t trial.Trial, h *history.History) (*verify.Verdict, error) {
-	p.Show("phase", Settling)
-	t.Books.Declared = p.Declared()
-	if plan.Fault != nil && plan.Fault.MinusFive {
-		t.Books.Declared = append(t.Books.Declared, minusFiveKey)
-	}
-	v, err := t.Judge(context.WithoutCancel(ctx), h)
-	if err != nil {
-		return nil, err
-	}
-	if plan.Fault != nil && plan.Fault.Demand != nil {
-		found := plan.Fault.Demand(h, v)
-		v.Invariants = append(v.Invariants, found)
-		if found.Violations > 0 {
-			v.Outcome = verify.Violation
-		}
-	}
-	return v, nil
-}
-
 // keep shows the verdict, and writes and returns the record of the run.
-func (p *Player) keep(
-	ctx context.Context, plan Plan, run Run, h *history.History, v *verify.Verdict,
-) (*Record, error) {
+func (p *Player) keep(ctx context.Context, plan Plan, run Run, of *trial.Result) (*Record, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	r, err := newRecord(ctx, run, h, v, p.at.Databases())
+	r, err := newRecord(ctx, run, of.History, of.Verdict, p.system.Databases())
 	if err != nil {
 		return nil, err
 	}
-	if plan.missed(v.Outcome) {
-		r.Run.Verdict = NotCaught
-	}
+	r.Run.Verdict = plan.Expect.Word(of.Outcome)
 	p.Disagree(r.Books.Wrong)
-	p.Say("verdict", "%s", v)
+	p.Say("verdict", "%s", of.Verdict)
 	p.mu.Lock()
 	r.Log = p.log
 	p.mu.Unlock()
-	r.Faults = p.Acts.Strikes()
+	r.Faults = p.Board.Acts()
 	for _, s := range r.Faults {
 		r.Run.Faults = append(r.Run.Faults, s.String())
 	}
-	r.Compare = p.Runs.compare(plan, v.OrdersPerS)
+	r.Compare = p.Runs.compare(plan, of.Verdict.OrdersPerS)
 	if err := p.Runs.save(r); err != nil {
 		return nil, err
 	}

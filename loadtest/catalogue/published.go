@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/fire"
+	"orderstock/loadtest/trial"
 )
 
 // Published lists the faults by letter.
@@ -61,7 +62,7 @@ begin; deduct; commit`,
 			{"TestFaultCFlagTakenThenDied", "stock-service/deduct/faults_test.go"},
 		},
 		Source: Link{"absent-is-repeat", "loadtest/mutants/patch/patches/absent-is-repeat.patch"},
-		Load:   plenty, Strike: "take-flag/after/kill", Demand: NobodyGivenUp,
+		Load:   plenty, Strike: "take-flag/after/kill", Checks: []trial.Check{trial.NotGivenUp},
 		Env:    unhurried,
 		Broken: Variant{Mutants: "absent-is-repeat", Strategy: "sequential"},
 	},
@@ -118,7 +119,7 @@ set status
 		},
 		Source: Link{"no-reconciler", "loadtest/mutants/patch/patches/no-reconciler.patch"},
 		Load:   cutOff, Strike: "insert-order/after/kill",
-		Broken: Variant{Mutants: "no-reconciler", Strategy: "sequential", Patience: 4 * time.Second},
+		Broken: Variant{Mutants: "no-reconciler", Strategy: "sequential", Settle: 4 * time.Second},
 	},
 	{
 		Letter: "G", Title: "A new ZooKeeper session for each lock",
@@ -173,7 +174,7 @@ create(parent + "/lock-")`,
 			{"TestFaultIParentReaped", "pkg/zklock/faults_test.go"},
 		},
 		Source: Link{"published.Parent", "loadtest/mutants/published/lock.go"},
-		Load:   firstComers, Demand: NobodyFailed,
+		Load:   firstComers, Checks: []trial.Check{firstAnswerEnds},
 		Env:    unhurried,
 		Broken: Variant{Mutants: "published-parent", Strategy: "sequential"},
 		Fixed:  Variant{Strategy: "sequential"},
@@ -192,7 +193,7 @@ latch.await()            // for ever`,
 			{"TestFaultJPredecessorGoneBeforeTheWatch", "pkg/zklock/faults_test.go"},
 		},
 		Source: Link{"published.Latch", "loadtest/mutants/published/lock.go"},
-		Load:   latecomers, Demand: NobodyFailed,
+		Load:   latecomers, Checks: []trial.Check{firstAnswerEnds},
 		Env:    hanging,
 		Broken: Variant{Mutants: "published-latch", Strategy: "sequential"},
 		Fixed:  Variant{Strategy: "sequential"},
@@ -234,7 +235,7 @@ if !await(predecessor, timeout):
 		Env:    outwaited,
 		Broken: Variant{
 			Mutants: "published-left-behind", Strategy: "sequential", Says: "leaves its node behind",
-			Patience: 4 * time.Second,
+			Settle: 4 * time.Second,
 		},
 		Fixed: Variant{Strategy: "sequential", Says: "removes its node"},
 		Rate:  "orders per second",
@@ -335,7 +336,7 @@ UPDATE stock SET num = num - (-5)`,
 			{"TestFaultQ_BadInputChangesNothing", "order-service/internal/ordertest/badinput_test.go"},
 		},
 		Source: Link{"any-quantity", "loadtest/mutants/patch/patches/any-quantity.patch"},
-		Load:   plenty, MinusFive: true,
+		Load:   plenty, Checks: []trial.Check{minusFive},
 		Broken: Variant{Mutants: "any-quantity", Strategy: "sequential"},
 	},
 }

@@ -33,7 +33,7 @@ type Run struct {
 	Stock    int64     `json:"stock"`   // pieces of all goods together
 	Command  string    `json:"command"` // the command line of the same run
 
-	// Verdict is "" until the run is judged. It is NotCaught for a broken variant that passed.
+	// Verdict is "" until the run is judged. It is trial.NotCaught for a broken variant that passed.
 	Verdict    verify.Outcome `json:"verdict"`
 	Sentence   string         `json:"sentence"` // what was sold, or what is broken
 	ElapsedMS  int64          `json:"elapsed_ms"`
@@ -42,9 +42,6 @@ type Run struct {
 	Oversold   int64          `json:"oversold"`
 	Faults     []string       `json:"faults"` // what broke
 }
-
-// NotCaught is the outcome of a broken variant whose books did not go wrong with any of the seeds.
-const NotCaught verify.Outcome = "not caught this time"
 
 // Record is a judged run as it is kept.
 type Record struct {

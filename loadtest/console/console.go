@@ -60,7 +60,7 @@ func Lab(l *system.System, dir string) (*Console, error) {
 // Attach returns a console for a stack that is already running: it fires and judges, but breaks nothing. Runs are kept
 // in dir.
 func Attach(target Target, dir string) (*Console, error) {
-	c, err := newConsole(running{target}, dir)
+	c, err := newConsole(system.Attach(target.Target, target.Databases), dir)
 	if err != nil {
 		return nil, err
 	}
@@ -73,13 +73,6 @@ func Attach(target Target, dir string) (*Console, error) {
 	return c, nil
 }
 
-// running is services that run already. It implements trial.System.
-type running struct{ at Target }
-
-func (r running) Target() fire.Target { return r.at.Target }
-
-func (r running) Databases() verify.Databases { return r.at.Databases }
-
 const (
 	notHere = "The broken variants need a lab: start it with \"make console\"."
 	notOurs = "This console did not start these processes, so it does not break them. " +
@@ -87,7 +80,7 @@ const (
 	notCounted = "These services do not count their requests to Redis. The ones started by \"make console\" do."
 )
 
-func newConsole(at trial.System, dir string) (*Console, error) {
+func newConsole(at *system.System, dir string) (*Console, error) {
 	traces, err := newTracer()
 	if err != nil {
 		return nil, err
@@ -100,7 +93,7 @@ func newConsole(at trial.System, dir string) (*Console, error) {
 	c.player.Tracer, c.player.Declared = traces.client, c.byHand.declared
 	c.ctx, c.end = context.WithCancel(context.Background())
 	for section, value := range map[string]any{
-		"phase": catalogue.Idle, "doing": "", "run": nil, "hero": nil, "compare": nil, "verdict": nil,
+		"phase": trial.Idle, "doing": "", "run": nil, "hero": nil, "compare": nil, "verdict": nil,
 		"replicas": []Member{}, "servers": []Member{}, "edges": map[string]int{}, "faults": []trial.Shown{},
 		"books": catalogue.Books{Rows: []catalogue.BookRow{}}, "statuses": map[string]int64{}, "commits": Commits{},
 		"lock": Lock{Holders: []Contender{}, Waiters: []Contender{}}, "sessions_expired": 0,

@@ -2,8 +2,6 @@ package console
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,57 +17,6 @@ func testLab(t *testing.T) *Console {
 	c := testConsole(t)
 	c.lab, c.player.Start = systemtest.Idle(t), c.startServices
 	return c
-}
-
-// TestHealOrder: a replica is ready only once it reaches the servers, so the connections come before it. What does not
-// come back stays broken, is named, and is tried again.
-func TestHealOrder(t *testing.T) {
-	c := testLab(t)
-	c.view = &view{}
-	var (
-		order []string
-		stuck error
-	)
-	strike := func(what string, fails bool) {
-		one := &trial.Simple{
-			Do: func(context.Context) error { return nil },
-			Undo: func(context.Context) error {
-				order = append(order, what)
-				if fails {
-					return stuck
-				}
-				return nil
-			},
-		}
-		if err := c.player.Acts.Add(trial.Action{Action: what, Target: "stock-1"}, one).Arm(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, what := range []string{"kill", "cut", "pause", "kill-server", "duplicate"} {
-		strike(what, what == "cut")
-	}
-	stuck = errors.New("the wire is stuck")
-	if _, err := c.Heal(t.Context()); err == nil || !strings.Contains(err.Error(), "cut stock-1: the wire is stuck") {
-		t.Errorf("heal returns %v, want what did not come back", err)
-	}
-	if want := []string{"kill-server", "cut", "duplicate", "kill", "pause"}; !slices.Equal(order, want) {
-		t.Errorf("healed in the order %q, want %q", order, want)
-	}
-	for _, s := range c.player.Acts.Strikes() {
-		if healed := s.Status == "healed"; healed != (s.What != "cut") {
-			t.Errorf("%s is %s", s.What, s.Status)
-		}
-	}
-	if state := string(c.feed.snapshot()); strings.Contains(state, "everything is whole") {
-		t.Errorf("all is said to be whole: %s", state)
-	}
-	c.shows(t, "not healed: cut stock-1: the wire is stuck")
-	order, stuck = nil, nil
-	_, err := c.Heal(t.Context())
-	if cut := c.player.Acts.Strikes()[1]; err != nil || cut.Status != "healed" || !slices.Equal(order, []string{"cut"}) {
-		t.Errorf("the second time: %v, %+v, healed %q", err, cut, order)
-	}
-	c.shows(t, "everything is whole again")
 }
 
 // TestStopWhileServicesStart leaves no services, and says so.
@@ -111,7 +58,7 @@ func TestOwnRunIsNotTakenForAnothers(t *testing.T) {
 	c := testConsole(t)
 	c.beginTry(catalogue.Run{}, catalogue.NewMeter())
 	c.stop = func() {}
-	c.show("phase", catalogue.Firing)
+	c.show("phase", trial.Firing)
 	c.watchOther(time.Now())
 	c.idle()
 	if c.sale.meter == nil {

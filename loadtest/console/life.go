@@ -3,11 +3,11 @@ package console
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"strconv"
 	"time"
 
 	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trace"
 	"orderstock/pkg/redisdb"
 )
@@ -47,7 +47,7 @@ func (c *Console) Life(ctx context.Context, order string) (*Life, error) {
 		{at.stock, &life.Flows, "SELECT CAST(goods_id AS CHAR) AS goods_id, kind, num, created_at FROM stock_flow " +
 			"WHERE flag = ? ORDER BY created_at, goods_id", order},
 	} {
-		if *read.into, err = rows(ctx, read.db, read.query, read.arg); err != nil {
+		if *read.into, err = system.Rows(ctx, read.db, read.query, read.arg); err != nil {
 			return nil, err
 		}
 	}
@@ -87,40 +87,9 @@ func (s *view) flag(ctx context.Context, flag string) string {
 
 // row returns the only row of a query, or nil.
 func row(ctx context.Context, db *sql.DB, query string, arg any) (map[string]any, error) {
-	all, err := rows(ctx, db, query, arg)
+	all, err := system.Rows(ctx, db, query, arg)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
 	return all[0], nil
-}
-
-func rows(ctx context.Context, db *sql.DB, query string, arg any) ([]map[string]any, error) {
-	found, err := db.QueryContext(ctx, query, arg)
-	if err != nil {
-		return nil, fmt.Errorf("read order: %w", err)
-	}
-	defer func() { _ = found.Close() }() // only read
-	names, err := found.Columns()
-	if err != nil {
-		return nil, fmt.Errorf("read order: %w", err)
-	}
-	all := []map[string]any{}
-	for found.Next() {
-		values, into := make([]any, len(names)), make([]any, len(names))
-		for i := range values {
-			into[i] = &values[i]
-		}
-		if err := found.Scan(into...); err != nil {
-			return nil, fmt.Errorf("read order: %w", err)
-		}
-		of := make(map[string]any, len(names))
-		for i, name := range names {
-			if text, ok := values[i].([]byte); ok {
-				values[i] = string(text)
-			}
-			of[name] = values[i]
-		}
-		all = append(all, of)
-	}
-	return all, found.Err()
 }

@@ -41,7 +41,8 @@ func (c *Console) watch(ctx context.Context) {
 	}
 	if c.lab != nil {
 		readers = append(readers,
-			reader{every: 500 * time.Millisecond, read: c.readEdges}, reader{every: time.Second, read: c.readExpired})
+			reader{every: 500 * time.Millisecond, read: c.readEdges}, reader{every: time.Second, read: c.readExpired},
+			reader{every: 125 * time.Millisecond, read: c.readFaults, most: 250 * time.Millisecond, always: true})
 	} else { // at the longest pause a short run still has a shape
 		readers = append(readers, reader{every: catalogue.Interval, read: c.othersReader(), most: 400 * time.Millisecond})
 	}
@@ -182,6 +183,12 @@ func scopeOf(ctx context.Context, s *view, shown int) (string, error) {
 // readTraces shows which orders were traced last.
 func (c *Console) readTraces(context.Context, *view) error {
 	c.feed.set("recent", c.traces.store.Recent(8))
+	return nil
+}
+
+// readFaults shows which faults have struck, and which last.
+func (c *Console) readFaults(ctx context.Context, _ *view) error {
+	c.player.Board.Read(ctx)
 	return nil
 }
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"orderstock/loadtest/catalogue"
-	"orderstock/loadtest/console/page"
 	"orderstock/loadtest/faults/faultpoint"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
@@ -57,7 +56,7 @@ func (s *Server) ReceiveTraces(url string) { s.console.player.Env = envOf(url, s
 // Handler returns the page and the API.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /", http.FileServerFS(page.Files()))
+	mux.Handle("GET /", http.FileServerFS(Page()))
 	mux.Handle("POST /v1/traces", s.console.traces.store)
 	mux.HandleFunc("GET /api/events", s.events)
 	mux.HandleFunc("GET /api/state", func(w http.ResponseWriter, _ *http.Request) {

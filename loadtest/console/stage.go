@@ -52,9 +52,9 @@ func (c *Console) begin(p catalogue.Plan) (catalogue.Run, error) {
 	if c.ctx.Err() != nil {
 		return catalogue.Run{}, conflict("the console is closing")
 	}
-	phase := catalogue.Starting
+	phase := trial.Starting
 	if c.lab == nil {
-		phase, p.Services.Strategy = catalogue.Firing, c.view.Strategy
+		phase, p.Services.Strategy = trial.Firing, c.view.Strategy
 	}
 	c.feed.set("phase", phase)
 	run := p.Try(1)
@@ -76,7 +76,7 @@ func (c *Console) idle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stop == nil {
-		c.feed.set("phase", catalogue.Idle)
+		c.feed.set("phase", trial.Idle)
 		c.feed.set("doing", "")
 	}
 }
@@ -106,16 +106,7 @@ func (c *Console) Act(ctx context.Context, a trial.Action) (string, error) {
 	if err := c.breakable(); err != nil {
 		return "", err
 	}
-	armed := c.player.Acts.Add(a, trial.New(c.lab, a))
-	if err := armed.Arm(ctx); err != nil {
-		return "", err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ctx.Err() == nil {
-		c.working.Go(func() { armed.Watch(c.ctx) })
-	}
-	return a.Words(), nil
+	return a.Words(), c.player.Board.Act(ctx, a)
 }
 
 // Heal ends every lasting fault, and restarts dead replicas and servers.
@@ -123,7 +114,7 @@ func (c *Console) Heal(ctx context.Context) (string, error) {
 	if err := c.breakable(); err != nil {
 		return "", err
 	}
-	return "everything is whole again", c.player.Acts.Heal(ctx)
+	return "everything is whole again", c.player.Board.Heal(ctx)
 }
 
 // beginTry shows a try that begins.
@@ -150,10 +141,10 @@ func (c *Console) show(section string, value any) {
 	case *catalogue.Record:
 		c.showRecord(v)
 		return
-	case catalogue.Phase:
+	case trial.Phase:
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.sale.firing = v == catalogue.Firing
+		c.sale.firing = v == trial.Firing
 	}
 	c.feed.set(section, value)
 }
@@ -195,7 +186,7 @@ func (c *Console) startServices(ctx context.Context, v trial.Services, do func()
 			c.showStarted(stateDead)
 		}
 	}()
-	c.feed.set("phase", catalogue.Starting)
+	c.feed.set("phase", trial.Starting)
 	c.feed.set("doing", "starting two order and two stock services on empty databases")
 	open, err := c.lab.OpenSessions(ctx) // of the services that are killed now
 	if err != nil {

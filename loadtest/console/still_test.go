@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/console/page"
+	"orderstock/loadtest/console"
 )
 
 // still is the page with a server that returns given answers, and records the page's requests.
@@ -59,7 +59,7 @@ func openStill(t *testing.T, state string, answers map[string]string) *still {
 		state = ", " + state
 	}
 	s := &still{posts: map[string][]string{}}
-	files := http.FileServerFS(page.Files())
+	files := http.FileServerFS(console.Page())
 	known := map[string]string{"/api/form": stillForm, "/api/faults": "[]", "/api/tour": "[]"}
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.URL.Path, "/api/") {

@@ -65,7 +65,7 @@ func TestStorm(t *testing.T) {
 	}) {
 		t.Error("the same seed breaks something else")
 	}
-	if len(e.Acts) != 9+5 || e.Least != 100 {
+	if len(e.Acts) != 9+5+1 || e.Least != 100 {
 		t.Fatalf("%d acts, and at least %d orders", len(e.Acts), e.Least)
 	}
 	swept := map[string]bool{}
@@ -80,9 +80,12 @@ func TestStorm(t *testing.T) {
 	}
 	for i, then := range []bool{true, false, true, false, true} {
 		a := e.Acts[9+i]
-		if a.Then != then || a.NoWait != (i < 4) || i%2 == 1 && a.Target == e.Acts[8+i].Target {
+		if a.Then != then || !a.NoWait || i%2 == 1 && a.Target == e.Acts[8+i].Target {
 			t.Errorf("random act %d is %+v", i, a)
 		}
+	}
+	if last := e.Acts[14]; !last.Then || last.NoWait || last.Action != trial.Nothing {
+		t.Errorf("the last act is %+v, want a wait until orders flow", last)
 	}
 	for i, a := range e.Acts {
 		if a.EndsLoad != (i == len(e.Acts)-1) {

@@ -3,7 +3,6 @@ package mutants
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"strconv"
 	"time"
@@ -33,13 +32,6 @@ func probing(p probe) []trial.Check {
 		}
 		return err
 	})}
-}
-
-// negativeQuantity orders minus five pieces.
-func negativeQuantity(ctx context.Context, l *system.System, goods []history.Goods) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	return nil, l.Orders[0].PostOrder(ctx, "", fmt.Sprintf(`{"items":[{"goods_id":"%d","num":-5}]}`, goods[0].ID))
 }
 
 // lateDeduction cancels an order whose deduction is still on its way, and lets it arrive then. The reconciler stands

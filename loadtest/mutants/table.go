@@ -415,12 +415,10 @@ func published(name, letter string, side catalogue.Side, by string) trial.Experi
 		Expect: expect,
 	}
 	switch {
-	case f.MinusFive:
-		e.Checks = probing(negativeQuantity)
-		return calm(e)
 	case f.Strike == "":
+		e.Checks = f.Checks
 		return calm(e)
-	case f.Demand != nil:
+	case f.Checks != nil: // that nothing is given up
 		return strictly(f.Strike, e)
 	}
 	e = under(f.Strike, e)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,34 +39,44 @@ func (s *Service) Disarm(ctx context.Context) error {
 
 // Reached returns how often each point, "step/when", was passed since the process began.
 func (s *Service) Reached(ctx context.Context) (map[string]int, error) {
-	return s.control(ctx, http.MethodGet, nil)
+	points, err := s.control(ctx, http.MethodGet, nil)
+	return points.Reached, err
 }
 
-func (s *Service) control(ctx context.Context, method string, body []byte) (map[string]int, error) {
+// Armed returns the rules that may still strike.
+func (s *Service) Armed(ctx context.Context) ([]faultpoint.Rule, error) {
+	points, err := s.control(ctx, http.MethodGet, nil)
+	return slices.DeleteFunc(points.Rules, func(r faultpoint.Rule) bool { return r.Fired >= max(1, r.Times) }), err
+}
+
+// points is the state of a service's fault points.
+type points struct {
+	Reached map[string]int    `json:"reached"`
+	Rules   []faultpoint.Rule `json:"rules"`
+}
+
+func (s *Service) control(ctx context.Context, method string, body []byte) (p points, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, s.URL()+"/faults", bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("control %s: %w", s.Name(), err)
+		return p, fmt.Errorf("control %s: %w", s.Name(), err)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("control %s: %w", s.Name(), err)
+		return p, fmt.Errorf("control %s: %w", s.Name(), err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if method == http.MethodDelete && resp.StatusCode == http.StatusNotFound {
-		return map[string]int{}, nil
+		return p, nil
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("control %s: %s", s.Name(), resp.Status)
+		return p, fmt.Errorf("control %s: %s", s.Name(), resp.Status)
 	}
-	var told struct {
-		Reached map[string]int `json:"reached"`
+	if err := json.NewDecoder(resp.Body).Decode(&p); err != nil {
+		return p, fmt.Errorf("control %s: %w", s.Name(), err)
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&told); err != nil {
-		return nil, fmt.Errorf("control %s: %w", s.Name(), err)
-	}
-	return told.Reached, nil
+	return p, nil
 }
 
 // PostOrder sends an order with that body to an order service, under the key if it is not "". The answer is discarded.
@@ -83,15 +94,6 @@ func (s *Service) PostOrder(ctx context.Context, key, body string) error {
 		return fmt.Errorf("post order: %w", err)
 	}
 	return resp.Body.Close()
-}
-
-// EachWire calls do for each of the wires to the given server, such as ToMySQL.
-func (s *Service) EachWire(to string, do func(*Wire) error) error {
-	var errs []error
-	for _, w := range s.Wires[to] {
-		errs = append(errs, do(w))
-	}
-	return errors.Join(errs...)
 }
 
 // Fired counts the strikes of the rule in all replicas since the lab was started. A process records each strike before

@@ -49,12 +49,8 @@ func AttachCompose(ctx context.Context, c Compose, dir string) (*System, error) 
 }
 
 // Attach returns a system of services that run already, of which nothing can be broken.
-func Attach(target fire.Target, databases verify.Databases) (s *System, err error) {
-	s = &System{Servers: &Servers{}, attached: true, target: target, databases: databases}
-	if s.OrderDB, err = OpenDB(databases.OrderDSN); err == nil {
-		s.StockDB, err = OpenDB(databases.StockDSN)
-	}
-	return s, err
+func Attach(target fire.Target, databases verify.Databases) *System {
+	return &System{Servers: &Servers{}, attached: true, target: target, databases: databases}
 }
 
 // Attached reports whether the services run already, and are not started for a run.
@@ -89,7 +85,7 @@ func (c *container) Running() bool { return c.state("Running") }
 // Starting implements Process.
 func (c *container) Starting() bool { return false }
 
-// Pid implements Process. A paused container's process is frozen, not stopped.
+// Pid implements Process. Nobody needs it of a container.
 func (c *container) Pid() int { return 0 }
 
 // Kill implements Process.
@@ -100,7 +96,7 @@ func (c *container) Pause() error { return c.docker("pause") }
 
 // Resume implements Process.
 func (c *container) Resume() error {
-	if !c.state("Paused") {
+	if !Paused(c) {
 		return nil
 	}
 	return c.docker("unpause")

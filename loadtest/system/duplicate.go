@@ -69,6 +69,9 @@ func (d *Duplicator) double(transport http.RoundTripper, target *url.URL, r *htt
 // Switch turns duplication on or off.
 func (d *Duplicator) Switch(on bool) { d.on.Store(on) }
 
+// On reports whether it duplicates.
+func (d *Duplicator) On() bool { return d.on.Load() }
+
 // Doubled counts the requests whose copy was answered as well.
 func (d *Duplicator) Doubled() int { return int(d.doubled.Load()) }
 

@@ -46,6 +46,9 @@ func Repair(ctx context.Context, p Process) error {
 	}
 }
 
+// Away reports whether a process is dead, paused or starting.
+func Away(p Process) bool { return !p.Running() || Paused(p) || p.Starting() }
+
 // ServerProcesses returns MySQL, Redis and ZooKeeper, which are no cluster, or all containers.
 func (s *System) ServerProcesses() []Process {
 	if s.attached {
@@ -56,6 +59,22 @@ func (s *System) ServerProcesses() []Process {
 
 // RepairServers restarts dead servers and resumes paused ones.
 func (s *System) RepairServers(ctx context.Context) error { return repair(ctx, s.ServerProcesses()) }
+
+// MendWires ends the faults of all connections, and the duplication of requests.
+func (s *System) MendWires(ctx context.Context) error {
+	var errs []error
+	for _, r := range s.Replicas() {
+		for _, wires := range r.Wires {
+			for _, w := range wires {
+				errs = append(errs, w.Mend(ctx))
+			}
+		}
+	}
+	for _, d := range s.Duplicators {
+		d.Switch(false)
+	}
+	return errors.Join(errs...)
+}
 
 // RepairReplicas restarts dead replicas, resumes paused ones, and disarms all.
 func (s *System) RepairReplicas(ctx context.Context) error { return repair(ctx, s.Replicas()) }
@@ -70,8 +89,11 @@ func repair[P Process](ctx context.Context, all []P) error {
 	return errors.Join(errs...)
 }
 
-// Paused reports whether a process is stopped by a signal.
+// Paused reports whether a process is stopped by a signal, or a container is frozen.
 func Paused(p interface{ Pid() int }) bool {
+	if c, ok := p.(*container); ok {
+		return c.state("Paused")
+	}
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Pid()))
 	if err != nil {
 		return false

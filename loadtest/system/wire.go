@@ -45,6 +45,14 @@ func NewWire(name, upstream string) (*Wire, error) {
 // Addr returns the address that the replica connects to.
 func (w *Wire) Addr() string { return w.proxy.Listen }
 
+// Broken reports whether a fault is on: the wire has a toxic, or refuses connections.
+func (w *Wire) Broken() bool {
+	w.proxy.Lock()
+	enabled := w.proxy.Enabled
+	w.proxy.Unlock()
+	return !enabled || len(w.proxy.Toxics.GetToxicArray()) > 0
+}
+
 // Struck counts the effects of the faults so far: the pieces of data that the wire delayed or lost, and the connections
 // that it closed or reset. Refused connections are not counted.
 func (w *Wire) Struck() int {

@@ -2,52 +2,48 @@ package trial
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"orderstock/pkg/retry"
 )
 
-// Act breaks one thing and heals it. Its methods are called one after the other.
-type Act interface {
-	// Arm makes it strike, at once or at the next opportunity.
-	Arm(ctx context.Context) error
-	// Fired counts its strikes since it was armed.
-	Fired(ctx context.Context) (int, error)
-	// Hold is how long it must last after it struck to show its effect, or UntilOver.
-	Hold() time.Duration
-	// Heal undoes it. The system is intact when it returns.
-	Heal(ctx context.Context) error
-}
-
-// UntilOver is the Hold of an act that lasts until the load is over.
+// UntilOver is how long an act lasts that lasts until the load is over.
 const UntilOver time.Duration = -1
 
-// Simple is an Act made of functions. It strikes in Arm, or as often as Count says.
-type Simple struct {
-	// Do breaks something, and Undo, if not nil, heals it.
+// Act breaks one thing and heals it. It is armed and then healed once, and strikes when it is armed, or as often as Count
+// says. Its fields but Do may be nil.
+type Act struct {
+	// Do breaks something, at once or at the next opportunity. Undo heals it: the system is intact when it returns.
 	Do, Undo func(ctx context.Context) error
-	// Count, if not nil, counts strikes since any time, at a server that may restart and count from 0 again.
+	// On reports whether its effect lasts, as the processes, connections and fault points show. Default: it
+	// does not outlast Do.
+	On func(ctx context.Context) bool
+	// Count counts strikes since any time, at a server that may restart and count from 0 again.
 	Count func(ctx context.Context) (int, error)
-	// For is how long it lasts.
+	// For is how long it must last after it struck to show its effect, or UntilOver.
 	For time.Duration
 
+	mu             sync.Mutex // guards what follows
 	struck, before int
 }
 
-// Arm implements Act.
-func (s *Simple) Arm(ctx context.Context) error {
+// Arm makes it strike, at once or at the next opportunity.
+func (s *Act) Arm(ctx context.Context) error {
 	if err := s.countBefore(ctx); err != nil {
 		return err
 	}
 	if err := s.Do(ctx); err != nil {
 		return err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.struck = 1
 	return nil
 }
 
 // countBefore takes the initial count. The counting server may be restarting just then, by another act.
-func (s *Simple) countBefore(ctx context.Context) error {
+func (s *Act) countBefore(ctx context.Context) error {
 	if s.Count == nil {
 		return nil
 	}
@@ -58,8 +54,10 @@ func (s *Simple) countBefore(ctx context.Context) error {
 	})
 }
 
-// Fired implements Act.
-func (s *Simple) Fired(ctx context.Context) (int, error) {
+// Fired counts its strikes since it was armed. It is safe for concurrent use, once the act is armed.
+func (s *Act) Fired(ctx context.Context) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.Count == nil {
 		return s.struck, nil
 	}
@@ -70,11 +68,8 @@ func (s *Simple) Fired(ctx context.Context) (int, error) {
 	return n - s.before, err
 }
 
-// Hold implements Act.
-func (s *Simple) Hold() time.Duration { return s.For }
-
-// Heal implements Act.
-func (s *Simple) Heal(ctx context.Context) error {
+// Heal undoes it.
+func (s *Act) Heal(ctx context.Context) error {
 	if s.Undo == nil {
 		return nil
 	}

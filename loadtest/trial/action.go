@@ -39,10 +39,13 @@ type Action struct {
 	// Outlast lets a paused stock service sleep on until another one has committed, and a delayed step wait until its
 	// caller has given up.
 	Outlast bool `json:"-"`
-	// EndsLoad ends the load with the action.
+	// EndsLoad ends the load once the action is healed. The load's own end is only a bound.
 	EndsLoad bool `json:"-"`
 	// Then makes AfterMS, of this action and of those behind it, count from when all actions before it are over.
 	Then bool `json:"-"`
+	// Optional says that the run goes on if the action fails, or if the load is over before its time (Strike.Err), and
+	// proves something though it never strikes.
+	Optional bool `json:"-"`
 	// NoWait says that the action is over once it is healed, though the system may not serve yet.
 	NoWait bool `json:"-"`
 

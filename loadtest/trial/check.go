@@ -18,17 +18,25 @@ import (
 // an act are the first act's. At notes a violation with Violate. An error means that the run proves nothing.
 type Check struct {
 	Name string
+	// Says describes the requirement for a verdict's reader; "" keeps it out of verdicts that it does not break.
+	Says string
 	At   func(ctx context.Context, r *Run, at Moment) error
 }
 
 // When returns a check that is made at one moment.
 func When(at Moment, name string, do func(ctx context.Context, r *Run) error) Check {
-	return Check{name, func(ctx context.Context, r *Run, m Moment) error {
+	return Check{name, "", func(ctx context.Context, r *Run, m Moment) error {
 		if m != at {
 			return nil
 		}
 		return do(ctx, r)
 	}}
+}
+
+// Saying returns the check with its description.
+func (c Check) Saying(says string) Check {
+	c.Says = says
+	return c
 }
 
 // The names of the checks.
@@ -134,7 +142,7 @@ var NotGivenUp = When(Judged, isNotGivenUp, func(_ context.Context, r *Run) erro
 		r.Violate(isNotGivenUp, r.GivenUp, "%d orders were cancelled, though no client asked for it", r.GivenUp)
 	}
 	return nil
-})
+}).Saying("an order is given up only if a client cancelled it")
 
 // Locked checks that no deduction goes without the locks of its products. It holds in calm alone.
 var Locked = When(Judged, isLocked, func(_ context.Context, r *Run) error {
@@ -147,7 +155,7 @@ var Locked = When(Judged, isLocked, func(_ context.Context, r *Run) error {
 // Pace checks that, while the fault lasts, orders finish at least at that share of the rate of the two seconds before
 // it.
 func Pace(share float64) Check {
-	return Check{Unmet, func(ctx context.Context, r *Run, at Moment) (err error) {
+	return Check{Unmet, "", func(ctx context.Context, r *Run, at Moment) (err error) {
 		p := &r.pace
 		switch at {
 		case Intact:
@@ -180,7 +188,7 @@ func Pace(share float64) Check {
 
 // Repeated is no check: it repeats the orders held by the frozen first order service at the second, while the fault
 // lasts.
-var Repeated = Check{"repeated", func(ctx context.Context, r *Run, at Moment) (err error) {
+var Repeated = Check{"repeated", "", func(ctx context.Context, r *Run, at Moment) (err error) {
 	switch at {
 	case Broken:
 		r.stopRepeats, err = repeatHeld(ctx, r.System)

@@ -29,9 +29,9 @@ const (
 const thawAfter = 5 * time.Second
 
 // onPrimary returns an act on the primary of the group, as it is when the act is armed. undo may be nil.
-func onPrimary(l *system.System, do, undo func(ctx context.Context, primary *servers.MySQL) error) (*Simple, error) {
+func onPrimary(l *system.System, do, undo func(ctx context.Context, primary *servers.MySQL) error) (*Act, error) {
 	var primary *servers.MySQL
-	act := &Simple{Do: func(ctx context.Context) error {
+	act := &Act{Do: func(ctx context.Context) error {
 		addr, err := primaryOf(ctx, l.Cluster.Group)
 		if err != nil {
 			return err
@@ -45,7 +45,7 @@ func onPrimary(l *system.System, do, undo func(ctx context.Context, primary *ser
 	return act, nil
 }
 
-func primaryKilled(l *system.System, _ Action) (*Simple, error) {
+func primaryKilled(l *system.System, _ Action) (*Act, error) {
 	return onPrimary(l, func(ctx context.Context, primary *servers.MySQL) error {
 		// A member that starts before the group has expelled it retries for a minute and a half.
 		return errors.Join(primary.Kill(), awaitOther(ctx, l, primary))
@@ -54,7 +54,7 @@ func primaryKilled(l *system.System, _ Action) (*Simple, error) {
 
 func restartMember(ctx context.Context, m *servers.MySQL) error { return m.Restart(ctx) }
 
-func primaryFrozen(l *system.System, _ Action) (*Simple, error) {
+func primaryFrozen(l *system.System, _ Action) (*Act, error) {
 	return onPrimary(l, func(ctx context.Context, primary *servers.MySQL) error {
 		if err := primary.Pause(); err != nil {
 			return err
@@ -66,7 +66,7 @@ func primaryFrozen(l *system.System, _ Action) (*Simple, error) {
 	}, func(_ context.Context, primary *servers.MySQL) error { return primary.Resume() })
 }
 
-func primarySwitched(l *system.System, _ Action) (*Simple, error) {
+func primarySwitched(l *system.System, _ Action) (*Act, error) {
 	return onPrimary(l, func(ctx context.Context, primary *servers.MySQL) error {
 		return primary.Exec(ctx, "DO group_replication_set_as_primary((SELECT member_id FROM"+
 			" performance_schema.replication_group_members WHERE CONCAT(member_host, ':', member_port) = '"+
@@ -74,19 +74,19 @@ func primarySwitched(l *system.System, _ Action) (*Simple, error) {
 	}, nil)
 }
 
-func primaryCutOff(l *system.System, _ Action) (*Simple, error) {
+func primaryCutOff(l *system.System, _ Action) (*Act, error) {
 	return onPrimary(l, func(ctx context.Context, primary *servers.MySQL) error {
 		return errors.Join(l.CutOff(ctx, place(l, primary)), awaitOther(ctx, l, primary))
 	}, func(ctx context.Context, primary *servers.MySQL) error { return l.CutOn(ctx, place(l, primary)) })
 }
 
-func secondaryKilled(l *system.System, _ Action) (*Simple, error) {
+func secondaryKilled(l *system.System, _ Action) (*Act, error) {
 	return onPrimary(l, func(_ context.Context, primary *servers.MySQL) error {
 		return secondary(l, primary).Kill()
 	}, func(ctx context.Context, _ *servers.MySQL) error { return restartMembers(ctx, l) })
 }
 
-func majorityKilled(l *system.System, _ Action) (*Simple, error) {
+func majorityKilled(l *system.System, _ Action) (*Act, error) {
 	return onPrimary(l, func(_ context.Context, primary *servers.MySQL) error {
 		var errs []error
 		for _, m := range l.Cluster.MySQL.Members {
@@ -104,15 +104,15 @@ func majorityKilled(l *system.System, _ Action) (*Simple, error) {
 	})
 }
 
-func leaderKilled(l *system.System, _ Action) (*Simple, error) {
-	return &Simple{
+func leaderKilled(l *system.System, _ Action) (*Act, error) {
+	return &Act{
 		Do:   func(ctx context.Context) error { return killLeader(ctx, l) },
 		Undo: func(ctx context.Context) error { return restartZooKeepers(ctx, l) },
 	}, nil
 }
 
-func quorumLost(l *system.System, _ Action) (*Simple, error) {
-	return &Simple{
+func quorumLost(l *system.System, _ Action) (*Act, error) {
+	return &Act{
 		Do: func(ctx context.Context) error {
 			if err := killLeader(ctx, l); err != nil {
 				return err
@@ -128,9 +128,9 @@ func quorumLost(l *system.System, _ Action) (*Simple, error) {
 	}, nil
 }
 
-func redisFailedOver(l *system.System, _ Action) (*Simple, error) {
+func redisFailedOver(l *system.System, _ Action) (*Act, error) {
 	var master *servers.Redis
-	return &Simple{
+	return &Act{
 		Do: func(ctx context.Context) (err error) {
 			if master, err = redisMaster(ctx, l); err != nil {
 				return err
@@ -141,7 +141,7 @@ func redisFailedOver(l *system.System, _ Action) (*Simple, error) {
 	}, nil
 }
 
-func primaryAndLeaderKilled(l *system.System, _ Action) (*Simple, error) {
+func primaryAndLeaderKilled(l *system.System, _ Action) (*Act, error) {
 	return onPrimary(l, func(ctx context.Context, primary *servers.MySQL) error {
 		return errors.Join(primary.Kill(), killLeader(ctx, l), awaitOther(ctx, l, primary))
 	}, func(ctx context.Context, primary *servers.MySQL) error {
@@ -150,8 +150,8 @@ func primaryAndLeaderKilled(l *system.System, _ Action) (*Simple, error) {
 }
 
 // rollingRestart stops and starts every process, one after the other, and waits each time until all are back.
-func rollingRestart(l *system.System, _ Action) (*Simple, error) {
-	return &Simple{Do: func(ctx context.Context) error {
+func rollingRestart(l *system.System, _ Action) (*Act, error) {
+	return &Act{Do: func(ctx context.Context) error {
 		for _, m := range l.Cluster.MySQL.Members {
 			if err := errors.Join(m.Restart(ctx), awaitWhole(ctx, l)); err != nil {
 				return err

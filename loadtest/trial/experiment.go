@@ -96,10 +96,32 @@ func (v Services) Start(ctx context.Context, s *system.System) error {
 
 // Expect is the expected outcome of an experiment. The zero value is a pass.
 type Expect struct {
-	// Broken is the requirement that must be found broken.
+	// Broken is the requirement that must be found broken, or Anything.
 	Broken string `json:"broken,omitempty"`
 	// Absorbed is what makes up for the defect, so that nothing may be found broken.
 	Absorbed string `json:"absorbed,omitempty"`
+}
+
+// Anything stands for any requirement.
+const Anything = "anything"
+
+// met reports whether what was expected is among the requirements found broken.
+func (e Expect) met(broken []string) bool {
+	if e.Broken == Anything {
+		return len(broken) > 0
+	}
+	return slices.Contains(broken, e.Broken)
+}
+
+// NotCaught is the word for a run that passed although something had to be found broken.
+const NotCaught verify.Outcome = "not caught this time"
+
+// Word returns the outcome of a run, or NotCaught.
+func (e Expect) Word(of verify.Outcome) verify.Outcome {
+	if e.Broken != "" && of == verify.Pass {
+		return NotCaught
+	}
+	return of
 }
 
 // Control is the layer that "absorbs" the defect of an experiment with nothing broken.
@@ -113,18 +135,42 @@ func (e Expect) String() string {
 	return cmp.Or(e.Broken, string(verify.Pass))
 }
 
+// Stage is where runs are watched, where others may break and heal things and place orders meanwhile, and where a run
+// that is stopped is judged all the same. The functions must not be nil.
+type Stage struct {
+	Board *Board
+	// Declared returns the flags and keys of orders that others have placed.
+	Declared func() []string
+	// Start starts the services by do.
+	Start func(ctx context.Context, v Services, do func() error) error
+	// Try makes a run by do, of the experiment with what it adds to the load.
+	Try func(ctx context.Context, e Experiment, seed uint64, do func(Experiment) (*Result, error)) (*Result, error)
+}
+
+// Phase is a phase of a run.
+type Phase string
+
+// The phases.
+const (
+	Starting Phase = "starting"
+	Idle     Phase = "idle"
+	Firing   Phase = "firing"
+	Settling Phase = "settling"
+	Judging  Phase = "judging"
+)
+
 // Show is called with what a run shows while it goes on: a section of a page, and its value.
 type Show func(section string, value any)
 
-// Run runs the experiment once, on a system whose services run as it wants them. show may be nil. The result is
-// unknown, and says why, if the run proves nothing; it is never nil.
-func (e Experiment) Run(ctx context.Context, s *system.System, seed uint64, show Show) *Result {
+// Run runs the experiment once, on a system whose services run as it wants them. show and stage may be nil. The result
+// is unknown, and says why, if the run proves nothing; it is never nil.
+func (e Experiment) Run(ctx context.Context, s *system.System, seed uint64, show Show, stage *Stage) *Result {
 	if show == nil {
 		show = func(string, any) {}
 	}
 	began := time.Now()
 	r := &Run{
-		Result: &Result{Experiment: e.Name, Seed: seed, Outcome: verify.Pass}, Experiment: e, System: s, show: show,
+		Result: &Result{Experiment: e.Name, Seed: seed, Outcome: verify.Pass}, Experiment: e, System: s, show: show, stage: stage,
 		Live: cmp.Or(e.Load.Live, &fire.Live{}), stopRepeats: func() {},
 	}
 	if err := r.run(ctx); err != nil {
@@ -152,10 +198,7 @@ func (e Experiment) Timed(s *system.System, seed uint64) (acts []Timed) {
 	rng := rand.New(rand.NewPCG(seed, name.Sum64()))
 	for _, a := range e.Acts {
 		a = a.drawn(rng)
-		acts = append(acts, Timed{
-			At: time.Duration(a.AfterMS) * time.Millisecond, Then: a.Then, Act: New(s, a), Action: a, Alone: a.alone(),
-			EndsLoad: a.EndsLoad,
-		})
+		acts = append(acts, Timed{Act: New(s, a), Action: a})
 	}
 	return acts
 }

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -30,7 +31,7 @@ type Kind struct {
 }
 
 // maker makes the act of an action in a lab.
-type maker func(*system.System, Action) (*Simple, error)
+type maker func(*system.System, Action) (*Act, error)
 
 // Kinds is the table.
 var Kinds = []Kind{
@@ -60,10 +61,16 @@ var Kinds = []Kind{
 	{"arm-connection-reset", "reset every connection to the server of this step", AtStep, armed},
 }
 
+// Nothing is the name of an action that breaks nothing: the run waits until the system serves.
+const Nothing = "nothing"
+
+func noAction(context.Context) error { return nil }
+
 // others are the kinds that the table does not show: they belong to a cluster, or to one experiment.
 var others = []Kind{
 	{Name: "keep-flushing-redis", in: keepFlushing},
 	{Name: "mislead-leader", in: misleadLeader},
+	{Name: Nothing, in: func(*system.System, Action) (*Act, error) { return &Act{Do: noAction}, nil }},
 	{Name: "stop-and-start-server", in: onServer(stopAndStart, nil)},
 	{Name: PrimaryKilled, in: primaryKilled},
 	{Name: PrimaryFrozen, in: primaryFrozen},

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,13 +19,13 @@ import (
 
 // New makes the action an act of a trial in the lab, whose services run. Arm returns a *problem.Problem if the action
 // does not fit the lab or the state of its target.
-func New(l *system.System, a Action) *Simple {
-	made, err := (*Simple)(nil), a.Known()
+func New(l *system.System, a Action) *Act {
+	made, err := (*Act)(nil), a.Known()
 	if err == nil {
 		made, err = kindOf(a.Action).in(l, a)
 	}
 	if err != nil {
-		return &Simple{Do: func(context.Context) error { return err }}
+		return &Act{Do: func(context.Context) error { return err }}
 	}
 	made.For = cmp.Or(a.For, UntilOver)
 	return made
@@ -47,7 +48,7 @@ func find[P system.Process](what string, all []P, name string) (found []P, err e
 
 // onReplica does something to replicas and, if undo is not nil, undoes it.
 func onReplica(do, undo func(context.Context, system.Process) error) maker {
-	return func(l *system.System, a Action) (*Simple, error) {
+	return func(l *system.System, a Action) (*Act, error) {
 		found, err := find("replica", l.Replicas(), a.Target)
 		return simple(found, do, undo), err
 	}
@@ -55,13 +56,13 @@ func onReplica(do, undo func(context.Context, system.Process) error) maker {
 
 // onServer is onReplica for a server.
 func onServer(do, undo func(context.Context, system.Process) error) maker {
-	return func(l *system.System, a Action) (*Simple, error) {
+	return func(l *system.System, a Action) (*Act, error) {
 		found, err := find("server", l.ServerProcesses(), a.Target)
 		return simple(found, do, undo), err
 	}
 }
 
-func simple[P system.Process](all []P, do, undo func(context.Context, system.Process) error) *Simple {
+func simple[P system.Process](all []P, do, undo func(context.Context, system.Process) error) *Act {
 	each := func(do func(context.Context, system.Process) error) func(context.Context) error {
 		if do == nil {
 			return nil
@@ -74,7 +75,13 @@ func simple[P system.Process](all []P, do, undo func(context.Context, system.Pro
 			return errors.Join(errs...)
 		}
 	}
-	return &Simple{Do: each(do), Undo: each(undo)}
+	act := &Act{Do: each(do), Undo: each(undo)}
+	if undo != nil {
+		act.On = func(context.Context) bool {
+			return slices.ContainsFunc(all, func(p P) bool { return system.Away(p) })
+		}
+	}
+	return act
 }
 
 func kill(_ context.Context, p system.Process) error {
@@ -114,29 +121,46 @@ func resume(_ context.Context, p system.Process) error {
 	return p.Resume()
 }
 
-func flushRedis(l *system.System, _ Action) (*Simple, error) {
-	return &Simple{Do: func(ctx context.Context) error {
+func flushRedis(l *system.System, _ Action) (*Act, error) {
+	return &Act{Do: func(ctx context.Context) error {
 		_, err := l.FlushRedis(ctx)
 		return err
 	}}, nil
 }
 
-func expireSessions(l *system.System, _ Action) (*Simple, error) {
+func expireSessions(l *system.System, _ Action) (*Act, error) {
+	var wires []*system.Wire
+	for _, r := range l.Replicas() {
+		wires = append(wires, r.Wires[system.ToZooKeeper]...)
+	}
+	act := toWires(wires, (*system.Wire).Cut)
+	act.Count = l.ExpiredSessions
+	return act, nil
+}
+
+// toWires does something to wires until they are mended.
+func toWires(wires []*system.Wire, do func(*system.Wire) error) *Act {
 	each := func(do func(*system.Wire) error) error {
 		var errs []error
-		for _, r := range l.Replicas() {
-			errs = append(errs, r.EachWire(system.ToZooKeeper, do))
+		for _, w := range wires {
+			errs = append(errs, do(w))
 		}
 		return errors.Join(errs...)
 	}
-	return &Simple{
-		Do:    func(context.Context) error { return each((*system.Wire).Cut) },
-		Undo:  func(ctx context.Context) error { return each(mend(ctx)) },
-		Count: l.ExpiredSessions,
-	}, nil
+	return &Act{
+		Do:   func(context.Context) error { return each(do) },
+		Undo: func(ctx context.Context) error { return each(func(w *system.Wire) error { return w.Mend(ctx) }) },
+		On:   func(context.Context) bool { return slices.ContainsFunc(wires, (*system.Wire).Broken) },
+		Count: func(context.Context) (n int, _ error) {
+			for _, w := range wires {
+				n += w.Struck()
+			}
+			return n, nil
+		},
+	}
 }
 
-func duplicate(l *system.System, _ Action) (*Simple, error) {
+func duplicate(l *system.System, _ Action) (*Act, error) {
 	turn := func(on bool) func(context.Context) error {
 		return func(context.Context) error {
 			for _, d := range l.Duplicators {
@@ -145,58 +169,52 @@ func duplicate(l *system.System, _ Action) (*Simple, error) {
 			return nil
 		}
 	}
-	return &Simple{Do: turn(true), Undo: turn(false), Count: func(context.Context) (n int, _ error) {
-		for _, d := range l.Duplicators {
-			n += d.Doubled()
-		}
-		return n, nil
-	}}, nil
+	return &Act{
+		Do: turn(true), Undo: turn(false),
+		On: func(context.Context) bool { return slices.ContainsFunc(l.Duplicators, (*system.Duplicator).On) },
+		Count: func(context.Context) (n int, _ error) {
+			for _, d := range l.Duplicators {
+				n += d.Doubled()
+			}
+			return n, nil
+		},
+	}, nil
 }
 
 func slow(w *system.Wire) error { return w.Slow(200 * time.Millisecond) }
 
-func mend(ctx context.Context) func(*system.Wire) error {
-	return func(w *system.Wire) error { return w.Mend(ctx) }
-}
-
 // onWire does something to a replica's connections to a server.
 func onWire(do func(*system.Wire) error) maker {
-	return func(l *system.System, a Action) (*Simple, error) {
+	return func(l *system.System, a Action) (*Act, error) {
 		found, err := find("replica", l.Replicas(), a.Target)
 		if err != nil {
 			return nil, err
 		}
-		r := found[0]
-		if len(r.Wires[a.Wire]) == 0 {
+		wires := found[0].Wires[a.Wire]
+		if len(wires) == 0 {
 			return nil, invalid("%s has no connection to %q", a.Target, a.Wire)
 		}
-		return &Simple{
-			Do:   func(context.Context) error { return r.EachWire(a.Wire, do) },
-			Undo: func(ctx context.Context) error { return r.EachWire(a.Wire, mend(ctx)) },
-			Count: func(context.Context) (n int, _ error) {
-				for _, w := range r.Wires[a.Wire] {
-					n += w.Struck()
-				}
-				return n, nil
-			},
-		}, nil
+		return toWires(wires, do), nil
 	}
 }
 
 // keepFlushing keeps emptying Redis until it is healed, since one flush might fall between two flags. It counts the
 // flushes that deleted something, and waits briefly for the first.
-func keepFlushing(l *system.System, _ Action) (*Simple, error) {
+func keepFlushing(l *system.System, _ Action) (*Act, error) {
 	var (
 		count atomic.Int32
+		on    atomic.Bool
 		busy  sync.WaitGroup
 		stop  = func() {}
 	)
-	return &Simple{
+	return &Act{
 		Do: func(ctx context.Context) error {
 			flushing, cancel := context.WithCancel(ctx)
+			on.Store(true)
 			stop = func() {
 				cancel()
 				busy.Wait()
+				on.Store(false)
 			}
 			busy.Go(func() {
 				for flushing.Err() == nil {
@@ -216,15 +234,16 @@ func keepFlushing(l *system.System, _ Action) (*Simple, error) {
 			stop()
 			return nil
 		},
+		On:    func(context.Context) bool { return on.Load() },
 		Count: func(context.Context) (int, error) { return int(count.Load()), nil },
 	}, nil
 }
 
 // misleadLeader drops the replies of the stock services to the order service that reconciles, so that it leaves its
 // orders unfinished.
-func misleadLeader(l *system.System, a Action) (*Simple, error) {
-	cut := &Simple{} // until the leader is known
-	return &Simple{
+func misleadLeader(l *system.System, a Action) (*Act, error) {
+	cut := &Act{} // until the leader is known
+	return &Act{
 		Do: func(ctx context.Context) error {
 			leader, err := leaderOf(l)
 			if err != nil {
@@ -237,6 +256,7 @@ func misleadLeader(l *system.System, a Action) (*Simple, error) {
 			return cut.Arm(ctx)
 		},
 		Undo:  func(ctx context.Context) error { return cut.Heal(ctx) },
+		On:    func(ctx context.Context) bool { return cut.On != nil && cut.On(ctx) },
 		Count: func(ctx context.Context) (int, error) { return cut.Fired(ctx) },
 	}, nil
 }

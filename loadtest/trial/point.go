@@ -68,7 +68,7 @@ type strike struct {
 }
 
 // armed strikes at a step in replicas.
-func armed(l *system.System, a Action) (*Simple, error) {
+func armed(l *system.System, a Action) (*Act, error) {
 	replicas, err := find("replica", l.Replicas(), a.Target)
 	if err != nil {
 		return nil, err
@@ -85,9 +85,42 @@ func armed(l *system.System, a Action) (*Simple, error) {
 	if s.rule.When == "" {
 		s.rule.When = faultpoint.When(a.When)
 	}
-	return &Simple{
-		Do: s.arm, Undo: s.heal, Count: func(context.Context) (int, error) { return l.Fired(s.rule) },
+	return &Act{
+		Do: s.arm, Undo: s.heal, On: s.on, Count: func(context.Context) (int, error) { return l.Fired(s.rule) },
 	}, nil
+}
+
+// on reports whether a replica is away, may still be struck, or has a connection that was.
+func (s *strike) on(ctx context.Context) bool {
+	s.mu.Lock()
+	poisoned := slices.ContainsFunc(s.poisoned, (*system.Wire).Broken)
+	s.mu.Unlock()
+	return poisoned || slices.ContainsFunc(s.replicas, func(r *system.Service) bool {
+		if system.Away(r) {
+			return true
+		}
+		rules, err := r.Armed(ctx)
+		return err != nil || slices.ContainsFunc(rules, s.is)
+	})
+}
+
+// is reports whether a rule is the strike's.
+func (s *strike) is(r faultpoint.Rule) bool {
+	return r.Step == s.rule.Step && r.When == s.rule.When && r.Action == s.rule.Action
+}
+
+// taken returns an error if another strike is armed in a replica, which keeps one list of rules.
+func (s *strike) taken(ctx context.Context, r *system.Service) error {
+	rules, _ := r.Armed(ctx) // else it cannot be armed, either
+	for _, rule := range rules {
+		if !slices.ContainsFunc(s.action.Reach, func(own faultpoint.Rule) bool {
+			return own.Step == rule.Step && own.When == rule.When
+		}) {
+			return conflict("a fault is armed already: %s %s %s; a replica keeps one, so heal first", rule.Action, rule.When,
+				rule.Step)
+		}
+	}
+	return nil
 }
 
 // reach makes the traffic pass the action's step from now on. It is called when traffic begins, since an order becomes
@@ -113,6 +146,9 @@ func (s *strike) arm(ctx context.Context) (err error) {
 	}
 	before, _ := s.lab.Fired(s.rule)
 	for i, r := range s.replicas {
+		if err := s.taken(ctx, r); err != nil {
+			return err
+		}
 		rules := []faultpoint.Rule{s.rule}
 		if called != "" {
 			rules[0].URL = fmt.Sprintf("http://%s/%d", called, i)
@@ -200,7 +236,7 @@ func (s *strike) heal(ctx context.Context) error {
 		s.hangUp = nil
 	}
 	var errs []error
-	if s.action.Outlast && s.rule.Action == faultpoint.Stop {
+	if s.action.Outlast && slices.ContainsFunc(s.replicas, func(r *system.Service) bool { return system.Paused(r) }) {
 		errs = append(errs, s.awaitOthers(ctx))
 	}
 	s.mu.Lock()

@@ -116,7 +116,7 @@ func (row *Row) conclude() {
 	if row.Expect == (Expect{}) || row.Runs == 0 {
 		return
 	}
-	met := slices.Contains(row.Broken, row.Expect.Broken)
+	met := row.Expect.met(row.Broken)
 	if row.Expect.Absorbed != "" {
 		met = len(row.Broken) == 0 && row.Unknown < row.Runs
 	}
@@ -171,7 +171,7 @@ func (p *progress) add(e Experiment, r *Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.runs = append(p.runs, r)
-	verdict := string(r.Outcome)
+	verdict := string(e.Expect.Word(r.Outcome))
 	if len(r.Broken) > 0 && e.Expect != (Expect{}) {
 		verdict = "caught by " + strings.Join(r.Broken, ", ")
 	}

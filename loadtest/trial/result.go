@@ -29,7 +29,8 @@ type Result struct {
 	WritesAgainS *float64      `json:"writes_again_s,omitempty"`
 	Took         time.Duration `json:"took"`
 	// Says are words of the checks about the run.
-	Says []string `json:"says,omitempty"`
+	Says   []string           `json:"says,omitempty"`
+	checks []verify.Invariant // the failed ones
 	// Strikes has what became of each of the acts.
 	Strikes []Strike `json:"-"`
 	// Verdict is nil until the run is judged.
@@ -75,8 +76,37 @@ func (r *Result) fail(outcome verify.Outcome, format string, args ...any) {
 	r.Why = append(r.Why, fmt.Sprintf(format, args...))
 }
 
-// Violate fails the run for n violations of a requirement.
-func (r *Result) Violate(requirement string, n int, format string, args ...any) {
+// Violate fails the run for n violations of a check.
+func (r *Result) Violate(check string, n int, format string, args ...any) {
+	r.checks = append(r.checks, verify.Invariant{
+		Name: check, Says: check, Violations: n, Sample: []string{fmt.Sprintf(format, args...)},
+	})
+	r.violate(check, n, format, args...)
+}
+
+// addToVerdict makes the verdict the run's, with its checks.
+func (r *Run) addToVerdict() {
+	v := r.Verdict
+	for _, c := range r.Experiment.Checks {
+		if c.Says == "" {
+			continue
+		}
+		of := verify.Invariant{Name: c.Name, Says: c.Says, Sample: []string{}}
+		if i := slices.IndexFunc(r.checks, func(failed verify.Invariant) bool { return failed.Name == c.Name }); i >= 0 {
+			r.checks[i].Says = c.Says
+			continue
+		}
+		v.Invariants = append(v.Invariants, of)
+	}
+	v.Invariants = append(v.Invariants, r.checks...)
+	if v.Outcome == verify.Pass && r.Outcome == verify.Unknown {
+		v.Reasons = append(v.Reasons, r.Why...)
+	}
+	v.Outcome = r.Outcome
+}
+
+// violate fails the run for n violations of a requirement.
+func (r *Result) violate(requirement string, n int, format string, args ...any) {
 	r.Violations += n
 	if !slices.Contains(r.Broken, requirement) {
 		r.Broken = append(r.Broken, requirement)
@@ -89,7 +119,7 @@ func (r *Result) judge(v *verify.Verdict) {
 	r.OK, r.Rejected, r.Cancelled = r.OK+v.Confirmed, r.Rejected+v.Rejected, r.Cancelled+v.Cancelled
 	for _, i := range v.Invariants {
 		if i.Violations > 0 {
-			r.Violate(i.Name, i.Violations, "%s: %d, such as %v", i.Name, i.Violations, i.Sample[0])
+			r.violate(i.Name, i.Violations, "%s: %d, such as %v", i.Name, i.Violations, i.Sample[0])
 		}
 	}
 	for _, reason := range v.Reasons {

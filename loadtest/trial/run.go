@@ -26,6 +26,7 @@ type Run struct {
 	Live *fire.Live
 
 	show        Show
+	stage       *Stage // nil for none
 	pace        pace
 	stopRepeats func() // see Repeated
 	primary     string // of the cluster, before the fault
@@ -45,7 +46,7 @@ func (r *Run) run(ctx context.Context) error {
 	}
 	defer closeFront()
 	defer func() { r.stopRepeats() }()
-	r.show("phase", "firing")
+	r.show("phase", Firing)
 	var others errgroup.Group
 	verdicts := make([]*verify.Verdict, max(e.Loads, 1)-1)
 	for i := range verdicts {
@@ -60,7 +61,11 @@ func (r *Run) run(ctx context.Context) error {
 	}
 	r.History, r.Strikes = result.History, result.Strikes
 	r.judgeStrikes()
-	r.show("phase", "settling")
+	r.show("phase", Settling)
+	if r.stage != nil {
+		ctx = context.WithoutCancel(ctx)
+		t.Books.Declared = r.stage.Declared()
+	}
 	if err := r.check(ctx, Sent); err != nil {
 		return err
 	}
@@ -77,7 +82,11 @@ func (r *Run) run(ctx context.Context) error {
 	if err := r.countGivenUp(ctx); err != nil {
 		return err
 	}
-	return r.check(ctx, Judged)
+	if err := r.check(ctx, Judged); err != nil {
+		return err
+	}
+	r.addToVerdict()
+	return nil
 }
 
 // trial returns the run's load and acts, with the front before the services.
@@ -85,10 +94,10 @@ func (r *Run) trial() (t Trial, closeFront func(), err error) {
 	e := r.Experiment
 	t = On(r.System, e.load(r.Seed))
 	t.Acts = e.Timed(r.System, r.Seed)
-	for i, a := range t.Acts {
+	for i := range t.Acts {
 		t.Acts[i].Watch = func(ctx context.Context, m Moment) error {
 			if m == Intact {
-				r.show("act", a.Action.Words())
+				r.show("act", t.Acts[i].Action.Words())
 			}
 			if i > 0 {
 				return nil
@@ -97,6 +106,7 @@ func (r *Run) trial() (t Trial, closeFront func(), err error) {
 		}
 	}
 	t.Load.Live, t.Least = r.Live, e.Least
+	t.Books.Settled = func(time.Duration) { r.show("phase", Judging) }
 	t.Ready = func(ctx context.Context) error { return awaitReady(ctx, r.System) }
 	if e.Ready != nil {
 		t.Ready = func(ctx context.Context) error { return e.Ready(ctx, r) }
@@ -105,11 +115,39 @@ func (r *Run) trial() (t Trial, closeFront func(), err error) {
 	if e.Settle > 0 {
 		t.Books.Settle = e.Settle
 	}
+	if r.stage != nil {
+		r.open(&t)
+	}
 	if e.Services.Front == nil {
 		return t, func() {}, nil
 	}
 	t.Load.Target, closeFront, err = e.Services.Front(t.Load.Target)
 	return t, closeFront, err
+}
+
+// open lets others break and heal things during the trial. All is healed once its acts are over.
+func (r *Run) open(t *Trial) {
+	board := r.stage.Board
+	t.Load.Disturbed, t.Ready = true, nil
+	if !r.System.Attached() {
+		t.Mend = func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, time.Minute)
+			defer cancel()
+			return board.Heal(ctx)
+		}
+	}
+	for i := range t.Acts {
+		a, id, check := &t.Acts[i], "", t.Acts[i].Watch
+		a.Action.Optional, a.Over = true, func() bool { return board.over(id) }
+		a.Watch = func(ctx context.Context, m Moment) error {
+			if m == Armed {
+				id = board.add(ctx, a.Action, a.Act, false)
+			} else {
+				board.Read(ctx)
+			}
+			return check(ctx, m)
+		}
+	}
 }
 
 // another fires and judges load n at the same time.
@@ -144,7 +182,10 @@ func (r *Run) judgeStrikes() {
 		return
 	}
 	var on, healed time.Time
+	needed := false
 	for i, s := range r.Strikes {
+		r.sayStrike(r.Experiment.Acts[i], s)
+		needed = needed || !r.Experiment.Acts[i].Optional
 		from := s.Struck
 		if r.Experiment.Acts[i].Step == "" { // it strikes while it is armed, which may take as long as a restart
 			from = s.Armed
@@ -159,11 +200,23 @@ func (r *Run) judgeStrikes() {
 			r.Why = append(r.Why, s.Unseen.Error())
 		}
 	}
-	if r.Fired = fired(r.Experiment.Acts, r.Strikes); r.Fired == 0 {
+	if r.Fired = fired(r.Experiment.Acts, r.Strikes); r.Fired == 0 && needed {
 		r.fail(verify.Unknown, "the fault never struck")
 	}
-	if r.countCalls(on, healed); r.Traffic == 0 {
+	if r.countCalls(on, healed); r.Traffic == 0 && needed {
 		r.fail(verify.Unknown, "no traffic while the fault was on")
+	}
+}
+
+// sayStrike says that an act failed, did not begin or did not strike.
+func (r *Run) sayStrike(a Action, s Strike) {
+	switch {
+	case errors.Is(s.Err, ErrOver):
+		r.show("log", "not brought about, as the run was over before: "+a.Words())
+	case s.Err != nil:
+		r.show("log", fmt.Sprintf("%s: %v", a.Words(), s.Err))
+	case s.Fired == 0:
+		r.show("log", "never struck: "+a.Words())
 	}
 }
 

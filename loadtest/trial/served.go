@@ -60,7 +60,7 @@ func writesAgain(h *history.History, healable time.Time) (longest time.Duration,
 // ReadFrom checks that the verdict is read from the group's primary. moves says that it must be another one than
 // before the fault.
 func ReadFrom(moves bool) Check {
-	return Check{"read-from", func(ctx context.Context, r *Run, at Moment) (err error) {
+	return Check{"read-from", "", func(ctx context.Context, r *Run, at Moment) (err error) {
 		switch at {
 		case Intact:
 			r.primary, err = primaryOf(ctx, r.System.Cluster.Group)

@@ -39,6 +39,8 @@ type Suite struct {
 	Print io.Writer
 	// Show, if not nil, is called with what a run shows while it goes on.
 	Show Show
+	// Stage, if not nil, is where the runs are watched. It needs On. Once the context ends, the run so far is judged.
+	Stage *Stage
 }
 
 // freshAfter is the number of runs after which the services start again with empty databases.
@@ -90,7 +92,7 @@ func (s Suite) Run(ctx context.Context) (*Report, error) {
 			lane.open.Dir = filepath.Join(dir, fmt.Sprint("lane-", i))
 			defer func() { errs[i] = errors.Join(errs[i], lane.close()) }()
 			for j := range todo {
-				if ctx.Err() != nil {
+				if ctx.Err() != nil && s.Stage == nil {
 					return
 				}
 				if errs[i] = lane.try(ctx, j); errs[i] != nil {
@@ -100,7 +102,10 @@ func (s Suite) Run(ctx context.Context) (*Report, error) {
 		})
 	}
 	working.Wait()
-	return newReport(s, progress), errors.Join(append(errs, ctx.Err())...)
+	if s.Stage == nil {
+		errs = append(errs, ctx.Err())
+	}
+	return newReport(s, progress), errors.Join(errs...)
 }
 
 // lane runs experiments one after the other in its own system.
@@ -124,11 +129,11 @@ func (w *lane) try(ctx context.Context, j job) error {
 	if j.Expect != (Expect{}) {
 		spare = 2
 	}
-	for seed := j.seed; tries > 0; seed++ {
+	for seed := j.seed; tries > 0 && (seed == j.seed || ctx.Err() == nil); seed++ {
 		if seed > j.seed {
 			w.progress.oneMore()
 		}
-		r, err := w.run(ctx, j.Experiment, seed)
+		r, err := w.perform(ctx, j.Experiment, seed)
 		if err != nil {
 			return err
 		}
@@ -138,14 +143,21 @@ func (w *lane) try(ctx context.Context, j job) error {
 			if spare--; spare < 0 {
 				tries = 0
 			}
-		case j.Expect.Broken != "" && slices.Contains(r.Broken, j.Expect.Broken),
-			j.Expect.Absorbed != "" && len(r.Broken) > 0:
+		case j.Expect.Broken != "" && j.Expect.met(r.Broken), j.Expect.Absorbed != "" && len(r.Broken) > 0:
 			return nil
 		default:
 			tries--
 		}
 	}
 	return nil
+}
+
+// perform runs an experiment, on a stage if there is one.
+func (w *lane) perform(ctx context.Context, e Experiment, seed uint64) (*Result, error) {
+	if w.suite.Stage == nil {
+		return w.run(ctx, e, seed)
+	}
+	return w.suite.Stage.Try(ctx, e, seed, func(e Experiment) (*Result, error) { return w.run(ctx, e, seed) })
 }
 
 // run runs an experiment on services as it wants them.
@@ -158,7 +170,7 @@ func (w *lane) run(ctx context.Context, e Experiment, seed uint64) (*Result, err
 		w.lab, w.since = l, freshAfter
 	}
 	if !w.lab.Attached() && (w.since >= freshAfter || !e.Services.shareable() || !e.Services.like(w.services)) {
-		if err := e.Services.Start(ctx, w.lab); err != nil {
+		if err := w.start(ctx, e.Services); err != nil {
 			return nil, err
 		}
 		w.since, w.services = 0, e.Services
@@ -166,8 +178,8 @@ func (w *lane) run(ctx context.Context, e Experiment, seed uint64) (*Result, err
 	if w.since++; !e.Services.shareable() {
 		w.since = freshAfter
 	}
-	r := e.Run(ctx, w.lab, seed, w.suite.Show)
-	if r.Outcome == verify.Pass {
+	r := e.Run(ctx, w.lab, seed, w.suite.Show, w.suite.Stage)
+	if r.Outcome == verify.Pass || w.suite.Stage != nil { // a stage keeps what it wants, and is healed
 		return r, nil
 	}
 	if err := ctx.Err(); err != nil {
@@ -179,6 +191,15 @@ func (w *lane) run(ctx context.Context, e Experiment, seed uint64) (*Result, err
 	}
 	w.since = freshAfter // the traces of a broken run must not be found again by the next
 	return r, errors.Join(err, w.repair(ctx))
+}
+
+// start starts the services.
+func (w *lane) start(ctx context.Context, v Services) error {
+	do := func() error { return v.Start(ctx, w.lab) }
+	if w.suite.Stage == nil {
+		return do()
+	}
+	return w.suite.Stage.Start(ctx, v, do)
 }
 
 // shareable reports whether several runs may use the services, one after the other: they are the product's.

@@ -44,28 +44,22 @@ type Trial struct {
 
 // Timed is an act and when it begins, from the first order.
 type Timed struct {
-	At time.Duration
-	// Then makes At, of this act and of those behind it, count from when all acts before it are over.
-	Then bool
-	Act
-	// Action describes it, if it is of an Experiment.
+	*Act
+	// Action says when it begins, and what follows. Act does what the others of its fields describe.
 	Action Action
-	// EndsLoad ends the load once the act is healed. The load's own end is only a bound.
-	EndsLoad bool
-	// Alone arms it alone, before the next acts of the trial of the same time.
-	Alone bool
+	// Over, if not nil, reports that somebody else has healed it.
+	Over func() bool
 	// Watch, if not nil, is called at each of its moments but the last two.
 	Watch func(context.Context, Moment) error
-	// Optional says that the trial goes on if the act fails, or if the load is over before its time; see Strike.Err.
-	Optional bool
 }
 
 // Moment is a moment of a run.
 type Moment int
 
-// The moments, in their order. The first four are an act's.
+// The moments, in their order. The first five are an act's.
 const (
 	Intact  Moment = iota // nothing is broken yet
+	Armed                 // the act may strike
 	Broken                // the act has struck, or is no longer waited for
 	Mending               // the act is about to be healed
 	Mended                // it is healed, but the system may not be ready yet
@@ -130,13 +124,13 @@ func (t Trial) Fire(ctx context.Context) (*Result, error) {
 	from, wave := (<-chan struct{})(begun), new(sync.WaitGroup) // the acts whose times count from the same moment
 	for i, a := range t.Acts {
 		after, armed := before, make(chan struct{})
-		if a.Then {
+		if a.Action.Then {
 			from, wave = over(&acting, wave), new(sync.WaitGroup)
 		}
-		if i > 0 && (t.Acts[i-1].At != a.At || a.Then) {
+		if i > 0 && (t.Acts[i-1].Action.AfterMS != a.Action.AfterMS || a.Action.Then) {
 			after = nil
 		}
-		if before = after; a.Alone {
+		if before = after; a.Action.alone() {
 			before = armed
 		}
 		begin, end := from, wave.Done
@@ -144,7 +138,8 @@ func (t Trial) Fire(ctx context.Context) (*Result, error) {
 		acting.Go(func() {
 			defer end()
 			t.strike(ctx, a, &r.Strikes[i], begin, ended, after, sync.OnceFunc(func() { close(armed) }))
-			if failed := r.Strikes[i].Err != nil && !a.Optional; failed || a.EndsLoad && t.enough(loadCtx) {
+			failed := r.Strikes[i].Err != nil && !a.Action.Optional
+			if failed || a.Action.EndsLoad && t.enough(loadCtx) {
 				stop()
 			}
 		})
@@ -164,7 +159,7 @@ func (t Trial) Fire(ctx context.Context) (*Result, error) {
 	r.History, err = fire.Run(loadCtx, load)
 	err = errors.Join(err, rest())
 	for i, a := range t.Acts {
-		if !a.Optional {
+		if !a.Action.Optional {
 			err = errors.Join(err, r.Strikes[i].Err)
 		}
 	}
@@ -246,7 +241,7 @@ func (t Trial) strike(ctx context.Context, a Timed, s *Strike, begun, ended, aft
 		return
 	}
 	select {
-	case <-time.After(a.At):
+	case <-time.After(time.Duration(a.Action.AfterMS) * time.Millisecond):
 	case <-ended:
 		s.Err = ErrOver
 		return
@@ -268,11 +263,12 @@ func (t Trial) strike(ctx context.Context, a Timed, s *Strike, begun, ended, aft
 		s.Err = a.Arm(ctx)
 	}
 	armed()
+	watch(Armed)
 	if s.Err == nil {
-		s.await(ctx, a.Act)
+		s.await(ctx, a)
 		s.Struck = time.Now()
 		watch(Broken)
-		s.Err = errors.Join(s.Err, hold(ctx, a.Act, ended))
+		s.Err = errors.Join(s.Err, hold(ctx, a, ended))
 		watch(Mending)
 		if n, err := a.Fired(ctx); err == nil { // the strikes while it was held count, too
 			s.Fired = max(s.Fired, n)
@@ -293,49 +289,37 @@ func (t Trial) strike(ctx context.Context, a Timed, s *Strike, begun, ended, aft
 }
 
 // await waits until the act has struck, for at most strikeWithin.
-func (s *Strike) await(ctx context.Context, a Act) {
+func (s *Strike) await(ctx context.Context, a Timed) {
 	for limit := time.Now().Add(strikeWithin); ; {
-		if s.Fired, s.Unseen = a.Fired(ctx); s.Fired > 0 || time.Now().After(limit) {
+		s.Fired, s.Unseen = a.Fired(ctx)
+		if s.Fired > 0 || time.Now().After(limit) || a.over() || Sleep(ctx, 10*time.Millisecond) != nil {
 			return
-		}
-		select {
-		case <-healedBefore(a):
-			return
-		case <-ctx.Done():
-			return
-		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }
 
+func (a Timed) over() bool { return a.Over != nil && a.Over() }
+
 // hold waits for as long as the act lasts, or until somebody else heals it.
-func hold(ctx context.Context, a Act, ended <-chan struct{}) error {
+func hold(ctx context.Context, a Timed, ended <-chan struct{}) error {
 	var over <-chan time.Time
-	if d := a.Hold(); d != UntilOver {
+	if d := a.For; d != UntilOver {
 		ended, over = nil, time.After(d)
 	}
-	count := time.NewTicker(100 * time.Millisecond)
-	defer count.Stop()
+	look := time.NewTicker(100 * time.Millisecond)
+	defer look.Stop()
 	for {
 		select {
 		case <-over:
 			return nil
 		case <-ended:
 			return nil
-		case <-healedBefore(a):
-			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-count.C:
-			_, _ = a.Fired(ctx) // it notes the strikes of an act that is shown
+		case <-look.C:
+			if a.over() {
+				return nil
+			}
 		}
 	}
-}
-
-// healedBefore returns a channel that is closed if somebody else heals the act; nil if nobody can.
-func healedBefore(a Act) <-chan struct{} {
-	if a, ok := a.(interface{ Over() <-chan struct{} }); ok {
-		return a.Over()
-	}
-	return nil
 }

@@ -31,7 +31,7 @@ func TestRun(t *testing.T) {
 		Mix: fire.Mix{Goods: 3, Stock: 60, Repeat: 0.2, Cancel: 0.2, Seed: 1},
 	})
 	try.Keep = keep
-	try.Acts = []trial.Timed{{At: 500 * time.Millisecond, Act: &trial.Simple{
+	try.Acts = []trial.Timed{{Action: trial.Action{AfterMS: 500}, Act: &trial.Act{
 		Do: func(context.Context) error { return victim.Kill() }, Undo: victim.Restart, For: 300 * time.Millisecond,
 	}}}
 	try.Ready = func(context.Context) error {
@@ -55,11 +55,11 @@ func TestRun(t *testing.T) {
 
 	t.Run("the load ends first", func(t *testing.T) {
 		try := trial.On(st, fire.Config{Orders: 2, Mix: fire.Mix{Goods: 1, Stock: 10}})
-		try.Acts = []trial.Timed{{At: time.Minute, Act: &trial.Simple{}}}
+		try.Acts = []trial.Timed{{Action: trial.Action{}.At(time.Minute), Act: &trial.Act{}}}
 		if _, err := try.Run(t.Context()); !errors.Is(err, trial.ErrOver) {
 			t.Errorf("got %v, want that nothing broke", err)
 		}
-		try.Acts[0].Optional = true
+		try.Acts[0].Action.Optional = true
 		if r, err := try.Run(t.Context()); err != nil || !errors.Is(r.Strikes[0].Err, trial.ErrOver) {
 			t.Errorf("got %+v, %v; want a run, in which nothing broke", r, err)
 		}
@@ -67,9 +67,9 @@ func TestRun(t *testing.T) {
 	t.Run("several acts", func(t *testing.T) {
 		const apart = 200 * time.Millisecond
 		try := trial.On(st, fire.Config{Orders: 100, Rate: 100, Mix: fire.Mix{Goods: 1, Stock: 10}})
-		failing := &trial.Simple{Do: func(context.Context) error { return errors.New("no such thing") }}
-		lasting := &trial.Simple{Do: func(context.Context) error { return nil }, For: trial.UntilOver}
-		try.Acts = []trial.Timed{{Act: lasting}, {At: apart, Act: failing, Optional: true}}
+		failing := &trial.Act{Do: func(context.Context) error { return errors.New("no such thing") }}
+		lasting := &trial.Act{Do: func(context.Context) error { return nil }, For: trial.UntilOver}
+		try.Acts = []trial.Timed{{Act: lasting}, {Act: failing, Action: trial.Action{Optional: true}.At(apart)}}
 		healed, mended := false, false
 		lasting.Undo = func(context.Context) error { healed = true; return nil }
 		try.Mend = func(context.Context) error { mended = healed; return nil }
@@ -89,7 +89,7 @@ func TestRun(t *testing.T) {
 		try := trial.On(st, fire.Config{Orders: 100_000, Rate: 50, Mix: fire.Mix{Goods: 1, Stock: 10}})
 		healed, live := false, &fire.Live{}
 		try.Load.Live = live
-		try.Acts = []trial.Timed{{EndsLoad: true, Act: &trial.Simple{
+		try.Acts = []trial.Timed{{Action: trial.Action{EndsLoad: true}, Act: &trial.Act{
 			Do: func(ctx context.Context) error {
 				for live.Counts().Orders == 0 {
 					if err := trial.Sleep(ctx, 10*time.Millisecond); err != nil {
@@ -111,12 +111,14 @@ func TestRun(t *testing.T) {
 	})
 	t.Run("one after the other", func(t *testing.T) {
 		try := trial.On(st, fire.Config{Orders: 100_000, Rate: 100, Mix: fire.Mix{Goods: 1, Stock: 10}})
-		act := func(d time.Duration) *trial.Simple {
-			return &trial.Simple{Do: func(context.Context) error { return nil }, For: d}
+		act := func(d time.Duration) *trial.Act {
+			return &trial.Act{Do: func(context.Context) error { return nil }, For: d}
 		}
 		const apart = 100 * time.Millisecond
 		try.Acts = []trial.Timed{
-			{Act: act(3 * apart)}, {Act: act(apart)}, {Then: true, At: apart, Act: act(apart), EndsLoad: true}, {At: apart, Act: act(apart)},
+			{Act: act(3 * apart)}, {Act: act(apart)},
+			{Act: act(apart), Action: trial.Action{Then: true, EndsLoad: true}.At(apart)},
+			{Act: act(apart), Action: trial.Action{}.At(apart)},
 		}
 		try.Least = 80
 		r, err := try.Fire(t.Context())
@@ -134,7 +136,7 @@ func TestRun(t *testing.T) {
 	t.Run("an act that fails ends the load", func(t *testing.T) {
 		try := trial.On(st, fire.Config{Orders: 100_000, Rate: 50, Mix: fire.Mix{Goods: 1, Stock: 10}})
 		failed := errors.New("no such thing")
-		try.Acts = []trial.Timed{{Act: &trial.Simple{Do: func(context.Context) error { return failed }}}}
+		try.Acts = []trial.Timed{{Act: &trial.Act{Do: func(context.Context) error { return failed }}}}
 		if _, err := try.Fire(t.Context()); !errors.Is(err, failed) {
 			t.Errorf("%v, want that the act failed", err)
 		}
@@ -143,7 +145,7 @@ func TestRun(t *testing.T) {
 		try := trial.On(st, fire.Config{Orders: 100_000, Rate: 50, Mix: fire.Mix{Goods: 1, Stock: 10}})
 		ctx, interrupt := context.WithCancel(t.Context())
 		healed := false
-		try.Acts = []trial.Timed{{Act: &trial.Simple{
+		try.Acts = []trial.Timed{{Act: &trial.Act{
 			Do: func(context.Context) error { interrupt(); return nil }, For: time.Minute,
 			Undo: func(ctx context.Context) error { healed = ctx.Err() == nil; return nil },
 		}}}
@@ -154,10 +156,10 @@ func TestRun(t *testing.T) {
 }
 
 // The strikes since Arm count, also if the server that counts them begins anew.
-func TestSimpleCounts(t *testing.T) {
+func TestActCounts(t *testing.T) {
 	t.Parallel()
 	count := 5
-	act := &trial.Simple{
+	act := &trial.Act{
 		Do:    func(context.Context) error { return nil },
 		Count: func(context.Context) (int, error) { return count, nil },
 	}

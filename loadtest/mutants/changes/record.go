@@ -35,7 +35,7 @@ func Kinds() []Kind {
 func (k Kind) Record(ctx context.Context, system trial.System, disturb func(context.Context) error) (*Base, error) {
 	t := trial.On(system, k.Config)
 	if k.Faults {
-		t.Acts = []trial.Timed{{At: time.Second, Act: &trial.Simple{Do: disturb}}}
+		t.Acts = []trial.Timed{{Act: &trial.Act{Do: disturb}, Action: trial.Action{}.At(time.Second)}}
 	}
 	r, err := t.Run(ctx) // it waits until all orders have ended; Base.Run finds any violation again
 	if err != nil {

@@ -1,4 +1,4 @@
-package page_test
+package console_test
 
 import (
 	"bytes"
@@ -13,17 +13,17 @@ import (
 	"strings"
 	"testing"
 
-	"orderstock/loadtest/console/page"
+	"orderstock/loadtest/console"
 	"orderstock/loadtest/report"
 )
 
 // vendored lists every file taken from npm: htm 3.1.1 with Preact inside, @preact/signals-core 1.14.5, uPlot 1.6.32
 // and, for tests alone, axe-core 4.14.1, as "npm pack" delivers them. Each has its licence.
 var vendored = map[string]string{
-	"../testdata/axe/LICENSE":               "af175b9d96ee93c21a036152e1b905b0b95304d4ae8c2c921c7609100ba8df7e",
-	"../testdata/axe/LICENSE-3RD-PARTY.txt": "4f8563870d0fca38bbc3e00b6f670cb7fa9f380ba9f26a7f7d1184a6b18b1653",
-	"../testdata/axe/axe.min.js":            "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c",
-	"../testdata/axe/package.json":          "dfa850050afad33744b89076848d905e2c60a6915e650e054bf038544930f6e0",
+	"testdata/axe/LICENSE":                  "af175b9d96ee93c21a036152e1b905b0b95304d4ae8c2c921c7609100ba8df7e",
+	"testdata/axe/LICENSE-3RD-PARTY.txt":    "4f8563870d0fca38bbc3e00b6f670cb7fa9f380ba9f26a7f7d1184a6b18b1653",
+	"testdata/axe/axe.min.js":               "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c",
+	"testdata/axe/package.json":             "dfa850050afad33744b89076848d905e2c60a6915e650e054bf038544930f6e0",
 	"vendor/htm/LICENSE":                    "740725f7252e750af735d0028cc534970772f513331e9f68150fede8fb3ce00f",
 	"vendor/htm/LICENSE-preact":             "1fe6958409c8c257a70c587a18b6f7f412b179b456630790d30b2ec9a8e4b7d4",
 	"vendor/htm/package.json":               "94654229e72f9f809aeab75184c1254f69aafd88e626e97ce994227d01418df1",
@@ -47,7 +47,7 @@ func TestVendoredFilesAreAsPublished(t *testing.T) {
 		}
 	}
 	walk(t, "vendor", check)
-	axe, err := filepath.Glob("../testdata/axe/*")
+	axe, err := filepath.Glob("testdata/axe/*")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestImportsExist(t *testing.T) {
 
 func read(t *testing.T, name string) []byte {
 	t.Helper()
-	data, err := fs.ReadFile(page.Files(), name)
+	data, err := fs.ReadFile(console.Page(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func read(t *testing.T, name string) []byte {
 
 func walk(t *testing.T, root string, do func(name string, data []byte)) {
 	t.Helper()
-	err := fs.WalkDir(page.Files(), root, func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(console.Page(), root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}

@@ -1,0 +1,177 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"orderstock/loadtest/system"
+)
+
+// Shown describes an act on a Board. Times are in milliseconds since the run began; 0 means not yet.
+type Shown struct {
+	ID       string `json:"id"`
+	What     string `json:"what"`
+	Where    string `json:"where"`          // a replica or a server; "" if there is none
+	Wire     string `json:"wire,omitempty"` // where the connection leads to that is struck
+	Status   string `json:"status"`         // armed, fired or healed
+	Fired    int    `json:"fired"`
+	Counted  bool   `json:"counted"` // Fired is a count; otherwise it only shows whether it struck
+	ArmedMS  int64  `json:"armed_ms"`
+	FiredMS  int64  `json:"fired_ms,omitempty"`
+	HealedMS int64  `json:"healed_ms,omitempty"`
+
+	act    *Act
+	byHand bool
+}
+
+func (s Shown) String() string { return strings.TrimSpace(s.What + " " + s.Where) }
+
+// Board lists the acts on a system since its services were started, those of a run and those by hand. How often each
+// has struck and whether it lasts it reads from the processes, the connections and the fault points. It is safe for
+// concurrent use: one act by hand is armed, or all are healed, at a time. The fields are set before its first use; the
+// functions do not call the board.
+type Board struct {
+	System *system.System
+	// SinceMS returns the milliseconds since the run began.
+	SinceMS func() int64
+	// Show is called with all acts when one changes, and Say with a line for a log of events.
+	Show func([]Shown)
+	Say  func(kind, format string, args ...any)
+
+	acting  sync.Mutex // held while an act by hand is armed, and while all are healed
+	reading sync.Mutex
+	mu      sync.Mutex // guards all
+	all     []Shown
+}
+
+// Act arms an action by hand. It lasts until Heal, or until another act ends it.
+func (b *Board) Act(ctx context.Context, a Action) error {
+	b.acting.Lock()
+	defer b.acting.Unlock()
+	act := New(b.System, a)
+	if err := act.Arm(ctx); err != nil {
+		return err
+	}
+	b.add(ctx, a, act, true)
+	return nil
+}
+
+// add lists an act that is armed, and returns its id.
+func (b *Board) add(ctx context.Context, a Action, act *Act, byHand bool) (id string) {
+	shown := a
+	if !a.atStep() {
+		shown.Step = ""
+	}
+	b.mu.Lock()
+	id = strconv.Itoa(len(b.all) + 1)
+	b.all = append(b.all, Shown{
+		ID: id, What: shown.What(), Where: a.Target, Wire: a.Wire, Status: "armed", Counted: act.Count != nil,
+		ArmedMS: b.SinceMS(), act: act, byHand: byHand,
+	})
+	b.mu.Unlock()
+	b.Show(b.Acts())
+	text := ""
+	if act.Count != nil {
+		text = "armed: "
+	}
+	b.Say("fault", "%s%s", text, a.Words())
+	b.Read(ctx)
+	return id
+}
+
+// Read reads how often each act that lasts has struck, and whether it still lasts.
+func (b *Board) Read(ctx context.Context) {
+	b.reading.Lock()
+	defer b.reading.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	for i, before := range b.Acts() {
+		now := before.read(ctx, b.SinceMS())
+		if now == before {
+			continue
+		}
+		b.mu.Lock()
+		if i < len(b.all) && b.all[i].act == now.act { // else the services were replaced
+			b.all[i] = now
+		}
+		b.mu.Unlock()
+		if now.Counted && before.Fired == 0 && now.Fired > 0 {
+			b.Say("fault", "fired: %s", now)
+		}
+		b.Show(b.Acts())
+	}
+}
+
+// read returns the act as it is now.
+func (s Shown) read(ctx context.Context, now int64) Shown {
+	if s.Status == "healed" {
+		return s
+	}
+	if n, err := s.act.Fired(ctx); err == nil { // the server that counts may be away
+		s.Fired = max(s.Fired, n)
+	}
+	if s.Fired > 0 && s.Status == "armed" {
+		s.Status, s.FiredMS = "fired", now
+	}
+	if s.act.On == nil || !s.act.On(ctx) {
+		s.Status, s.HealedMS = "healed", now
+	}
+	return s
+}
+
+// Acts returns all acts.
+func (b *Board) Acts() []Shown {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]Shown{}, b.all...)
+}
+
+// over reports whether the act with that id lasts no more.
+func (b *Board) over(id string) bool {
+	return slices.ContainsFunc(b.Acts(), func(s Shown) bool { return s.ID == id && s.Status == "healed" })
+}
+
+// Heal makes everything whole again: the servers, then the connections, then the replicas, which are ready only once
+// they reach the servers. What cannot be healed is tried again the next time.
+func (b *Board) Heal(ctx context.Context) error {
+	b.acting.Lock()
+	defer b.acting.Unlock()
+	errs := []error{b.System.RepairServers(ctx), b.System.MendWires(ctx)}
+	all := b.Acts()
+	for _, s := range all {
+		if s.byHand && s.Status != "healed" {
+			if err := s.act.Heal(ctx); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", s, err))
+			}
+		}
+	}
+	err := errors.Join(append(errs, b.System.RepairReplicas(ctx))...)
+	b.Read(ctx)
+	if err != nil {
+		b.Say("error", "not healed: %v", err)
+	} else if len(all) > 0 {
+		b.Say("fault", "healed: everything is whole again")
+	}
+	return err
+}
+
+// Alone calls do while nothing is armed or healed by hand.
+func (b *Board) Alone(do func() error) error {
+	b.acting.Lock()
+	defer b.acting.Unlock()
+	return do()
+}
+
+// Clear empties the list, for a system whose services are replaced.
+func (b *Board) Clear() {
+	b.mu.Lock()
+	b.all = nil
+	b.mu.Unlock()
+	b.Show([]Shown{})
+}

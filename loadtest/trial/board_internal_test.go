@@ -1,0 +1,152 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/system/systemtest"
+)
+
+// idle is a board of a system whose servers only sleep, and that has no services. said gets the log.
+func idle(t *testing.T) (b *Board, said *[]string) {
+	t.Helper()
+	said = &[]string{}
+	return &Board{
+		System: systemtest.Idle(t), SinceMS: func() int64 { return 1 }, Show: func([]Shown) {},
+		Say: func(kind, format string, args ...any) {
+			*said = append(*said, kind+": "+fmt.Sprintf(format, args...))
+		},
+	}, said
+}
+
+// statuses returns the acts with their statuses.
+func statuses(b *Board) (all []string) {
+	for _, s := range b.Acts() {
+		all = append(all, s.String()+" "+s.Status)
+	}
+	return all
+}
+
+// An act is healed once its process runs again, by whatever: a restart, Heal, or somebody else's signal.
+func TestBoardReadsTheProcesses(t *testing.T) {
+	b, said := idle(t)
+	for _, a := range []Action{
+		{Action: "kill-server", Target: "redis"},
+		{Action: "pause-server", Target: "mysql"},
+		{Action: "pause-server", Target: "zookeeper"},
+		{Action: "restart-server", Target: "redis"},
+	} {
+		if err := b.Act(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.System.ZooKeeper.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	b.Read(t.Context())
+	want := []string{
+		"kill-server redis healed", "pause-server mysql fired", "pause-server zookeeper healed", "restart-server redis healed",
+	}
+	if got := statuses(b); !slices.Equal(got, want) {
+		t.Errorf("the acts are %q, want %q", got, want)
+	}
+	if !b.System.Redis.Running() || !system.Paused(b.System.MySQL) {
+		t.Error("Redis is dead, or MySQL runs")
+	}
+	if err := b.Heal(t.Context()); err != nil || system.Paused(b.System.MySQL) || !b.over("2") {
+		t.Errorf("healed: %v, MySQL paused: %t, %q", err, system.Paused(b.System.MySQL), statuses(b))
+	}
+	wantSaid := []string{
+		"fault: kill-server at redis", "fault: pause-server at mysql", "fault: pause-server at zookeeper",
+		"fault: restart-server at redis", "fault: healed: everything is whole again",
+	}
+	if !slices.Equal(*said, wantSaid) {
+		t.Errorf("the log is %q, want %q", *said, wantSaid)
+	}
+	if b.Clear(); len(b.Acts()) > 0 {
+		t.Errorf("not forgotten: %q", statuses(b))
+	}
+}
+
+// An act that counts is armed until it strikes, and its count goes on.
+func TestBoardCounts(t *testing.T) {
+	b, said := idle(t)
+	count := 0
+	act := &Act{
+		Do: noError, Count: func(context.Context) (int, error) { return count, nil },
+		On: func(context.Context) bool { return count < 5 },
+	}
+	if err := act.Arm(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.add(t.Context(), Action{Action: "slow", Target: "stock-1", Wire: "mysql"}, act, false)
+	for _, c := range []struct {
+		count  int
+		status string
+	}{{0, "armed"}, {2, "fired"}, {4, "fired"}, {5, "healed"}} {
+		count = c.count
+		b.Read(t.Context())
+		if s := b.Acts()[0]; s.Status != c.status || s.Fired != c.count {
+			t.Errorf("after %d strikes: %+v, want %s", c.count, s, c.status)
+		}
+	}
+	want := []string{
+		"fault: armed: slow the connection to mysql at stock-1", "fault: fired: slow the connection to mysql stock-1",
+	}
+	if !slices.Equal(*said, want) {
+		t.Errorf("the log is %q, want %q", *said, want)
+	}
+}
+
+// An action that does not fit says why, and leaves nothing behind.
+func TestRefusedActions(t *testing.T) {
+	b, _ := idle(t)
+	if err := b.System.Redis.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for want, a := range map[string]Action{
+		"there is no action":                   {Action: "melt"},
+		`there is no replica "stock-1"`:        {Action: "kill", Target: "stock-1"},
+		"there are mysql, redis, zookeeper":    {Action: "pause-server", Target: "postgres"},
+		"redis is dead already":                {Action: "kill-server", Target: "redis"},
+		"redis is dead":                        {Action: "pause-server", Target: "redis"},
+		`there is no replica "order-9"; there`: {Action: "cut", Target: "order-9", Wire: "mysql"},
+	} {
+		if err := b.Act(t.Context(), a); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", a, err, want)
+		}
+	}
+	if got := statuses(b); len(got) > 0 {
+		t.Errorf("left behind: %q", got)
+	}
+}
+
+// What does not come back stays broken, is named, and is tried again.
+func TestWhatIsNotHealedIsTriedAgain(t *testing.T) {
+	b, said := idle(t)
+	stuck := errors.New("the wire is stuck")
+	act := &Act{
+		Do: noError, Undo: func(context.Context) error { return stuck }, On: func(context.Context) bool { return stuck != nil },
+	}
+	b.add(t.Context(), Action{Action: "cut", Target: "stock-1"}, act, true)
+	if err := b.Heal(t.Context()); err == nil || !strings.Contains(err.Error(), "cut stock-1: the wire is stuck") || b.over("1") {
+		t.Errorf("heal returns %v, and the act is %q", err, statuses(b))
+	}
+	stuck = nil
+	if err := b.Heal(t.Context()); err != nil || !b.over("1") {
+		t.Errorf("the second time: %v, %q", err, statuses(b))
+	}
+	want := []string{
+		"fault: cut at stock-1", "error: not healed: cut stock-1: the wire is stuck", "fault: healed: everything is whole again",
+	}
+	if !slices.Equal(*said, want) {
+		t.Errorf("the log is %q, want %q", *said, want)
+	}
+}
+
+func noError(context.Context) error { return nil }
