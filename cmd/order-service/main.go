@@ -42,19 +42,18 @@ func newCommand() *cobra.Command {
 // run serves until ctx ends. It returns nil if the stop cut off no order. It calls onListen, if that is not nil, with
 // the address once the port is bound.
 func run(ctx context.Context, cfg settings, onListen func(addr string)) (err error) {
-	log := service.Begin("order-service", cfg.Settings)
-	log.Info("starting", "config", fmt.Sprintf("%+v", cfg))
 	base, err := service.Open(ctx, service.Options{
-		Name: "order-service", Settings: cfg.Settings, MaxConns: cfg.MySQLMaxConns, Wrap: faults.connector, Log: log,
+		Name: "order-service", Settings: cfg.Settings, MaxConns: cfg.MySQLMaxConns, Wrap: faults.connector,
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, base.Close(ctx)) }()
+	base.Log.Info("starting", "config", fmt.Sprintf("%+v", cfg))
 	store := orderdb.New(base.DB)
 	defer store.Close()
 	limits := orderhttp.OpenLimits(orderhttp.LimitConfig{
-		Redis: cfg.Redis(), Proxies: cfg.TrustedProxies, Metrics: base.Named, Log: log,
+		Redis: cfg.Redis(), Proxies: cfg.TrustedProxies, Metrics: base.Named, Log: base.Log,
 	})
 	defer func() { err = errors.Join(err, limits.Close()) }()
 	stock, err := openStock(cfg, base)
@@ -69,7 +68,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	defer func() { err = errors.Join(err, zookeeper.Close()) }()
 	ids := zookeeper.LeaseIDs(background, "order-ids")
 	defer func() { err = errors.Join(err, ids.Close(background)) }()
-	defer followStock(background, cfg, zookeeper, stock, log)()
+	defer followStock(background, cfg, zookeeper, stock, base.Log)()
 	orders := order.NewService(traced.store(faults.store(store)), traced.stock(faults.stock(stock)),
 		traced.flags(faults.flags(base.Flags)), ids, cfg.orders())
 	stopOrders := startWork(background, cfg, base, zookeeper, orders)
@@ -87,7 +86,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 			"zookeeper": {Ask: ids.Ready},
 			"token":     {Ask: stock.CheckToken},
 		},
-	}, log)
+	}, base.Log)
 	return base.Serve(ctx, httpapi.ServerConfig{Addr: cfg.ListenAddr, OnListen: onListen},
 		faults.handler(handler), httpapi.Inside(cfg.TrustedProxies))
 }

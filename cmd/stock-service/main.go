@@ -24,17 +24,15 @@ func main() { command.Main(newCommand()) }
 // run serves until ctx ends. It returns nil if the stop cut off no request. It calls onListen, if that is not nil, with
 // the address once the port is bound.
 func run(ctx context.Context, cfg settings, onListen func(addr string)) (err error) {
-	log := service.Begin("stock-service", cfg.Settings)
-	log.Info("starting", "strategy", cfg.Strategy, "config", fmt.Sprintf("%+v", cfg))
-
 	base, err := service.Open(ctx, service.Options{
 		Name: "stock-service", Settings: cfg.Settings, MaxConns: cfg.MySQLMaxConns,
-		Wrap: faults.connector, Steps: steps, Log: log,
+		Wrap: faults.connector, Steps: steps,
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, base.Close(ctx)) }()
+	base.Log.Info("starting", "strategy", cfg.Strategy, "config", fmt.Sprintf("%+v", cfg))
 	ledger := stockdb.New(base.DB)
 	defer ledger.Close()
 	deducter, err := faults.deducter(cfg.Strategy, compared.Config{
@@ -63,18 +61,17 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 			// Without ZooKeeper, the row locks isolate the groups.
 			"strategy": {Ask: deducter.Ready, Optional: cfg.Strategy == "grouped"},
 		},
-	}, log)
+	}, base.Log)
 
 	withdraw := func() {}
 	defer func() { withdraw() }()
-	return httpapi.Serve(ctx, httpapi.ServerConfig{
-		Addr: cfg.ListenAddr, TLS: base.TLS, OpsAddr: cfg.OpsAddr, Metrics: base.Metrics,
-		ShutdownDelay: cfg.ShutdownDelay, ShutdownTimeout: cfg.ShutdownTimeout, MaxHeader: stockhttp.MaxHeader,
+	return base.Serve(ctx, httpapi.ServerConfig{
+		Addr: cfg.ListenAddr, MaxHeader: stockhttp.MaxHeader,
 		OnListen: func(addr string) {
 			withdraw = announcing.Announce(ctx, "stock", cmp.Or(cfg.AdvertiseAddr, addr), base.TLS != nil, token, old)
 			if onListen != nil {
 				onListen(addr)
 			}
 		},
-	}, base.Traces.Handler(faults.handler(handler), httpapi.Carries(token, old)), log)
+	}, faults.handler(handler), httpapi.Carries(token, old))
 }

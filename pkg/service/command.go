@@ -65,9 +65,8 @@ func Command(p Program) *cobra.Command {
 // costs about 30 MB and saves processor time.
 const gcPercent = 400
 
-// Begin sets up the process of a service and returns its log, which also becomes slog's default. The process keeps its
-// memory below GOMEMLIMIT or, if that is not set, below nine tenths of its cgroup's limit.
-func Begin(name string, s Settings) *slog.Logger {
+// begin sets up the process of a service and returns its log, which also becomes slog's default.
+func begin(name string, s Settings) *slog.Logger {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}

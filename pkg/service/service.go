@@ -25,7 +25,7 @@ import (
 
 // Options configure Open. All but Wrap and Steps are required.
 type Options struct {
-	// Name is the service's name in its traces.
+	// Name is the service's name in its log and its traces.
 	Name     string
 	Settings Settings
 	// MaxConns bounds the connections to the database.
@@ -34,7 +34,6 @@ type Options struct {
 	Wrap func(driver.Connector) driver.Connector
 	// Steps names statements in traces by their beginnings.
 	Steps map[string]string
-	Log   *slog.Logger
 }
 
 // Base is what both services use. Its fields are safe for concurrent use.
@@ -54,42 +53,44 @@ type Base struct {
 	settings Settings
 }
 
-// Open opens a service's base. The servers are reached on first use, so that a service can start before them. The
-// error is of the settings. Callers must Close the base.
+// Open sets up the process of a service, and opens its base. The process keeps its memory below GOMEMLIMIT or, if that
+// is not set, below nine tenths of its cgroup's limit. Its log becomes slog's default. The servers are reached on first
+// use, so that a service can start before them. The error is of the settings. Callers must Close the base.
 func Open(ctx context.Context, o Options) (*Base, error) {
+	log := begin(o.Name, o.Settings)
 	secure, err := o.Settings.TLS()
 	if err != nil {
 		return nil, err
 	}
-	traces, err := tracing.Start(ctx, o.Name, o.Settings.Exports, o.Log)
+	traces, err := tracing.Start(ctx, o.Name, o.Settings.Exports, log)
 	if err != nil {
 		return nil, err
 	}
 	metrics := prometheus.NewRegistry()
 	named := prometheus.WrapRegistererWithPrefix("orderstock_", metrics) // except the libraries' own
-	redis.SetLogger(redisLog{o.Log})
+	redis.SetLogger(redisLog{log})
 	named.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "log_lines_dropped_total", Help: "Lines dropped because nothing read the log.",
 	}, func() float64 { return float64(command.Stderr().Dropped()) }))
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	db, err := mysqldb.Open(string(o.Settings.MySQLDSN), mysqldb.Options{
-		MaxConns: o.MaxConns, Metrics: metrics, Wrap: o.Wrap, Log: o.Log, OpenDB: traces.OpenDB(o.Steps),
+		MaxConns: o.MaxConns, Metrics: metrics, Wrap: o.Wrap, Log: log, OpenDB: traces.OpenDB(o.Steps),
 	})
 	if err != nil {
 		traces.Close(ctx)
 		return nil, err
 	}
-	flags := redisdb.OpenFlags(o.Settings.Redis(), o.Log)
+	flags := redisdb.OpenFlags(o.Settings.Redis(), log)
 	if err := flags.Instrument(traces.Redis); err != nil {
 		traces.Close(ctx)
 		return nil, errors.Join(err, flags.Close(), mysqldb.Close(db))
 	}
 	flags.Register(named)
 	zookeeper := o.Settings.ZooKeeper()
-	zookeeper.Metrics, zookeeper.Log = named, o.Log
+	zookeeper.Metrics, zookeeper.Log = named, log
 	return &Base{
 		Traces: traces, TLS: secure, Metrics: metrics, Named: named, DB: db, Flags: flags, ZooKeeper: zookeeper,
-		Log: o.Log, settings: o.Settings,
+		Log: log, settings: o.Settings,
 	}, nil
 }
 
