@@ -115,7 +115,8 @@ func Close(db *gorm.DB) error {
 	if err != nil {
 		return fmt.Errorf("close database: %w", err)
 	}
-	return pool.Close()
+	_ = pool.Close() // an error says that a connection was lost before
+	return nil
 }
 
 // Conn is the full interface that database/sql looks for in a connection of the MySQL driver. A wrapper of connections

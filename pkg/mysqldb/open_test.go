@@ -81,3 +81,32 @@ func TestAGroupHasItsMembersDriver(t *testing.T) {
 		t.Errorf("the driver is %T", connector.Driver())
 	}
 }
+
+// gone makes connections that the server has reset by the time they are closed.
+type gone struct{ driver.Connector }
+
+type goneConn struct {
+	driver.Conn
+	driver.ExecerContext
+}
+
+func (g gone) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := g.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return goneConn{conn, conn.(driver.ExecerContext)}, nil
+}
+
+func (g goneConn) Close() error { return errors.Join(errBroken, g.Conn.Close()) }
+
+// The server may have ended an idle connection before the pool did. Nothing is lost, and Close returns no error.
+func TestCloseAfterTheServerDid(t *testing.T) {
+	t.Parallel()
+	db, err := mysqldb.Open(serverstest.Database(t), mysqldb.Options{
+		Wrap: func(c driver.Connector) driver.Connector { return gone{c} },
+	})
+	must(t, err)
+	must(t, db.Exec("DO 0").Error)
+	must(t, mysqldb.Close(db))
+}
