@@ -78,6 +78,29 @@ func TestServicesOfAVariant(t *testing.T) {
 	}
 }
 
+// TestLateDeductionIsNotFound: in fault E, a commit comes after its caller, who has one try, has given up. A second try
+// would find the deduction.
+func TestLateDeductionIsNotFound(t *testing.T) {
+	e := find(t, "E")
+	for _, a := range e.Acts() {
+		if a.Step != "commit" || a.When != "before" || !a.Outlast {
+			t.Errorf("%+v strikes, want a commit that outlasts its caller", a)
+		}
+	}
+	env := e.Plan(Broken, 1).Services.Env
+	limit := map[string]time.Duration{}
+	for _, name := range []string{"STOCK_TIMEOUT", "CONFIRM_BUDGET", "LOCK_TIMEOUT"} {
+		d, err := time.ParseDuration(env[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		limit[name] = d
+	}
+	if call := limit["CONFIRM_BUDGET"] * 2 / 3; limit["STOCK_TIMEOUT"] < call || limit["LOCK_TIMEOUT"] < call {
+		t.Errorf("%v: want a try, and a wait for the lock, for as long as a call may last, %s", limit, call)
+	}
+}
+
 // TestCommandRepeatsTheRun: the command line has what differs from its own defaults, and the seed of the attempt.
 func TestCommandRepeatsTheRun(t *testing.T) {
 	for seed, want := range map[uint64]string{42: "make play FAULT=A SEED=42", 44: "make play FAULT=A SEED=44"} {
