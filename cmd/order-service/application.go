@@ -50,8 +50,8 @@ func followStock(
 // backlogEvery is the pause between two looks at the backlog.
 const backlogEvery = 5 * time.Second
 
-// startWork begins the work on the orders that no request waits for: the reconciler, if this replica leads, and the look
-// at the backlog. It registers the metrics. Stop ends that work, and waits for the orders in flight.
+// startWork begins the work on the orders that no request waits for: the reconciler, if this replica leads, and the
+// look at the backlog. It registers the metrics. Stop ends that work, and waits for the orders in flight.
 func startWork(
 	ctx context.Context, cfg settings, base *service.Base, zookeeper *coordination.Session, orders *order.Service,
 ) (stop func() error) {

@@ -64,8 +64,8 @@ func (d *DB) insert(ctx context.Context, orders []order.Order) ([]insertion, err
 const insertTries = 4
 
 // insertFree inserts orders, which are sorted by key, in one transaction, and returns the ids of those whose key was in
-// use. If it fails before its commit was sent, nothing was written, and it begins again. An unanswered commit, a refusal
-// other than a deadlock and a wait for a row are final: see again.
+// use. If it fails before its commit was sent, nothing was written, and it begins again. An unanswered commit, a
+// refusal other than a deadlock and a wait for a row are final: see again.
 func (d *DB) insertFree(ctx context.Context, orders []order.Order) (taken map[int64]bool, err error) {
 	if len(orders) == 0 {
 		return taken, nil
@@ -111,8 +111,8 @@ func (d *DB) insertOnce(ctx context.Context, orders []order.Order) (taken map[in
 	return taken, tx.Commit()
 }
 
-// insertOrders inserts all orders, in a statement made by hand: see mysqldb.Statement. The server leaves out an order whose key is in use, without an error: only the count
-// of affected rows shows it.
+// insertOrders inserts all orders, in a statement made by hand: see mysqldb.Statement. The server leaves out an order
+// whose key is in use, without an error: only the count of affected rows shows it.
 func insertOrders(tx *gorm.DB, orders []order.Order) (wrote int64, err error) {
 	head := "INSERT IGNORE INTO orders (id, status, idempotency_key, body_hash, total, created_at, updated_at"
 	traced := slices.ContainsFunc(orders, func(o order.Order) bool { return o.Trace != "" })

@@ -29,8 +29,8 @@ const (
 )
 
 // Limits bound the number of requests that a client may send in a window of time. The replicas of the service share the
-// counts, in Redis. While Redis is away, requests pass unchecked, and a metric counts them. They are safe for concurrent
-// use. Make them with OpenLimits.
+// counts, in Redis. While Redis is away, requests pass unchecked, and a metric counts them. They are safe for
+// concurrent use. Make them with OpenLimits.
 type Limits struct {
 	client  redisdb.Client
 	timeout time.Duration

@@ -6,8 +6,8 @@
 //	GET  /v1/orders              reads a page: ?status=&after=&limit=, up to 500 orders and 1,000 items
 //	POST /v1/orders/{id}/cancel  cancels one
 //
-// Limits bound what one client may send. HEAD works wherever GET does. Ids are strings, amounts are whole minor units of
-// the currency, errors are problem details with a stable code.
+// Limits bound what one client may send. HEAD works wherever GET does. Ids are strings, amounts are whole minor units
+// of the currency, errors are problem details with a stable code.
 package orderhttp
 
 import (

@@ -18,8 +18,8 @@ import (
 // needs. Nothing was done for it.
 var ErrHeld = errors.New("another transaction holds the row")
 
-// Caution lets a batch go on without the items whose rows others hold. It remembers that a batch has waited too long for
-// a row, so that the next batches look for held rows before they wait:
+// Caution lets a batch go on without the items whose rows others hold. It remembers that a batch has waited too long
+// for a row, so that the next batches look for held rows before they wait:
 //
 //	for wait := 1; ; wait++ {
 //		held, err := mysqldb.HeldForLong(ctx, &caution, …)
@@ -132,8 +132,8 @@ func Held[K int64 | string](ctx context.Context, db *gorm.DB, table, column stri
 	return held, nil
 }
 
-// markDeleted adds to held the keys of held rows, found by lock, which does not wait. It asks for all keys, and for each
-// half if one of them is held.
+// markDeleted adds to held the keys of held rows, found by lock, which does not wait. It asks for all keys, and for
+// each half if one of them is held.
 func markDeleted[K int64 | string](keys []K, held map[K]bool, lock func(keys []K) error) error {
 	if len(keys) == 0 {
 		return nil
