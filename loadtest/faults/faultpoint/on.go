@@ -3,6 +3,7 @@
 package faultpoint
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,10 +70,9 @@ func hold(ctx context.Context, point string) error {
 	return own.Wait(ctx)
 }
 
-// impatience is the time of ImpatienceEnv, or 0.
 var (
-	impatience, _ = time.ParseDuration(os.Getenv(ImpatienceEnv))
-	asked         atomic.Int64
+	impatience = parseDelay(ImpatienceEnv, cmp.Or(os.Getenv(ImpatienceEnv), "0"))
+	asked      atomic.Int64 // how many waits for a lock began
 )
 
 // Impatient returns a context for the wait for a lock: every eighth ends after the time of ImpatienceEnv.
@@ -83,7 +83,15 @@ func Impatient(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, impatience)
 }
 
-// parseSlow panics if the list is not one of Slow: an experiment without its delays would prove nothing.
+// parseDelay panics if the value is no time: an experiment without its delays would prove nothing.
+func parseDelay(name, value string) time.Duration {
+	delay, err := time.ParseDuration(value)
+	if err != nil {
+		panic(fmt.Sprintf("%s: %v", name, err))
+	}
+	return delay
+}
+
 func parseSlow(list string) map[string]time.Duration {
 	delays := map[string]time.Duration{}
 	for entry := range strings.SplitSeq(list, ",") {
@@ -91,11 +99,7 @@ func parseSlow(list string) map[string]time.Duration {
 			continue
 		}
 		point, value, _ := strings.Cut(entry, "=")
-		delay, err := time.ParseDuration(value)
-		if err != nil {
-			panic(fmt.Sprintf("%s: %q: %v", SlowEnv, entry, err))
-		}
-		delays[point] = delay
+		delays[point] = parseDelay(SlowEnv, value)
 	}
 	return delays
 }
