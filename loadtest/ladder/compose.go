@@ -18,11 +18,11 @@ import (
 	"orderstock/pkg/servers"
 )
 
-// composed is the compose file's stack. It implements trial.System.
+// composed is the compose file's stack.
 type composed struct {
 	system.Compose
-	password     string // for all of secrets, in place of .env
-	front, mysql string // addresses in the containers' network
+	password string // for all of secrets, in place of .env
+	system   *system.System
 }
 
 // secrets are the variables of the compose file whose passwords the measurement must know.
@@ -126,22 +126,7 @@ func (c *composed) scaled(e trial.Experiment, order, stock int) *contestant {
 		return trial.Sleep(ctx, 5*time.Second) // the front looks for replicas every second, and the services settle
 	}
 	e.Name, e.Services.Replicas = fmt.Sprintf("compose, order services: %d", order), stock
-	return &contestant{Experiment: e, system: c, begin: scale}
-}
-
-// Target implements trial.System. It leads through the network, as the load tester's container does: a port that is
-// published to 127.0.0.1 leads through a process of the engine that copies every byte.
-func (c *composed) Target() fire.Target {
-	return fire.Target{
-		OrderURLs: []string{"http://" + c.front + ":8080"}, StockURLs: []string{"http://" + c.front + ":8081"},
-		StockToken: c.password,
-	}
-}
-
-// Databases implements trial.System.
-func (c *composed) Databases() verify.Databases {
-	server := servers.AttachMySQLServer(c.mysql, "verifier", c.password)
-	return verify.Databases{OrderDSN: server.AdminDSNFor("order_db"), StockDSN: server.AdminDSNFor("stock_db")}
+	return &contestant{Experiment: e, system: c.system, begin: scale}
 }
 
 // addr returns a container's address in its network.
@@ -154,14 +139,16 @@ func (c *composed) addr(ctx context.Context, service string) (string, error) {
 		"{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", id))
 }
 
-// servers finds the containers' addresses, and returns the servers.
+// servers attaches to the services, and returns the servers. All addresses are in the containers' network, as the load
+// tester's container has them: a port that is published to 127.0.0.1 leads through a process of the engine that copies
+// every byte.
 func (c *composed) servers(ctx context.Context) (*system.Servers, error) {
-	var redis, zookeeper string
+	var front, mysql, redis, zookeeper string
 	for _, s := range []struct {
 		to            *string
 		service, port string
 	}{
-		{&c.front, "front", ""}, {&c.mysql, "mysql", ":3306"}, {&redis, "redis", ":6379"}, {&zookeeper, "zookeeper", ":2181"},
+		{&front, "front", ""}, {&mysql, "mysql", ":3306"}, {&redis, "redis", ":6379"}, {&zookeeper, "zookeeper", ":2181"},
 	} {
 		ip, err := c.addr(ctx, s.service)
 		if err != nil {
@@ -169,8 +156,13 @@ func (c *composed) servers(ctx context.Context) (*system.Servers, error) {
 		}
 		*s.to = ip + s.port
 	}
+	books := servers.AttachMySQLServer(mysql, "verifier", c.password)
+	c.system = system.Attach(fire.Target{
+		OrderURLs: []string{"http://" + front + ":8080"}, StockURLs: []string{"http://" + front + ":8081"},
+		StockToken: c.password,
+	}, verify.Databases{OrderDSN: books.AdminDSNFor("order_db"), StockDSN: books.AdminDSNFor("stock_db")})
 	return &system.Servers{
-		MySQL: servers.AttachMySQLServer(c.mysql, "root", c.password), Redis: servers.AttachRedis(redis),
+		MySQL: servers.AttachMySQLServer(mysql, "root", c.password), Redis: servers.AttachRedis(redis),
 		ZooKeeper: servers.AttachZooKeeper(zookeeper),
 	}, nil
 }
