@@ -45,7 +45,7 @@ type bench struct {
 	table   *report.Table
 
 	begun      time.Time
-	todo, done time.Duration // of all windows, without what they take beside
+	todo, done time.Duration // of all windows, as planned
 }
 
 // Row is one lock in one shape: a line of the table and of the file. Latency is the time from the call to the grant;
@@ -73,8 +73,8 @@ type Result struct {
 	Rows []Row `json:"rows"`
 }
 
-// Run measures the plan's locks in each of its shapes, and returns a row for each. With an error, such as the end of ctx,
-// it also returns the rows of what it has measured.
+// Run measures the plan's locks in each of its shapes, and returns a row for each. With an error, such as the end of
+// ctx, it also returns the rows of what it has measured.
 func Run(ctx context.Context, cfg Config) (_ *Result, err error) {
 	shapes, err := parseShapes(cfg.Plan.Shapes)
 	if err != nil {

@@ -32,8 +32,8 @@ type Process struct {
 	paused  bool          // was ever paused
 }
 
-// Start starts a process of contenders: the command line and w in JSON, with which the program must call [Work].
-// The process is killed when ctx ends.
+// Start starts a process of contenders by the command line, with w in JSON behind it. The program must pass that to
+// [Work]. The process is killed when ctx ends.
 func Start(ctx context.Context, line []string, w Worker) (*Process, error) {
 	text, err := json.Marshal(w)
 	if err != nil {

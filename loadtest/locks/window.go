@@ -35,8 +35,8 @@ type count struct {
 	Acquired    int64 `json:"acquired"`
 	Wakeups     int64 `json:"wakeups"`
 	ProcessorNS int64 `json:"processor_ns"`
-	// Waits is a compressed histogram of nanoseconds from call to grant, of those released within the window; a Java worker, which has no
-	// library for it, lists them one by one in WaitsNS.
+	// Waits is a compressed histogram of nanoseconds from call to grant, of those released within the window; a Java
+	// worker, which has no library for it, lists them one by one in WaitsNS.
 	Waits   string  `json:"waits,omitempty"`
 	WaitsNS []int64 `json:"waits_ns,omitempty"`
 }

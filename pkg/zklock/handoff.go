@@ -133,10 +133,10 @@ func (q *localQueue) takePlace() {
 	ctx, withdraw := context.WithCancel(q.s.conn.Context())
 	q.withdraw = withdraw
 	begun := q.s.conn.Go(func() {
-		defer withdraw()
 		l := q.opts.mutexLine(q.path)
 		l.behind = &q.behind
 		h, err := q.s.queue(ctx, l, false)
+		withdraw()
 		q.s.mu.Lock()
 		defer q.s.mu.Unlock()
 		q.beginTurn(h, err)
@@ -237,7 +237,8 @@ func (q *localQueue) bound() {
 }
 
 // watchTurn waits for the end of the turn by a loss, and for another process in ZooKeeper's queue if none is known.
-// Nobody does so while nobody here waits: then the next release or acquisition ends the turn. The caller holds the mutex.
+// Nobody does so while nobody here waits: then the next release or acquisition ends the turn. The caller holds the
+// mutex.
 func (q *localQueue) watchTurn() {
 	if q.watching {
 		return

@@ -1,6 +1,7 @@
 package zklock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -20,8 +21,8 @@ import (
 //	node.remove           delete the node in the background, for as long as it takes
 //	holder.awaitRemoval   wait for that until the caller's context ends, or the session
 
-// watchDelay bounds the time from a grant to the watch on the node. Half of it passes at least: most holders are quicker,
-// and need no watch.
+// watchDelay bounds the time from a grant to the watch on the node. Half of it passes at least: most holders are
+// quicker, and need no watch.
 const watchDelay = 100 * time.Millisecond
 
 // holder is a queue node that has the lock: it came first, is known to be of the current session, and
@@ -43,7 +44,8 @@ func (h *holder) Remove() <-chan error {
 	return h.removed
 }
 
-// watchLater has keepWatch called within watchDelay if h holds for as long. One timer serves all holders of the Session.
+// watchLater has keepWatch called within watchDelay if h holds for as long. One timer serves all holders of the
+// Session.
 func (s *Session) watchLater(h *holder) {
 	s.watching.Lock()
 	defer s.watching.Unlock()
@@ -145,16 +147,14 @@ func (h *holder) release(ctx context.Context) error {
 
 // awaitRemoval waits for the outcome of Remove until ctx ends, the lifetime of the session, or the Session.
 func (h *holder) awaitRemoval(ctx context.Context, removed <-chan error) error {
-	life, session := h.life.Context(), h.s.conn.Context()
+	life := h.life.Context()
 	select {
 	case err := <-removed:
 		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-session.Done():
-		return context.Cause(session)
-	case <-life.Done():
-		return context.Cause(life)
+	case <-life.Done(): // also at the end of the Session
+		return cmp.Or(context.Cause(h.s.conn.Context()), context.Cause(life))
 	}
 }
 

@@ -34,8 +34,8 @@ type Created struct {
 }
 
 // CreateInLine creates an ephemeral sequential node, and the parents that are missing, and, if list is set, lists the
-// children of its parent. late gets the outcome if ctx ends first; if it is nil, CreateInLine waits longer than ctx. Two
-// calls with one prefix must not overlap.
+// children of its parent. late gets the outcome if ctx ends first; if it is nil, CreateInLine waits longer than ctx.
+// Two calls with one prefix must not overlap.
 //
 // The server never removes a container that has not had a child. So CreateInLine goes on when ctx has ended, and
 // removes the parents that it has made if it can make no child.

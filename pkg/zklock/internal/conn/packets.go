@@ -260,9 +260,10 @@ func (w *monitoredConn) SetWriteDeadline(t time.Time) error {
 	return w.writeBy.set(t, w.Conn.SetWriteDeadline)
 }
 
-// deadline is the one that a connection has. The library sets one before each read and each write, and removes it after:
-// four changes of a timer for each request. As the connection does nothing else, the last one may stay, and serves the
-// next reads or writes as well while it is at most a sixteenth too early. One goroutine at a time may use it.
+// deadline is the one that a connection has. The library sets one before each read and each write, and removes it
+// after: four changes of a timer for each request. As the connection does nothing else, the last one may stay, and
+// serves the next reads or writes as well while it is at most a sixteenth too early. One goroutine at a time may use
+// it.
 type deadline struct{ at time.Time }
 
 func (d *deadline) set(t time.Time, change func(time.Time) error) error {

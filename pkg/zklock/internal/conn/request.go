@@ -9,8 +9,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Do runs a request of the client library until ctx ends, as Call does. Close waits for it. Do fails with ErrClosed after
-// Close, and otherwise with the errors of package zk.
+// Do runs a request of the client library until ctx ends, as Call does. Close waits for it. Do fails with ErrClosed
+// after Close, and otherwise with the errors of package zk.
 func Do[T any](ctx context.Context, c *Conn, request func() (T, error)) (T, error) {
 	return call(ctx, c.Go, request, nil)
 }

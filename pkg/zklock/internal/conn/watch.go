@@ -10,8 +10,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// watchDelay is when a Watch is set that nobody has asked for its state. A waiter in a queue looks at the queue before it
-// takes the lock, so it needs the watch on its node only to queue again early.
+// watchDelay is when a Watch is set that nobody has asked for its state. A waiter in a queue looks at the queue
+// before it takes the lock, so it needs the watch on its node only to queue again early.
 const watchDelay = time.Second
 
 // Watch is one watch on a node that exists. All users of the node share it: the client library cannot
