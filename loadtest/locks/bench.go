@@ -192,7 +192,9 @@ func (b *bench) takeTurns(s shape, cells []*cell) error {
 			w.warmup = 2 * b.Plan.Warmup
 		}
 		for i := range cells {
-			i = (i + turn) % len(cells) // so that no lock always comes after the same one
+			if i = (i + turn/2) % len(cells); turn%2 == 1 { // so that no lock always comes after the same one
+				i = len(cells) - 1 - i
+			}
 			if err := cells[i].measure(w); err != nil {
 				return fmt.Errorf("measure %s: %w", cells[i].lock, err)
 			}
