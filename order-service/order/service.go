@@ -1,6 +1,7 @@
 package order
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -45,24 +46,15 @@ const (
 )
 
 func (c Config) withDefaults() Config {
-	set := func(d *time.Duration, to time.Duration) {
-		if *d <= 0 {
-			*d = to
-		}
-	}
-	set(&c.ConfirmBudget, 3*time.Second)
-	set(&c.PendingLimit, 5*time.Second)
-	set(&c.CancelAfter, 60*time.Second)
-	set(&c.PriceTTL, 2*time.Second)
-	set(&c.ReadTimeout, 5*time.Second)
-	set(&c.ReconcileInterval, time.Second)
-	set(&c.ReconcileMaxPause, 10*time.Second)
-	if c.MaxInFlight <= 0 {
-		c.MaxInFlight = 2048
-	}
-	if c.ReconcileBatch <= 0 {
-		c.ReconcileBatch = 200
-	}
+	c.ConfirmBudget = cmp.Or(c.ConfirmBudget, 3*time.Second)
+	c.PendingLimit = cmp.Or(c.PendingLimit, 5*time.Second)
+	c.CancelAfter = cmp.Or(c.CancelAfter, 60*time.Second)
+	c.PriceTTL = cmp.Or(c.PriceTTL, 2*time.Second)
+	c.MaxInFlight = cmp.Or(c.MaxInFlight, 2048)
+	c.ReadTimeout = cmp.Or(c.ReadTimeout, 5*time.Second)
+	c.ReconcileInterval = cmp.Or(c.ReconcileInterval, time.Second)
+	c.ReconcileMaxPause = cmp.Or(c.ReconcileMaxPause, 10*time.Second)
+	c.ReconcileBatch = cmp.Or(c.ReconcileBatch, 200)
 	if c.ReconcileBegin == nil {
 		c.ReconcileBegin = func(ctx context.Context, _ Order) (context.Context, func(Order, error)) {
 			return ctx, func(Order, error) {}

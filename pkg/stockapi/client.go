@@ -1,6 +1,7 @@
 package stockapi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -52,23 +53,13 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Partitions <= 0 {
-		c.Partitions = operation.Partitions
-	}
-	if c.Timeout <= 0 {
-		c.Timeout = 2 * time.Second
-	}
-	if c.Tries == 0 {
-		c.Tries = 3
-	}
+	c.Partitions = cmp.Or(c.Partitions, operation.Partitions)
+	c.Timeout = cmp.Or(c.Timeout, 2*time.Second)
+	c.Tries = cmp.Or(c.Tries, 3)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	c.hedge = cmp.Or(c.hedge, hedgeDelay)
 	if c.Middleware == nil {
 		c.Middleware = func(t http.RoundTripper) http.RoundTripper { return t }
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	if c.hedge == 0 {
-		c.hedge = hedgeDelay
 	}
 	return c
 }
