@@ -17,9 +17,9 @@ import (
 type Row struct {
 	Experiment
 	Counts
-	Runs int `json:"runs"`
+	Runs int `json:"runs" col:"Runs"`
 	// SettleP99MS is the 99th percentile of Result.SettleMS over all runs; 0 if no order was unfinished at the heal.
-	SettleP99MS float64 `json:"settle_p99_ms"`
+	SettleP99MS float64 `json:"settle_p99_ms" col:"Settled within, ms" fmt:"%.0f"`
 	// WritesAgainS is the maximum over the runs, in seconds; nil unless the experiment is on a cluster.
 	WritesAgainS *float64 `json:"writes_again_s,omitempty"`
 	// ReadFrom is the group member that the last run's verdict was read from: its primary by then.
@@ -31,13 +31,16 @@ type Row struct {
 	// Says are words of the checks about the runs.
 	Says []string `json:"says,omitempty"`
 	// CaughtBy is the expectation if it was met; otherwise it lists the requirements found broken, or is "nothing".
-	CaughtBy string `json:"caught_by,omitempty"`
+	CaughtBy string `json:"caught_by,omitempty" col:"Caught by"`
 	// Verdict is the worst outcome of the runs, unknown if there are none; or, if something else than a pass is expected,
 	// pass if it came about.
-	Verdict verify.Outcome `json:"verdict"`
+	Verdict verify.Outcome `json:"verdict" col:"Verdict"`
 
 	settle []float64
 }
+
+// Wrong reports whether the row is not as expected.
+func (row *Row) Wrong() bool { return row.Verdict != verify.Pass }
 
 // Report is the result of a table of experiments.
 type Report struct {
@@ -203,7 +206,7 @@ func (r *Report) Write(w io.Writer) error {
 		t.Add(false, "N/A", e.Name, e.NA)
 	}
 	for _, row := range r.Rows {
-		if row.Verdict == verify.Pass {
+		if !row.Wrong() {
 			continue
 		}
 		says := fmt.Sprintf("violations %d, unsettled %d, unknown runs %d of %d", row.Violations, row.Unsettled, row.Unknown,

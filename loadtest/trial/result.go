@@ -41,15 +41,15 @@ type Result struct {
 // Counts are the figures of a run, or their sums over several runs.
 type Counts struct {
 	// Fired is how often the fault struck.
-	Fired int `json:"fired"`
+	Fired int `json:"fired" col:"Fired"`
 	// Orders is the number of orders sent; OK and Rejected are outcomes in the database.
-	Orders   int `json:"orders"`
-	OK       int `json:"ok"`
-	Rejected int `json:"rejected"`
+	Orders   int `json:"orders" col:"Orders"`
+	OK       int `json:"ok" col:"Confirmed"`
+	Rejected int `json:"rejected" col:"Refused"`
 	// UnknownToClient counts orders whose outcome no client received.
 	UnknownToClient int `json:"unknown_to_client"`
-	Violations      int `json:"violations"`
-	Unsettled       int `json:"unsettled"`
+	Violations      int `json:"violations" col:"Violations"`
+	Unsettled       int `json:"unsettled" col:"No end"`
 	// GivenUp counts orders that were cancelled although no client asked for it.
 	GivenUp int `json:"given_up"`
 	// Retried503 and RetriedLost count, in a rolling restart, the orders whose first call was answered 503, or whose

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"orderstock/loadtest/report"
-	"orderstock/loadtest/verify"
 )
 
 // Around, OnCluster and InStorm are the groups of the experiments that break the system around an order, a cluster, and
@@ -34,18 +33,6 @@ func (r *Report) Sheet() report.Sheet {
 			s.Facts = append(s.Facts, report.Fact{Name: row.Name, Value: says})
 		}
 	}
-	every := report.NewTable("Experiment", "Group", "Runs", "Fired", "Orders", "Confirmed", "Refused", "Violations",
-		"No end", "Settled within, ms", "Caught by", "Verdict")
-	var bars []report.Bar
-	for _, row := range r.Rows {
-		every.Add(row.Verdict != verify.Pass, row.Name, row.Group, row.Runs, row.Fired, row.Orders, row.OK, row.Rejected,
-			row.Violations, row.Unsettled, fmt.Sprintf("%.0f", row.SettleP99MS), row.CaughtBy, row.Verdict)
-		bars = append(bars, report.Bar{Name: row.Name, Value: row.SettleP99MS})
-	}
-	not := report.NewTable("Experiment", "Why it means nothing")
-	for _, e := range r.NotApplicable {
-		not.Add(false, e.Name, e.NA)
-	}
 	ofMutants := strings.HasPrefix(r.Table, "mutants")
 	switch {
 	case ofMutants:
@@ -60,6 +47,10 @@ func (r *Report) Sheet() report.Sheet {
 		s.Add(r.byFault()...)
 	}
 	if !ofMutants {
+		var bars []report.Bar
+		for _, row := range r.Rows {
+			bars = append(bars, report.Bar{Name: row.Name, Value: row.SettleP99MS})
+		}
 		slices.SortFunc(bars, func(a, b report.Bar) int { return cmp.Compare(b.Value, a.Value) })
 		s.Add(report.Part{
 			Title:   "Longest until the last orders had ended",
@@ -68,8 +59,12 @@ func (r *Report) Sheet() report.Sheet {
 		})
 	}
 	s.Add(
-		report.Part{Title: "Every experiment", Table: every, Detail: true},
-		report.Part{Title: "Experiments that do not apply", Table: not, Detail: true},
+		report.Part{Title: "Every experiment", Detail: true, Table: report.TableOf(r.Rows, "Experiment", "Group", "Runs",
+			"Fired", "Orders", "Confirmed", "Refused", "Violations", "No end", "Settled within, ms", "Caught by", "Verdict")},
+		report.Part{
+			Title: "Experiments that do not apply", Detail: true,
+			Table: report.TableOf(r.NotApplicable, "Experiment", "Why it means nothing"),
+		},
 	)
 	return s
 }
@@ -77,7 +72,7 @@ func (r *Report) Sheet() report.Sheet {
 // passed counts the rows that are as expected.
 func (r *Report) passed() (n int) {
 	for _, row := range r.Rows {
-		if row.Verdict == verify.Pass {
+		if !row.Wrong() {
 			n++
 		}
 	}
@@ -168,7 +163,7 @@ func (r *Report) ofCluster() report.Part {
 			retried += fmt.Sprintf("\nUnder %s, %d orders were answered 503 and %d lost their connection"+
 				" before they were served.", row.fault(), row.Retried503, row.RetriedLost)
 		}
-		table.Add(row.Verdict != verify.Pass, row.fault(), row.Orders, row.OK, row.Rejected, row.UnknownToClient,
+		table.Add(row.Wrong(), row.fault(), row.Orders, row.OK, row.Rejected, row.UnknownToClient,
 			again+report.Unless(row.Verdict))
 	}
 	return report.Part{
@@ -190,7 +185,7 @@ func (r *Report) byCatcher(says string) []report.Part {
 			says += fmt.Sprintf("\n%s: %s.", row.Name, line)
 		}
 		switch {
-		case row.Verdict != verify.Pass:
+		case row.Wrong():
 			says += fmt.Sprintf("\n**%s**: caught by %s, expected %s.", row.Name,
 				cmp.Or(row.CaughtBy, strings.Join(row.Broken, ", "), "nothing"), row.Expect)
 		case layer == Control:
