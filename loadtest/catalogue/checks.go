@@ -32,5 +32,6 @@ var minusFive = trial.When(trial.Sent, "minus-five", func(ctx context.Context, r
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	body := fmt.Sprintf(`{"items":[{"goods_id":"%d","num":-5}]}`, r.History.Goods[0].ID)
-	return r.System.Orders[0].PostOrder(ctx, "", body)
+	r.Declare("minus-five")
+	return r.System.Orders[0].PostOrder(ctx, "minus-five", body)
 })

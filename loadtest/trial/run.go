@@ -25,6 +25,7 @@ type Run struct {
 	// Live counts the calls of the load.
 	Live *fire.Live
 
+	declared    []string // see Declare
 	show        Show
 	stage       *Stage // nil for none
 	pace        pace
@@ -64,10 +65,12 @@ func (r *Run) run(ctx context.Context) error {
 	r.show("phase", Settling)
 	if r.stage != nil {
 		ctx = context.WithoutCancel(ctx)
-		t.Books.Declared = r.stage.Declared()
 	}
 	if err := r.check(ctx, Sent); err != nil {
 		return err
+	}
+	if t.Books.Declared = r.declared; r.stage != nil {
+		t.Books.Declared = append(r.stage.Declared(), r.declared...)
 	}
 	if r.Verdict, err = t.Judge(ctx, r.History); err != nil {
 		return err
@@ -88,6 +91,9 @@ func (r *Run) run(ctx context.Context) error {
 	r.addToVerdict()
 	return nil
 }
+
+// Declare tells the verdict of an order that a check places, by its key.
+func (r *Run) Declare(key string) { r.declared = append(r.declared, key) }
 
 // trial returns the run's load and acts, with the front before the services.
 func (r *Run) trial() (t Trial, closeFront func(), err error) {
