@@ -33,12 +33,12 @@ func (w Worker) measure(ctx context.Context, orders io.Reader, log *recorder) (e
 		if err != nil {
 			return err
 		}
-		wakeups, used := lock.wakeups(), processorTime()
+		wakeups := lock.wakeups()
 		n, err := window.run(ctx, contenders, w.Hold)
 		if err != nil {
 			return err
 		}
-		n.Wakeups, n.ProcessorNS = lock.wakeups()-wakeups, processorTime()-used
+		n.Wakeups = lock.wakeups() - wakeups
 		log.add(Record{Phase: Measured, Window: n})
 	}
 	return nil
@@ -55,6 +55,10 @@ func processorTime() int64 {
 
 // run lets all contenders loop until the window's end.
 func (w window) run(ctx context.Context, contenders []acquireFunc, hold time.Duration) (*count, error) {
+	tallies := make([]tally, len(contenders))
+	for i := range tallies {
+		tallies[i].waits = newHistogram()
+	}
 	select {
 	case <-time.After(time.Until(w.start)):
 	case <-ctx.Done():
@@ -64,9 +68,9 @@ func (w window) run(ctx context.Context, contenders []acquireFunc, hold time.Dur
 	begin := time.Now().Add(w.warmup)
 	end := begin.Add(w.length)
 	var (
-		tallies = make([]tally, len(contenders))
-		errs    = make([]error, len(contenders))
-		all     sync.WaitGroup
+		errs = make([]error, len(contenders))
+		used = processorTime()
+		all  sync.WaitGroup
 	)
 	for i, acquire := range contenders {
 		all.Go(func() { errs[i] = tallies[i].loop(ctx, acquire, hold, begin, end) })
@@ -75,7 +79,7 @@ func (w window) run(ctx context.Context, contenders []acquireFunc, hold time.Dur
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	var r count
+	r := count{ProcessorNS: processorTime() - used}
 	waits := newHistogram()
 	for _, t := range tallies {
 		r.Acquired += t.acquired
@@ -93,7 +97,6 @@ type tally struct {
 }
 
 func (t *tally) loop(ctx context.Context, acquire acquireFunc, hold time.Duration, begin, end time.Time) error {
-	t.waits = newHistogram()
 	for {
 		start := time.Now()
 		if !start.Before(end) {
