@@ -136,7 +136,7 @@ func (p *Player) try(
 	return r, err
 }
 
-// show shows what a run shows.
+// show passes on a section of the run in progress.
 func (p *Player) show(section string, value any) {
 	switch section {
 	case "log":

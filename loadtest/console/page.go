@@ -14,7 +14,7 @@ import (
 //go:embed page
 var files embed.FS
 
-// Page returns the files of the page; index.html is at the root. Its css/parts.css is that of all reports.
+// Page returns the files of the page; index.html is at the root. Reports use its css/parts.css, too.
 func Page() fs.FS { return site{} }
 
 type site struct{}

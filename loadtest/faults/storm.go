@@ -137,7 +137,7 @@ var answered = trial.When(trial.Sent, "answered", func(_ context.Context, r *tri
 func saySlowest(_ context.Context, r *trial.Run) error {
 	var slowest time.Duration
 	for _, s := range r.Strikes {
-		slowest = max(slowest, s.Healed.Sub(s.Mended)-time.Second) // of which a second was counted
+		slowest = max(slowest, s.Healed.Sub(s.Mended)-time.Second) // the counted second
 	}
 	r.Says = append(r.Says, fmt.Sprintf("%d faults, seed %d; orders flowed again after %.1f s at most", len(r.Strikes)-1,
 		r.Seed, max(0, slowest).Seconds()))

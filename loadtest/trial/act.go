@@ -11,8 +11,8 @@ import (
 // UntilOver is how long an act lasts that lasts until the load is over.
 const UntilOver time.Duration = -1
 
-// Act breaks one thing and heals it. It is armed and then healed once, and strikes when it is armed, or as often as Count
-// says. Its fields but Do may be nil.
+// Act breaks one thing and heals it. It is armed and then healed once, and strikes when it is armed, or as often as
+// Count says. Its fields but Do may be nil.
 type Act struct {
 	// Do breaks something, at once or at the next opportunity. Undo heals it: the system is intact when it returns.
 	Do, Undo func(ctx context.Context) error

@@ -50,7 +50,8 @@ func TestBoardReadsTheProcesses(t *testing.T) {
 	}
 	b.Read(t.Context())
 	want := []string{
-		"kill-server redis healed", "pause-server mysql fired", "pause-server zookeeper healed", "restart-server redis healed",
+		"kill-server redis healed", "pause-server mysql fired", "pause-server zookeeper healed",
+		"restart-server redis healed",
 	}
 	if got := statuses(b); !slices.Equal(got, want) {
 		t.Errorf("the acts are %q, want %q", got, want)
@@ -131,10 +132,12 @@ func TestWhatIsNotHealedIsTriedAgain(t *testing.T) {
 	b, said := idle(t)
 	stuck := errors.New("the wire is stuck")
 	act := &Act{
-		Do: noError, Undo: func(context.Context) error { return stuck }, On: func(context.Context) bool { return stuck != nil },
+		Do: noError, Undo: func(context.Context) error { return stuck },
+		On: func(context.Context) bool { return stuck != nil },
 	}
 	b.add(t.Context(), Action{Action: "cut", Target: "stock-1"}, act, true)
-	if err := b.Heal(t.Context()); err == nil || !strings.Contains(err.Error(), "cut stock-1: the wire is stuck") || b.over("1") {
+	err := b.Heal(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "cut stock-1: the wire is stuck") || b.over("1") {
 		t.Errorf("heal returns %v, and the act is %q", err, statuses(b))
 	}
 	stuck = nil
@@ -142,7 +145,8 @@ func TestWhatIsNotHealedIsTriedAgain(t *testing.T) {
 		t.Errorf("the second time: %v, %q", err, statuses(b))
 	}
 	want := []string{
-		"fault: cut at stock-1", "error: not healed: cut stock-1: the wire is stuck", "fault: healed: everything is whole again",
+		"fault: cut at stock-1", "error: not healed: cut stock-1: the wire is stuck",
+		"fault: healed: everything is whole again",
 	}
 	if !slices.Equal(*said, want) {
 		t.Errorf("the log is %q, want %q", *said, want)

@@ -170,8 +170,8 @@ func (e Experiment) Run(ctx context.Context, s *system.System, seed uint64, show
 	}
 	began := time.Now()
 	r := &Run{
-		Result: &Result{Experiment: e.Name, Seed: seed, Outcome: verify.Pass}, Experiment: e, System: s, show: show, stage: stage,
-		Live: cmp.Or(e.Load.Live, &fire.Live{}), stopRepeats: func() {},
+		Result: &Result{Experiment: e.Name, Seed: seed, Outcome: verify.Pass}, Experiment: e, System: s, show: show,
+		stage: stage, Live: cmp.Or(e.Load.Live, &fire.Live{}), stopRepeats: func() {},
 	}
 	if err := r.run(ctx); err != nil {
 		r.fail(verify.Unknown, "%v", err)

@@ -92,7 +92,7 @@ func (r *Run) run(ctx context.Context) error {
 	return nil
 }
 
-// Declare tells the verdict of an order that a check places, by its key.
+// Declare gives the verdict the key of an order that a check places.
 func (r *Run) Declare(key string) { r.declared = append(r.declared, key) }
 
 // trial returns the run's load and acts, with the front before the services.

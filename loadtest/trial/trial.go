@@ -27,7 +27,8 @@ type Trial struct {
 	Load fire.Config
 	// Acts break something during the load. All are healed before the load counts as over.
 	Acts []Timed
-	// Ready, if not nil, is called after each heal, unless the action has NoWait, and returns when the system serves again.
+	// Ready, if not nil, is called after each heal, unless the action has NoWait, and returns when the system serves
+	// again.
 	Ready func(ctx context.Context) error
 	// Mend, if not nil, is called when the traffic has ended and the acts are healed. It heals what others broke.
 	Mend func(ctx context.Context) error
