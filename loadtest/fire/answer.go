@@ -37,9 +37,7 @@ func (c *client) readOrder(e *history.Call, sent []history.Item, body []byte) {
 		return
 	}
 	e.Order, e.Total, e.Status = id, o.Total, history.ParseStatus(status)
-	if !o.CreatedAt.IsZero() {
-		e.Created = o.CreatedAt.UnixMicro()
-	}
+	e.Created = o.created()
 	c.f.tell(c, e, sent, named, o.Reason)
 }
 
@@ -54,6 +52,14 @@ type orderAnswer struct {
 	} `json:"items"`
 	Reason    string    `json:"reason"`
 	CreatedAt time.Time `json:"created_at"`
+}
+
+// created returns the order's date in microseconds since 1970, or 0 if there is none.
+func (o *orderAnswer) created() int64 {
+	if o.CreatedAt.IsZero() {
+		return 0
+	}
+	return o.CreatedAt.UnixMicro()
 }
 
 // read returns the order's id and appends its items to named, if all are numbers.

@@ -9,26 +9,45 @@ import (
 )
 
 const (
-	// mostPatience bounds the repeats of a run. A rate limit may make them slow.
+	// mostPatience bounds the repeats of a run, and the wait that an answer may ask for. A rate limit may make them slow.
 	mostPatience = 5 * time.Minute
 	// finishEvery is the pause before a call without an end is repeated, unless its answer names another.
 	finishEvery = 200 * time.Millisecond
 )
 
-// finishing is the end of a run, when each call without an end is repeated.
+// finishing is the end of a run, when each call without an end is repeated, and what is read at last is read.
 type finishing struct {
 	patience time.Duration
 	start    time.Time
 	ended    atomic.Int64 // when the last of them ended, since start
+	asked    atomic.Int64 // the longest wait that an answer asked for
 }
 
-// over reports whether nothing has ended for the whole patience, or all of it took too long.
+// over reports whether nothing has ended for the whole patience and the longest wait, or all of it took too long.
 func (f *finishing) over() bool {
 	since := time.Since(f.start)
-	return since-time.Duration(f.ended.Load()) > f.patience || f.tooLong()
+	return since-time.Duration(f.ended.Load()) > f.patience+time.Duration(f.asked.Load()) || f.tooLong()
 }
 
-func (f *finishing) tooLong() bool { return time.Since(f.start) > mostPatience }
+// tooLong reports whether nobody can say whether the calls would end, if they were repeated on.
+func (f *finishing) tooLong() bool {
+	return max(time.Since(f.start), time.Duration(f.asked.Load())) > mostPatience
+}
+
+func (f *finishing) anEnd() { f.ended.Store(int64(time.Since(f.start))) }
+
+// pause waits before a call is repeated, for as long as its answer asked for, if that is not too long.
+func (f *finishing) pause(after time.Duration) {
+	for {
+		asked := f.asked.Load()
+		if int64(after) <= asked || f.asked.CompareAndSwap(asked, int64(after)) {
+			break
+		}
+	}
+	if !f.tooLong() {
+		time.Sleep(max(finishEvery, after))
+	}
+}
 
 // finish repeats each call of the worker that has no end until it has one, in turns, or until ctx ends.
 func (w *worker) finish(ctx context.Context, f *finishing) {
@@ -40,10 +59,10 @@ func (w *worker) finish(ctx context.Context, f *finishing) {
 			c := w.again(context.WithoutCancel(ctx), which, order)
 			if c.Ended() {
 				delete(w.open, which)
-				f.ended.Store(int64(time.Since(f.start)))
+				f.anEnd()
 				continue
 			}
-			time.Sleep(max(finishEvery, w.main.after))
+			f.pause(w.main.after)
 		}
 	}
 }

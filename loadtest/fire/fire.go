@@ -118,8 +118,10 @@ func fire(ctx context.Context, cfg Config, h *history.History) error {
 		items, _ = f.plan.order(n, items[:0])
 		h.AddOrder(items)
 	}
-	if complete && h.Odd && cfg.Path == history.PathOrder && len(cfg.OrderURLs) > 0 {
-		h.Asides = append(h.Asides, f.walk(ctx, cfg.Patience)...)
+	if complete && h.Odd {
+		last := f.finishing()
+		f.readAtLast(ctx, last)
+		f.judgeable(ctx, last)
 	}
 	slices.SortFunc(h.Asides, func(a, b history.Aside) int { return int(a.Sent - b.Sent) })
 	return nil
@@ -130,14 +132,24 @@ func (f *firing) finish(ctx context.Context, workers []*worker) {
 	if f.cfg.Path == history.PathOrder && len(f.cfg.OrderURLs) == 0 {
 		return
 	}
-	last := &finishing{patience: f.cfg.Patience, start: time.Now()}
+	last := f.finishing()
 	var running sync.WaitGroup
 	for _, w := range workers {
 		running.Go(func() { w.finish(ctx, last) })
 	}
 	running.Wait()
-	if !last.tooLong() && ctx.Err() == nil {
-		f.h.Patience = f.cfg.Patience
+	f.h.Patience = f.cfg.Patience
+	f.judgeable(ctx, last)
+}
+
+func (f *firing) finishing() *finishing {
+	return &finishing{patience: f.cfg.Patience, start: time.Now()}
+}
+
+// judgeable says in the history whether each call was repeated for long enough to be owed an end.
+func (f *firing) judgeable(ctx context.Context, last *finishing) {
+	if last.tooLong() || ctx.Err() != nil {
+		f.h.Patience = 0
 	}
 }
 

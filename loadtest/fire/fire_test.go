@@ -692,6 +692,53 @@ func TestCallsWithoutAnEndAreRepeated(t *testing.T) {
 	}
 }
 
+// A service that asks for a wait of a day does not stop the client for so long, and is not owed its judgement.
+func TestFireDoesNotWaitForADay(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.answer = func(w http.ResponseWriter) {
+		w.Header().Set("Retry-After", "86400")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+	cfg := s.config()
+	cfg.Orders = 10
+	if h, _ := run(t, cfg); h.Patience != 0 {
+		t.Errorf("patience %s, want none: nobody knows whether the orders would end", h.Patience)
+	}
+}
+
+// A run makes an odd call of each kind, reads levels at last, and sends the first repeats of its clients again when all
+// else has been sent, with their items in another order.
+func TestFireIsOdd(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	var id atomic.Int64
+	s.answer = func(w http.ResponseWriter) {
+		w.WriteHeader(http.StatusCreated)
+		_, _ = fmt.Fprintf(w, `{"id":"%d","status":"CONFIRMED","total":1}`, id.Add(1))
+	}
+	cfg := s.config()
+	cfg.Plain, cfg.Concurrency, cfg.Mix = false, 1, fire.Mix{Goods: 5, Stock: 1000, Repeat: 1, Seed: 1}
+	h, _ := run(t, cfg)
+	for kind := range history.AsideKinds {
+		if !slices.ContainsFunc(h.Asides, func(a history.Aside) bool { return a.Kind == kind }) {
+			t.Errorf("no call of the kind %s", kind)
+		}
+	}
+	var last history.Call
+	for _, c := range h.Calls {
+		if c.Kind.Places() {
+			last = c
+		}
+	}
+	if last.Kind != history.Again || last.Op != 0 {
+		t.Errorf("at last, order %d is sent (%s), want the repeat of the first", last.Op, last.Kind)
+	}
+	if levels := h.Asides[len(h.Asides)-6]; levels.Kind != history.Level || levels.Sent < last.Done {
+		t.Errorf("%s at %s, want levels after the traffic, which ended at %s", levels.Kind, levels.Sent, last.Done)
+	}
+}
+
 // An interrupted run does not wait until each call has an end.
 func TestFireStopsRepeatingWhenItIsInterrupted(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package fire
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -21,6 +22,7 @@ func (w *worker) look(ctx context.Context, first history.Call) {
 	op := int(first.Op)
 	if op == w.f.cfg.repriceAfter() {
 		w.aside(w.main.goods(ctx, history.Reprice, history.Repriced))
+		w.aside(w.main.goods(ctx, history.RestockAgain, history.Repriced)) // the price of before must not come back
 	}
 	if op%20 == 3 || first.Status == history.Pending {
 		w.read(ctx, op, history.ReadOrder, first.Order)
@@ -29,13 +31,13 @@ func (w *worker) look(ctx context.Context, first history.Call) {
 		w.read(ctx, op, history.ReadLedger, first.Order)
 	}
 	if op%25 == 9 {
-		w.aside(w.main.goods(ctx, history.Level, op/25%len(w.f.h.Goods)))
+		w.aside(w.main.level(ctx, op/25))
 	}
-	every := 15
+	every := 8
 	if op >= 1000 {
 		every = 50
 	}
-	if op%every == 11 {
+	if op%every == 3 {
 		w.odd(ctx, history.RestockAgain+history.AsideKind(op/every)%(history.AsideKinds-history.RestockAgain), first)
 	}
 }
@@ -67,22 +69,25 @@ func (w *worker) odd(ctx context.Context, kind history.AsideKind, first history.
 	i := op % len(w.f.h.Goods)
 	one := history.Item{GoodsID: w.f.h.Goods[i].ID, Num: 1}
 	name := w.f.h.Run + "-odd-" + strconv.Itoa(op)
-	deduct := w.f.cfg.Path == history.PathDeduct
 	a := history.NewAside(kind, 0)
 	switch kind {
-	case history.RestockAgain, history.RestockOther:
+	case history.RestockElsewhere:
+		if len(w.f.h.Goods) == 1 {
+			return
+		}
+		a = c.goods(ctx, kind, i)
+	case history.RestockAgain, history.RestockOther, history.RestockPrice:
 		a = c.goods(ctx, kind, i)
 	case history.BlankKey:
 		a = c.refused(ctx, a, name[:len(w.f.h.Run)]+"%20odd", one)
 	case history.LongKey:
 		a = c.refused(ctx, a, name+longer[:256-len(name)], one)
-	case history.OtherBody:
+	case history.OtherBody, history.OtherProducts:
 		known := first.Ended() && first.Status != history.Cancelled && first.Status != history.NoStatus
-		if !known || w.f.h.FormOf(op) == history.Keyless {
+		items := w.otherItems(kind)
+		if !known || len(items) == 0 || w.f.h.FormOf(op) == history.Keyless {
 			return
 		}
-		items := slices.Clone(w.items)
-		items[0].Num++
 		a.Op = first.Op
 		a = c.refused(ctx, a, w.f.h.Key(op), items...)
 	case history.TwiceInBasket:
@@ -93,22 +98,63 @@ func (w *worker) odd(ctx context.Context, kind history.AsideKind, first history.
 	case history.Nothing:
 		one.Num = 0
 		a = c.refused(ctx, a, name, one)
+	case history.Negative:
+		one.Num = -1
+		a = c.refused(ctx, a, name, one)
 	case history.UnknownProduct:
 		one.GoodsID += 500_000 // within the ids of this run's millisecond, which has no so many products
 		a = c.refused(ctx, a, name, one)
-	case history.UnknownOrder:
-		if deduct || len(w.f.cfg.OrderURLs) == 0 {
+	case history.UnknownOrder, history.CancelUnknown:
+		if w.f.cfg.Path == history.PathDeduct || len(w.f.cfg.OrderURLs) == 0 {
 			return
 		}
-		a = c.ask(ctx, a, &c.orders, request{method: http.MethodGet, path: "/v1/orders/1"}, nil)
-	case history.NoToken:
-		r := request{method: http.MethodPut, path: operations + history.DirectPrefix + name}
-		r.body = history.AppendBody(nil, []history.Item{one})
-		a = c.ask(ctx, a, &c.stock, r, nil)
+		r := request{method: http.MethodGet, path: "/v1/orders/1"}
+		if kind == history.CancelUnknown {
+			r = request{method: http.MethodPost, path: r.path + "/cancel"}
+		}
+		a = c.ask(ctx, a, &c.orders, r, nil)
+	case history.NoToken, history.NoTokenRead, history.NoTokenRestock, history.WrongToken:
+		a = c.ask(ctx, a, &c.stock, c.unauthorized(kind, name, one), nil)
 	default:
 		return
 	}
 	w.aside(a)
+}
+
+// otherItems returns other items than those of the worker's order: another number of pieces, or as many of another
+// product. An order of all products has one product less; it may be none.
+func (w *worker) otherItems(kind history.AsideKind) []history.Item {
+	items := slices.Clone(w.items)
+	if kind == history.OtherBody {
+		items[0].Num++
+		return items
+	}
+	for _, g := range w.f.h.Goods {
+		if !slices.ContainsFunc(items, func(it history.Item) bool { return it.GoodsID == g.ID }) {
+			items[0].GoodsID = g.ID
+			return items
+		}
+	}
+	return items[:len(items)-1]
+}
+
+// unauthorized returns a call of the stock service without its token, or with another.
+func (c *client) unauthorized(kind history.AsideKind, name string, one history.Item) request {
+	product := "/v1/stock/" + strconv.FormatInt(one.GoodsID, 10)
+	switch kind {
+	case history.NoTokenRead:
+		return request{method: http.MethodGet, path: product}
+	case history.NoTokenRestock:
+		body := []byte(`{"flag":"` + name + `","num":1}`)
+		return request{method: http.MethodPost, path: product + "/restock", body: body}
+	default:
+	}
+	r := request{method: http.MethodPut, path: operations + history.DirectPrefix + name}
+	r.body = history.AppendBody(nil, []history.Item{one})
+	if kind == history.WrongToken {
+		r.header = authorization(c.f.cfg.StockToken + "x")
+	}
+	return r
 }
 
 // longer makes any key longer than the contract allows.
@@ -130,35 +176,72 @@ func (c *client) refused(ctx context.Context, a history.Aside, key string, items
 	return c.ask(ctx, a, to, r, nil)
 }
 
-// goods reads product i of the run, sends its restock once more, or changes its price.
+// goods sends the restock of product i of the run once more, or in another way, or changes its price.
 func (c *client) goods(ctx context.Context, kind history.AsideKind, i int) history.Aside {
 	a := history.NewAside(kind, 0)
 	a.Goods = int32(i)
-	r := request{
-		method: http.MethodGet, path: "/v1/stock/" + strconv.FormatInt(c.f.h.Goods[i].ID, 10),
-		header: authorization(c.f.cfg.StockToken),
+	body, id := restockOf(c.f.h, i), c.f.h.Goods[i].ID
+	switch kind {
+	case history.RestockOther:
+		body.Num++
+	case history.RestockPrice:
+		price := *body.Price + 1
+		body.Price = &price
+	case history.RestockElsewhere:
+		id = c.f.h.Goods[(i+1)%len(c.f.h.Goods)].ID
+	case history.Reprice:
+		body = repricing(c.f.h)
+	default:
 	}
-	if kind != history.Level {
-		body := restockOf(c.f.h, i)
-		switch kind {
-		case history.RestockOther:
-			body.Num++
-		case history.Reprice:
-			body = repricing(c.f.h)
-		default:
-		}
-		var err error
-		if r.body, err = json.Marshal(body); err != nil {
-			panic(err) // it has no values that JSON lacks
-		}
-		r.method, r.path = http.MethodPost, r.path+"/restock"
+	text, err := json.Marshal(body)
+	if err != nil {
+		panic(err) // it has no values that JSON lacks
+	}
+	r := request{
+		method: http.MethodPost, path: "/v1/stock/" + strconv.FormatInt(id, 10) + "/restock",
+		header: authorization(c.f.cfg.StockToken), body: text,
 	}
 	return c.ask(ctx, a, &c.stock, r, func(a *history.Aside, body []byte) bool {
 		var told operation.Goods
-		err := json.Unmarshal(body, &told)
-		a.Num, a.Price = told.Num, told.Price
-		return err == nil && told.GoodsID == c.f.h.Goods[i].ID && told.Name == c.f.h.GoodsName()
+		return json.Unmarshal(body, &told) == nil && c.tellGoods(a, told)
 	})
+}
+
+// level reads a product of the run, by turns alone, by its name in the list, and by its place there.
+func (c *client) level(ctx context.Context, turn int) history.Aside {
+	a := history.NewAside(history.Level, 0)
+	i := turn % len(c.f.h.Goods)
+	a.Goods = int32(i)
+	id := c.f.h.Goods[i].ID
+	paths := []string{"/v1/stock/%d", "/v1/stock?goods_id=%d", "/v1/stock?limit=1&after=%d"}
+	which := turn % len(paths)
+	named := id
+	if which == 2 {
+		named-- // the list goes on after this one
+	}
+	r := request{
+		method: http.MethodGet, path: fmt.Sprintf(paths[which], named), header: authorization(c.f.cfg.StockToken),
+	}
+	return c.ask(ctx, a, &c.stock, r, func(a *history.Aside, body []byte) bool {
+		var list struct {
+			operation.Goods
+			All []operation.Goods `json:"goods"`
+		}
+		if json.Unmarshal(body, &list) != nil || which > 0 && len(list.All) != 1 {
+			return false
+		}
+		told := list.Goods
+		if which > 0 {
+			told = list.All[0]
+		}
+		return c.tellGoods(a, told)
+	})
+}
+
+// tellGoods copies a product in an answer to the aside, and reports whether it is the one that was asked for.
+func (c *client) tellGoods(a *history.Aside, told operation.Goods) bool {
+	a.Num, a.Price = told.Num, told.Price
+	return told.GoodsID == c.f.h.Goods[a.Goods].ID && told.Name == c.f.h.GoodsName()
 }
 
 // ask sends r and reads the answer into the aside. read reads the body of an answer 200, and reports whether it can be

@@ -1,73 +1,106 @@
 package fire
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
-	"time"
 
 	"orderstock/loadtest/history"
 )
 
-// pageLimit is the most orders that a page can have.
-const pageLimit = 500
+// The bounds of the orders on a page. The smallest run that has some has more than one page.
+const (
+	leastOnPage = 50
+	mostOnPage  = 500 // of the contract
+)
 
-// walk reads the pages of orders, from the first order of the run to the last, and returns them. A page that cannot be
-// read is asked for again, for the given time; the walk ends there then, and when ctx ends.
-func (f *firing) walk(ctx context.Context, patience time.Duration) (pages []history.Aside) {
+// lastLevels is the most products that are read at last.
+const lastLevels = 6
+
+// readAtLast reads some products and the pages of orders, when the traffic has ended.
+func (f *firing) readAtLast(ctx context.Context, last *finishing) {
 	c := newClient(f, 0)
 	defer c.close()
-	ops := f.orderIDs()
-	if len(ops) == 0 {
-		return nil
+	for i := range min(len(f.h.Goods), lastLevels) {
+		f.readOn(ctx, c, last, func() history.Aside { return c.level(context.WithoutCancel(ctx), i) })
 	}
-	limit := time.Now().Add(patience)
-	last := ops[len(ops)-1].id
-	for after := ops[0].id - 1; after < last && ctx.Err() == nil; {
-		a := c.page(context.WithoutCancel(ctx), ops, after)
-		pages = append(pages, a)
-		switch {
-		case a.Code == http.StatusOK && a.Failure == history.Answered:
-			if a.Next <= after { // the last page, or one that would be read for ever
-				return pages
-			}
-			after = a.Next
-		case time.Now().After(limit):
-			return pages
-		default:
-			time.Sleep(max(finishEvery, c.after))
-		}
+	if f.cfg.Path == history.PathOrder && len(f.cfg.OrderURLs) > 0 {
+		f.walk(ctx, c, last)
 	}
-	return pages
 }
 
-// identity is the id of an order of the run.
+// readOn makes a read until it has an end, or until ctx ends, and returns it.
+func (f *firing) readOn(ctx context.Context, c *client, last *finishing, read func() history.Aside) history.Aside {
+	for {
+		a := read()
+		f.h.Asides = append(f.h.Asides, a)
+		if a.Ended() {
+			last.anEnd()
+			return a
+		}
+		if last.over() || ctx.Err() != nil {
+			return a
+		}
+		last.pause(c.after)
+	}
+}
+
+// walk reads the pages of orders, from the first order of the run to the last. It ends at a page that cannot be read,
+// and when ctx ends.
+func (f *firing) walk(ctx context.Context, c *client, last *finishing) {
+	ops := f.orderIDs()
+	if len(ops) == 0 {
+		return
+	}
+	limit := min(max(len(ops)/3, leastOnPage), mostOnPage)
+	for after := ops[0].id - 1; after < ops[len(ops)-1].id && ctx.Err() == nil; {
+		a := f.readOn(ctx, c, last, func() history.Aside { return c.page(context.WithoutCancel(ctx), ops, after, limit) })
+		if a.Code != http.StatusOK || a.Next <= after { // the last page, or one that would be read for ever
+			return
+		}
+		after = a.Next
+	}
+}
+
+// identity is an order of the run as the answers described it: with its first date and its last reason.
 type identity struct {
-	id int64
-	op int32
+	id      int64
+	created int64
+	op      int32
+	reason  history.Reason
 }
 
 // orderIDs returns the orders whose ids the answers named, by id.
 func (f *firing) orderIDs() []identity {
 	var ids []identity
 	for i := range f.h.Calls {
-		if c := &f.h.Calls[i]; c.Order != 0 && c.Kind.Places() {
-			ids = append(ids, identity{c.Order, c.Op})
+		if c := &f.h.Calls[i]; c.Order != 0 {
+			ids = append(ids, identity{c.Order, c.Created, c.Op, c.Reason})
 		}
 	}
-	slices.SortFunc(ids, func(a, b identity) int { return int(min(max(a.id-b.id, -1), 1)) })
-	return slices.CompactFunc(ids, func(a, b identity) bool { return a.id == b.id })
+	slices.SortStableFunc(ids, func(a, b identity) int { return cmp.Compare(a.id, b.id) })
+	some := ids[:0]
+	for _, o := range ids {
+		switch last := len(some) - 1; {
+		case last < 0 || some[last].id != o.id:
+			some = append(some, o)
+		case o.reason != 0:
+			some[last].reason = o.reason
+		}
+	}
+	return some
 }
 
-// page reads the orders after the given id.
-func (c *client) page(ctx context.Context, ops []identity, after int64) history.Aside {
+// page reads the orders after the given id, limit at most.
+func (c *client) page(ctx context.Context, ops []identity, after int64, limit int) history.Aside {
 	a := history.NewAside(history.Page, 0)
 	a.After = after
 	r := request{
 		method: http.MethodGet,
-		path:   "/v1/orders?limit=" + strconv.Itoa(pageLimit) + "&after=" + strconv.FormatInt(after, 10),
+		path:   "/v1/orders?limit=" + strconv.Itoa(limit) + "&after=" + strconv.FormatInt(after, 10),
 	}
 	return c.ask(ctx, a, &c.orders, r, func(a *history.Aside, body []byte) bool {
 		var page struct {
@@ -87,10 +120,14 @@ func (c *client) page(ctx context.Context, ops []identity, after int64) history.
 				return false
 			}
 			listed := history.Listed{Order: id, Total: o.Total, Op: -1, Status: history.ParseStatus(o.Status)}
+			listed.Created, listed.Reason = o.created(), c.f.h.Reasoned(o.Reason)
 			if at, known := slices.BinarySearchFunc(ops, id, func(o identity, id int64) int {
-				return int(min(max(o.id-id, -1), 1))
+				return cmp.Compare(o.id, id)
 			}); known {
 				listed.Op = ops[at].op
+				if listed.Created == ops[at].created && listed.Reason == ops[at].reason {
+					listed.AsTold, listed.Created, listed.Reason = true, 0, 0
+				}
 			} else if !slices.ContainsFunc(named, func(it history.PricedItem) bool {
 				_, ours := c.f.h.Product(it.GoodsID)
 				return ours

@@ -2,6 +2,7 @@ package fire
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"orderstock/loadtest/history"
@@ -16,6 +17,7 @@ type worker struct {
 	last       int
 	items      []history.Item
 	later      []laterCall
+	eldest     *laterCall // the repeat of the first order that is repeated: the key must not be forgotten
 	asides     []history.Aside
 	open       map[unended]int64 // calls to repeat after the traffic, with the orders' ids
 }
@@ -62,6 +64,9 @@ func (w *worker) run(ctx context.Context) {
 			w.later = w.later[1:]
 		}
 	}
+	if w.eldest != nil {
+		w.later = append(w.later, *w.eldest)
+	}
 	for _, l := range w.later {
 		if ctx.Err() != nil {
 			return
@@ -81,7 +86,11 @@ func (w *worker) order(ctx context.Context, op int, intended time.Duration, sent
 		first = w.main.place(ctx, op, history.Place, w.items, intended)
 		w.keep(first)
 		w.keep(<-twin)
-		w.later = append(w.later, laterCall{op: op, due: sent + laterOrders})
+		if l := (laterCall{op: op, due: sent + laterOrders}); w.eldest == nil && w.f.h.Odd {
+			w.eldest = &l
+		} else {
+			w.later = append(w.later, l)
+		}
 	} else {
 		first = w.main.place(ctx, op, history.Place, w.items, intended)
 		w.keep(first)
@@ -122,7 +131,9 @@ func (w *worker) late(ctx context.Context, l laterCall) {
 	intended := time.Since(w.f.start)
 	switch {
 	case !l.cancel:
-		w.items, _ = w.f.plan.order(l.op, w.items[:0])
+		if w.items, _ = w.f.plan.order(l.op, w.items[:0]); w.f.h.Odd && l.op%2 == 0 {
+			slices.Reverse(w.items) // the same order
+		}
 		w.keep(w.main.place(ctx, l.op, history.Again, w.items, intended))
 	case l.twice:
 		twin := w.together(func() history.Call { return w.twin.cancel(ctx, l.op, l.order, intended) })

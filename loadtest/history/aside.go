@@ -24,29 +24,41 @@ const (
 	BlankKey
 	// LongKey places an order under a key of 256 characters.
 	LongKey
-	// OtherBody sends other items under the key of an order.
+	// OtherBody sends another number of pieces under the key of an order, and OtherProducts as many of another product.
 	OtherBody
+	OtherProducts
 	// TwiceInBasket orders a product twice.
 	TwiceInBasket
-	// BeyondLimit and Nothing order more and fewer pieces than allowed.
+	// BeyondLimit, Nothing and Negative order more and fewer pieces than allowed.
 	BeyondLimit
 	Nothing
+	Negative
 	// UnknownProduct orders a product that does not exist.
 	UnknownProduct
-	// UnknownOrder reads an order that does not exist.
+	// UnknownOrder reads an order that does not exist, and CancelUnknown cancels it.
 	UnknownOrder
-	// NoToken calls the stock service without its token.
+	CancelUnknown
+	// NoToken deducts without the stock service's token, NoTokenRead reads and NoTokenRestock restocks. WrongToken deducts
+	// with a longer one.
 	NoToken
-	// RestockOther sends the flag of the run's restock of a product with another number.
+	NoTokenRead
+	NoTokenRestock
+	WrongToken
+	// RestockOther sends the flag of the run's restock of a product with another number, RestockPrice with another price,
+	// and RestockElsewhere for another product.
 	RestockOther
+	RestockPrice
+	RestockElsewhere
 
 	// AsideKinds is the number of kinds.
 	AsideKinds
 )
 
 var asideNames = [...]string{
-	"level", "page", "reprice", "restock-again", "blank-key", "long-key", "other-body", "twice-in-basket", "beyond-limit",
-	"nothing", "unknown-product", "unknown-order", "no-token", "restock-other",
+	"level", "page", "reprice", "restock-again", "blank-key", "long-key", "other-body", "other-products",
+	"twice-in-basket", "beyond-limit", "nothing", "negative", "unknown-product", "unknown-order", "cancel-unknown",
+	"no-token", "no-token-read", "no-token-restock", "wrong-token", "restock-other", "restock-price",
+	"restock-elsewhere",
 }
 
 func (k AsideKind) String() string { return asideNames[k] }
@@ -58,7 +70,7 @@ type Aside struct {
 	Failure Failure
 	Code    uint16
 	Problem Problem
-	// Op is the order whose key OtherBody uses, and Goods the index of the product that is read or stocked.
+	// Op is the order whose key OtherBody or OtherProducts uses, and Goods the index of the product that is read or stocked.
 	Op, Goods  int32
 	Sent, Done time.Duration
 	// Num and Price are of the product in the answer.
@@ -75,13 +87,20 @@ type Listed struct {
 	Told         Told
 	// Op is the number of the order, or -1 if no earlier answer named its id.
 	Op     int32
+	Reason Reason
 	Status Status
+	// AsTold: the date and the reason are those of earlier answers, and Created and Reason are 0.
+	AsTold  bool
+	Created int64
 }
 
 // NewAside returns an aside without an answer.
 func NewAside(kind AsideKind, sent time.Duration) Aside {
 	return Aside{Kind: kind, Op: -1, Goods: -1, Sent: sent}
 }
+
+// Ended reports whether the call got an end, as Call.Ended does.
+func (a *Aside) Ended() bool { return ended(a.Failure, a.Code) }
 
 type asideLine struct {
 	Aside   string       `json:"aside"`
@@ -107,6 +126,8 @@ type listedLine struct {
 	Total     int64        `json:"total"`
 	ToldItems []pricedLine `json:"told_items,omitempty"` // not if they are the items that were sent
 	Nothing   bool         `json:"nothing,omitempty"`    // it has no items
+	Created   *int64       `json:"created_us,omitempty"` // not if it and the reason are as told
+	Reason    string       `json:"reason,omitempty"`
 }
 
 // known returns n, or nil for -1.
@@ -130,6 +151,9 @@ func (h *History) asideLine(i int) asideLine {
 		if o.Told != ToldAsSent {
 			line.ToldItems = priced(h.Named(o.Told, ReadOrder, int(o.Op)))
 			line.Nothing = len(line.ToldItems) == 0
+		}
+		if !o.AsTold {
+			line.Created, line.Reason = &o.Created, h.reason(o.Reason)
 		}
 		l.Listed = append(l.Listed, line)
 	}
@@ -171,7 +195,10 @@ func (r *reading) aside(l *asideLine) (Aside, bool) {
 	}
 	for _, line := range l.Listed {
 		o := Listed{Order: line.Order, Total: line.Total, Told: ToldAsSent, Op: line.Op, Status: ParseStatus(line.Status)}
-		if o.Op < -1 || int(o.Op) >= r.h.Orders() {
+		if o.AsTold = line.Created == nil; !o.AsTold {
+			o.Created, o.Reason = *line.Created, r.h.Reasoned(line.Reason)
+		}
+		if o.Op < -1 || int(o.Op) >= r.h.Orders() || o.AsTold && line.Reason != "" {
 			return Aside{}, false
 		}
 		switch {

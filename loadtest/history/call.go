@@ -144,7 +144,7 @@ func (c Call) Unserved() bool {
 // has nothing to cancel, or what was read is in the answer. A refusal is an end, unless it is 429 or 500 and above.
 func (c *Call) Ended() bool {
 	switch {
-	case c.Failure != Answered || c.Code >= http.StatusInternalServerError || c.Code == http.StatusTooManyRequests:
+	case !ended(c.Failure, c.Code):
 		return false
 	case c.Kind == Cancel:
 		return c.Status != Pending && c.Status != Cancelling && c.Status != Confirmed
@@ -152,6 +152,10 @@ func (c *Call) Ended() bool {
 		return c.Status != Pending
 	}
 	return true
+}
+
+func ended(f Failure, code uint16) bool {
+	return f == Answered && code < http.StatusInternalServerError && code != http.StatusTooManyRequests
 }
 
 // Latency counts from the intended time.

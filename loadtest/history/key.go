@@ -14,7 +14,7 @@ const (
 	Plain Form = iota
 	// Upper: the key of the order before, in upper case. It is another key.
 	Upper
-	// Long: a key of more than 64 characters.
+	// Long: a key of about 250 characters, which begins like the other long ones.
 	Long
 	// Keyless: no key. Such an order is known by its id alone, and cannot be repeated.
 	Keyless
@@ -38,8 +38,8 @@ func (h *History) FormOf(n int) Form {
 	return Plain
 }
 
-// padding makes a key long.
-const padding = "-with-a-name-that-is-longer-than-any-flag-of-the-stock-service-can-be"
+// padding makes a key long: with the name of the run and a number, nearly as long as the contract allows.
+var padding = "-" + strings.Repeat("long", 55)
 
 // Key returns the idempotency key of order n or, on PathDeduct, its flag. It is "" for an order without a key.
 func (h *History) Key(n int) string { return string(h.AppendKey(nil, n)) }
@@ -52,18 +52,16 @@ func (h *History) AppendKey(b []byte, n int) []byte {
 		return b
 	case Upper:
 		run, n = strings.ToUpper(run), n-1
-	case Plain, Long:
+	case Long:
+		run += padding
+	case Plain:
 	}
 	if h.Path == PathDeduct {
 		b = append(b, DirectPrefix...)
 	}
 	b = append(b, run...)
 	b = append(b, '-')
-	b = strconv.AppendInt(b, int64(n), 10)
-	if form == Long {
-		b = append(b, padding...)
-	}
-	return b
+	return strconv.AppendInt(b, int64(n), 10)
 }
 
 // OrderOf returns the number of the order with that key, or -1 if it is none of this run's. The key must match exactly.
@@ -73,15 +71,15 @@ func (h *History) OrderOf(key []byte) int {
 		text = bytes.TrimPrefix(text, []byte(DirectPrefix))
 	}
 	run := h.Run
-	if h.Odd {
-		text = bytes.TrimSuffix(text, []byte(padding))
-		if upper := strings.ToUpper(run); bytes.HasPrefix(text, []byte(upper)) {
-			run = upper
-		}
+	if upper := strings.ToUpper(run); h.Odd && bytes.HasPrefix(text, []byte(upper)) {
+		run = upper
 	}
 	n := numbered(text, "", run, h.Orders())
-	if n >= 0 && run != h.Run {
+	switch {
+	case n >= 0 && run != h.Run:
 		n++
+	case n < 0 && h.Odd:
+		n = numbered(text, run+padding, "", h.Orders())
 	}
 	var room [255]byte
 	if n < 0 || n >= h.Orders() || !bytes.Equal(h.AppendKey(room[:0], n), key) {

@@ -91,9 +91,11 @@ func (h *History) Reasoned(text string) Reason {
 }
 
 // Reason returns the reason in a call's answer.
-func (h *History) Reason(c *Call) string {
-	if c.Reason == 0 || int(c.Reason) > len(h.reasons) {
+func (h *History) Reason(c *Call) string { return h.reason(c.Reason) }
+
+func (h *History) reason(r Reason) string {
+	if r == 0 || int(r) > len(h.reasons) {
 		return ""
 	}
-	return h.reasons[c.Reason-1]
+	return h.reasons[r-1]
 }

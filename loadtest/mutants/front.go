@@ -9,8 +9,10 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"orderstock/loadtest/fire"
 )
@@ -200,31 +202,156 @@ func restockingAgain(fire.Target) front {
 	var mu sync.Mutex
 	n := map[string]int{}
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		if strings.HasSuffix(r.URL.Path, "/restock") {
-			var body map[string]any
-			decoder := json.NewDecoder(r.Body)
-			decoder.UseNumber()
-			if err := decoder.Decode(&body); err != nil {
-				panic(http.ErrAbortHandler)
-			}
+		if restocks(r) {
+			body := decoded(r)
 			mu.Lock()
 			flag := fmt.Sprint(body["flag"])
 			if n[flag]++; n[flag] > 1 {
 				body["flag"] = fmt.Sprint(flag, "-", n[flag])
 			}
 			mu.Unlock()
-			text, _ := json.Marshal(body) // it was decoded from JSON
-			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+			replace(r, body)
 		}
 		next.ServeHTTP(w, r)
 	}
 }
 
+// decoded returns the JSON body of a request, which can be read again.
+func decoded(r *http.Request) map[string]any {
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(text))
+	var body map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&body); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	return body
+}
+
+// replace gives a request another body.
+func replace(r *http.Request, body map[string]any) {
+	text, _ := json.Marshal(body) // it was decoded from JSON
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+}
+
+// lettingIn adds the token to each call that matches.
+func lettingIn(match func(*http.Request) bool) func(fire.Target) front {
+	return func(t fire.Target) front {
+		return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if match(r) {
+				r.Header.Set("Authorization", "Bearer "+t.StockToken)
+			}
+			next.ServeHTTP(w, r)
+		}
+	}
+}
+
 // letIn adds the token to each call that has none.
-func letIn(t fire.Target) front {
+var letIn = lettingIn(func(r *http.Request) bool { return r.Header.Get("Authorization") == "" })
+
+func restocks(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/restock") }
+
+// limitedKeys answers one key in ten with 429 each time.
+var limitedKeys = stateless(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	if key := strings.Trim(r.Header.Get("Idempotency-Key"), `"`); places(r) && strings.HasSuffix(key, "5") {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = io.WriteString(w, `{"status":429,"code":"rate_limited"}`) // the client may be gone
+		return
+	}
+	next.ServeHTTP(w, r)
+})
+
+// beginningBefore takes the cursor of a page for its first order.
+var beginningBefore = stateless(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	query := r.URL.Query()
+	if after, err := strconv.ParseInt(query.Get("after"), 10, 64); err == nil && r.URL.Path == "/v1/orders" {
+		query.Set("after", strconv.FormatInt(after-1, 10))
+		r.URL.RawQuery = query.Encode()
+	}
+	next.ServeHTTP(w, r)
+})
+
+// inAnotherZone shows the dates of a page as two hours later.
+func inAnotherZone(body map[string]any) {
+	orders, _ := body["orders"].([]any)
+	for _, one := range orders {
+		order, _ := one.(map[string]any)
+		text, _ := order["created_at"].(string)
+		at, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		order["created_at"] = at.Add(2 * time.Hour)
+	}
+}
+
+// withOldLevels shows the levels of a list as they were before a restock.
+func withOldLevels(body map[string]any) {
+	all, _ := body["goods"].([]any)
+	for _, one := range all {
+		product, _ := one.(map[string]any)
+		product["num"] = 0
+	}
+}
+
+// takingFor takes each call under a used key or flag for a repeat of the first, if it has the same in the way that read
+// reads its body.
+func takingFor(match func(*http.Request) bool, read func(body map[string]any) (text string)) func(fire.Target) front {
+	return func(fire.Target) front {
+		var mu sync.Mutex
+		firsts := map[string]map[string]any{}
+		return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if match(r) {
+				body := decoded(r)
+				key := fmt.Sprint(r.Header.Get("Idempotency-Key"), body["flag"])
+				mu.Lock()
+				if first := firsts[key]; first == nil {
+					firsts[key] = body
+				} else if read(first) == read(body) {
+					replace(r, first)
+				}
+				mu.Unlock()
+			}
+			next.ServeHTTP(w, r)
+		}
+	}
+}
+
+// pieces returns the numbers of pieces in an order, without the products.
+func pieces(body map[string]any) (text string) {
+	items, _ := body["items"].([]any)
+	for _, one := range items {
+		item, _ := one.(map[string]any)
+		text += fmt.Sprint(item["num"], ",")
+	}
+	return text
+}
+
+// comparingText refuses each call under a used key whose text is another.
+func comparingText(fire.Target) front {
+	var mu sync.Mutex
+	firsts := map[string]string{}
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		if r.Header.Get("Authorization") == "" {
-			r.Header.Set("Authorization", "Bearer "+t.StockToken)
+		if key := strings.Trim(r.Header.Get("Idempotency-Key"), `"`); key != "" {
+			text := fmt.Sprint(decoded(r))
+			mu.Lock()
+			first, known := firsts[key]
+			if !known {
+				firsts[key] = text
+			}
+			mu.Unlock()
+			if known && first != text {
+				w.Header().Set("Content-Type", "application/problem+json")
+				w.WriteHeader(http.StatusUnprocessableEntity)
+				_, _ = io.WriteString(w, `{"status":422,"code":"idempotency_key_reused"}`) // the client may be gone
+				return
+			}
 		}
 		next.ServeHTTP(w, r)
 	}

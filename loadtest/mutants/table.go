@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -439,6 +440,8 @@ var fronts = []trial.Experiment{
 	fronted("six of ten orders overloaded", every(6, 10, places, refuse), verify.Served),
 	fronted("half of the answers thrown away", every(1, 2, places, losing), verify.Served),
 
+	fronted("one key in ten is limited for ever", limitedKeys, verify.Served),
+
 	fronted("pages skip the first order", changing("/v1/orders", withoutFirstOrder), verify.AnswersTrue),
 	fronted("an order reads CONFIRMED after its cancellation", changing("/v1/orders/", neverCancelled),
 		verify.AnswersOverTime),
@@ -446,11 +449,29 @@ var fronts = []trial.Experiment{
 		verify.AnswersOverTime),
 	fronted("levels as they were first read", remembering, verify.AnswersTrue),
 
+	fronted("a page begins with the last order of the page before", beginningBefore, verify.AnswersTrue),
+	fronted("dates on pages are of another zone", changing("/v1/orders", inAnotherZone), verify.AnswersTrue),
+	fronted("the list of products shows old levels", changing("/v1/stock", withOldLevels), verify.AnswersTrue),
+
 	fronted("keys compared without their case", keyed(strings.ToLower), verify.AnswerWellFormed),
 	fronted("keys cut to 64 characters", keyed(func(key string) string { return key[:min(64, len(key))] }),
 		verify.Unexplained),
 	fronted("a restock repeated under its flag adds again", restockingAgain, verify.Unexplained),
 	fronted("calls without a token let in", letIn, verify.AnswerWellFormed),
+	fronted("restocks without a token let in", lettingIn(restocks), verify.AnswerWellFormed),
+	fronted("any token let in", lettingIn(func(r *http.Request) bool { return r.Header.Get("Authorization") != "" }),
+		verify.AnswerWellFormed),
+	fronted("long keys compared by 128 characters", keyed(func(key string) string {
+		if len(key) > 255 { // that check comes first
+			return key
+		}
+		return key[:min(128, len(key))]
+	}), verify.AnswersTrue),
+	fronted("other products under a used key taken for a repeat", takingFor(places, pieces), verify.AnswerWellFormed),
+	fronted("a repeat with its items in another order refused", comparingText, verify.AnswerWellFormed),
+	fronted("a used restock flag accepted at another price", takingFor(restocks, func(body map[string]any) string {
+		return fmt.Sprint(body["num"])
+	}), verify.AnswerWellFormed),
 }
 
 func fronted(name string, f func(fire.Target) front, expected string) trial.Experiment {

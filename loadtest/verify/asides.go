@@ -2,6 +2,7 @@ package verify
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 
 	"orderstock/loadtest/history"
@@ -15,23 +16,38 @@ type refusal struct {
 
 // refusedAs are the right answers to odd calls, on PathOrder and on PathDeduct.
 var refusedAs = map[history.AsideKind][2]refusal{
-	history.BlankKey: invalidKey,
-	history.LongKey:  invalidKey,
-	history.OtherBody: {
-		{http.StatusUnprocessableEntity, history.KeyReused}, {http.StatusConflict, history.FlagConflict},
-	},
-	history.TwiceInBasket:  bothWays(http.StatusUnprocessableEntity, history.DuplicateGoods),
-	history.BeyondLimit:    bothWays(http.StatusUnprocessableEntity, history.InvalidNum),
-	history.Nothing:        bothWays(http.StatusUnprocessableEntity, history.InvalidNum),
-	history.UnknownProduct: bothWays(http.StatusUnprocessableEntity, history.UnknownGoods),
-	history.UnknownOrder:   bothWays(http.StatusNotFound, history.OrderNotFound),
-	history.NoToken:        bothWays(http.StatusUnauthorized, history.Unauthorized),
-	history.RestockOther:   bothWays(http.StatusConflict, history.FlagConflict),
+	history.BlankKey:         invalidKey,
+	history.LongKey:          invalidKey,
+	history.OtherBody:        usedKey,
+	history.OtherProducts:    usedKey,
+	history.TwiceInBasket:    bothWays(http.StatusUnprocessableEntity, history.DuplicateGoods),
+	history.BeyondLimit:      invalidNum,
+	history.Nothing:          invalidNum,
+	history.Negative:         invalidNum,
+	history.UnknownProduct:   bothWays(http.StatusUnprocessableEntity, history.UnknownGoods),
+	history.UnknownOrder:     unknownOrder,
+	history.CancelUnknown:    unknownOrder,
+	history.NoToken:          unauthorized,
+	history.NoTokenRead:      unauthorized,
+	history.NoTokenRestock:   unauthorized,
+	history.WrongToken:       unauthorized,
+	history.RestockOther:     usedFlag,
+	history.RestockPrice:     usedFlag,
+	history.RestockElsewhere: usedFlag,
 }
 
-var invalidKey = [2]refusal{
-	{http.StatusBadRequest, history.InvalidKey}, {http.StatusUnprocessableEntity, history.InvalidFlag},
-}
+var (
+	invalidKey = [2]refusal{
+		{http.StatusBadRequest, history.InvalidKey}, {http.StatusUnprocessableEntity, history.InvalidFlag},
+	}
+	usedKey = [2]refusal{
+		{http.StatusUnprocessableEntity, history.KeyReused}, {http.StatusConflict, history.FlagConflict},
+	}
+	invalidNum   = bothWays(http.StatusUnprocessableEntity, history.InvalidNum)
+	unknownOrder = bothWays(http.StatusNotFound, history.OrderNotFound)
+	unauthorized = bothWays(http.StatusUnauthorized, history.Unauthorized)
+	usedFlag     = bothWays(http.StatusConflict, history.FlagConflict)
+)
 
 func bothWays(code uint16, problem history.Problem) [2]refusal {
 	return [2]refusal{{code, problem}, {code, problem}}
@@ -45,8 +61,11 @@ func (j *judge) asides() {
 		a := &j.h.Asides[i]
 		says := a.Kind.String() + " at " + a.Sent.Round(1e6).String() + ": " + strconv.Itoa(int(a.Code)) + " " +
 			a.Problem.String() + " " + a.Failure.String()
-		if a.Failure != history.Answered || a.Code >= http.StatusInternalServerError || a.Code == http.StatusTooManyRequests {
-			j.unserved(a, says)
+		if !a.Ended() {
+			last := a.Kind <= history.Page && !slices.ContainsFunc(j.h.Asides[i+1:], func(b history.Aside) bool {
+				return b.Kind == a.Kind
+			})
+			j.unserved(a, says, last)
 			continue
 		}
 		want, refused := refusedAs[a.Kind]
@@ -79,32 +98,26 @@ func showsLevel(a *history.Aside) bool {
 	return a.Kind == history.Level || a.Kind == history.Reprice || a.Kind == history.RestockAgain
 }
 
-// unserved judges an aside without an end.
-func (j *judge) unserved(a *history.Aside, says string) {
+// unserved judges an aside without an end. Of the levels and the pages, the last was repeated.
+func (j *judge) unserved(a *history.Aside, says string, last bool) {
 	known, listed := refusals[a.Code]
 	right := plain(a) && a.Num == 0 && a.Price == 0 && a.Next == 0 && len(a.Listed) == 0
 	switch {
 	case a.Code == 0:
 		right = right && a.Failure != history.Answered && a.Failure != history.Unreadable && a.Problem == history.NoProblem
-	case a.Failure != history.Answered, listed && !contains(known, a.Problem):
+	case a.Failure != history.Answered, listed && !slices.Contains(known, a.Problem):
 		right = false
 	}
 	if !right {
 		j.add(AnswerWellFormed, nil, int(a.Op), 0, "an answer by the contract", "%s", says)
 		return
 	}
-	if j.calm && j.mustServe(a.Code, a.Done-a.Sent) {
+	switch {
+	case j.calm && j.mustServe(a.Code, a.Done-a.Sent):
 		j.add(Served, nil, int(a.Op), 0, endAtOnce, "%s", says)
+	case last && j.h.Patience > 0 && served(a.Failure):
+		j.add(Served, nil, int(a.Op), 0, endAtLast, "%s", says)
 	}
-}
-
-func contains(known []history.Problem, p history.Problem) bool {
-	for _, k := range known {
-		if k == p {
-			return true
-		}
-	}
-	return false
 }
 
 // level judges the level of a product that was read: it lies between the pieces that may be left at most and at least

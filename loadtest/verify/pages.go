@@ -39,6 +39,9 @@ func (j *judge) readPages() {
 		if a.After != j.pages.upTo {
 			j.add(AnswersTrue, nil, -1, 0, "the page after order "+strconv.FormatInt(j.pages.upTo, 10), "%d", a.After)
 		}
+		if a.Next != 0 && a.Next <= a.After {
+			j.add(AnswersTrue, nil, -1, 0, "a cursor of the next page beyond "+strconv.FormatInt(a.After, 10), "%d", a.Next)
+		}
 		if j.pages.upTo = a.Next; a.Next == 0 {
 			j.pages.upTo = math.MaxInt64
 		}
@@ -88,7 +91,9 @@ func (j *judge) onPage(n int, did end) {
 	j.page = history.Call{
 		Op: int32(n), Kind: history.ReadOrder, Code: l.page.Code, Sent: l.page.Sent, Done: l.page.Done,
 		Order: l.order.Order, Total: l.order.Total, Status: l.order.Status, Told: l.order.Told,
+		Created: l.order.Created, Reason: l.order.Reason,
 	}
+	j.asTold = l.order.AsTold
 	says, wellFormed := saidBy(j.h.Path, &j.page)
 	if !wellFormed {
 		j.add(AnswerWellFormed, nil, n, 0, "an order on a page by the contract", "%s", answer(&j.page))

@@ -25,20 +25,30 @@ var unserving = map[string]string{
 // endAtOnce is what a calm run demands of each call.
 const endAtOnce = "an end at once, as nothing was broken (if something was, fire with --disturbed)"
 
+// endAtLast is what every run demands of each call.
+const endAtLast = "an end, after all repeats"
+
+// hung is how long a call may go without an answer in calm. The services bound each, on the slowest machine, too.
+const hung = 10 * time.Second
+
 // calm reports whether nothing was broken or limited during the run, as far as the client can see: it could connect
-// each time, and every call was answered in its time.
+// each time, and gave up no call that was not hung.
 func calm(h *history.History) bool {
 	for i := range h.Calls {
-		if f := h.Calls[i].Failure; f == history.Refused || f == history.TimedOut || f == history.Unsent {
+		if c := &h.Calls[i]; disturbs(c.Failure, c.Done-c.Sent) {
 			return false
 		}
 	}
 	for i := range h.Asides {
-		if f := h.Asides[i].Failure; f == history.Refused || f == history.TimedOut || f == history.Unsent {
+		if a := &h.Asides[i]; disturbs(a.Failure, a.Done-a.Sent) {
 			return false
 		}
 	}
 	return !h.Disturbed
+}
+
+func disturbs(f history.Failure, took time.Duration) bool {
+	return f == history.Refused || f == history.Unsent || f == history.TimedOut && took < hung
 }
 
 // ends judges whether each call of order n got its end: at once in calm, and under faults after repeats.
@@ -59,25 +69,30 @@ func (j *judge) ends(n int, calls []int32) {
 		}
 	}
 	for _, c := range last {
-		if c != nil && !c.Ended() && j.h.Patience > 0 && served(c) && j.h.FormOf(n) != history.Keyless {
-			j.add(Served, nil, n, 0, "an end, after all repeats", "%s", answer(c))
+		if c != nil && !c.Ended() && j.h.Patience > 0 && served(c.Failure) && j.h.FormOf(n) != history.Keyless {
+			j.add(Served, nil, n, 0, endAtLast, "%s", answer(c))
 		}
 	}
 }
 
 // mustServe reports whether an answer without an end, or no answer, is a violation in calm.
 func (j *judge) mustServe(code uint16, took time.Duration) bool {
-	_, compared := unserving[j.h.Strategy]
 	switch code {
 	case http.StatusTooManyRequests:
 		return false
 	case http.StatusAccepted, http.StatusServiceUnavailable:
-		return !compared && took < slow
+		return !j.compared() && took < slow
+	case 0:
+		return took < slow || took >= hung && !j.compared()
 	}
 	return took < slow
 }
 
-// served reports whether a call reached a service that is not limited.
-func served(c *history.Call) bool {
-	return c.Failure != history.Refused && c.Failure != history.Unsent && c.Code != http.StatusTooManyRequests
+// compared reports whether the services' strategy is one that may leave calls without an end.
+func (j *judge) compared() bool {
+	_, is := unserving[j.h.Strategy]
+	return is
 }
+
+// served reports whether a call reached a service.
+func served(f history.Failure) bool { return f != history.Refused && f != history.Unsent }

@@ -254,6 +254,37 @@ var corruptions = []corruption{
 		c := w.placed(25)
 		c.Code, c.Problem, c.Failure = 503, history.Overloaded, history.Answered
 	}},
+	{name: "a call that was limited each time", finds: verify.Served, history: func(w *world) {
+		w.h.Patience = time.Second
+		c := w.placed(25)
+		c.Code, c.Problem, c.Failure = 429, history.RateLimited, history.Answered
+	}},
+	{name: "a call that hung in calm", finds: verify.Served, history: func(w *world) {
+		w.h.Disturbed = false
+		c := w.placed(25)
+		c.Code, c.Problem, c.Failure, c.Done = 0, 0, history.TimedOut, c.Sent+15*time.Second
+	}},
+	{name: "an order that expired in calm", finds: verify.Served, history: func(w *world) {
+		w.h.Disturbed, w.h.CancelAfter = false, 20*time.Second
+		for _, n := range []int{24, 25} {
+			w.placed(n).Done += 2 * time.Second // so slow a machine excuses it
+		}
+	}},
+	{name: "pages that were limited each time", finds: verify.Served, history: func(w *world) {
+		w.h.Patience = time.Second
+		w.page(history.Aside{Code: 429, Problem: history.RateLimited})
+	}},
+	{name: "a page that leads to itself", finds: verify.AnswersTrue, history: func(w *world) {
+		w.page(history.Aside{Code: 200, After: orderID(0) - 1, Next: orderID(0) - 1})
+	}},
+	{name: "another date on a page", finds: verify.AnswersTrue, history: func(w *world) {
+		w.list(0, func(o *history.Listed) { o.AsTold, o.Created = false, w.placed(0).Created+1 })
+	}},
+	{name: "another reason on a page", finds: verify.AnswersTrue, history: func(w *world) {
+		w.list(0, func(o *history.Listed) {
+			o.AsTold, o.Created, o.Reason = false, w.placed(0).Created, w.h.Reasoned("cancelled by the client")
+		})
+	}},
 	{name: "an order refused in calm, and repeated", finds: verify.Served, history: func(w *world) {
 		w.h.Disturbed = false
 	}},

@@ -300,6 +300,24 @@ func (w *world) unanswered(t *testing.T) {
 	w.lost(n, history.Broken)
 }
 
+// page adds a page of orders, read when the calls had ended.
+func (w *world) page(a history.Aside) {
+	a.Kind, a.Op, a.Goods = history.Page, -1, -1
+	a.Sent = w.h.Calls[len(w.h.Calls)-1].Done + time.Second
+	a.Done = a.Sent + time.Millisecond
+	w.h.Asides = append(w.h.Asides, a)
+}
+
+// list adds a page with order n alone, which change may change.
+func (w *world) list(n int, change func(*history.Listed)) {
+	c := w.placed(n)
+	o := history.Listed{
+		Order: c.Order, Total: c.Total, Told: c.Told, Op: int32(n), Status: c.Status, AsTold: true,
+	}
+	change(&o)
+	w.page(history.Aside{Code: 200, After: o.Order - 1, Next: o.Order, Listed: []history.Listed{o}})
+}
+
 func (w *world) verify(t *testing.T) *verify.Verdict {
 	t.Helper()
 	v, err := verify.Run(t.Context(), verify.Config{

@@ -127,7 +127,7 @@ func (c *change) changeListed(r *rand.Rand, a *history.Aside) bool {
 	at := r.IntN(len(a.Listed))
 	o := &a.Listed[at]
 	c.before = *o
-	switch r.IntN(6) {
+	switch r.IntN(8) {
 	case 0:
 		c.what = "listed deleted"
 		a.Listed = slices.Delete(a.Listed, at, at+1)
@@ -150,6 +150,16 @@ func (c *change) changeListed(r *rand.Rand, a *history.Aside) bool {
 		if o.Told = history.ToldNothing; o.Op >= 0 && r.IntN(2) == 0 {
 			o.Told = retold(c.history, history.ToldRepriced, history.ReadOrder, o.Op)
 		}
+	case 6:
+		c.what = "listed Created"
+		o.AsTold, o.Created = false, []int64{0, o.Created + 1}[r.IntN(2)]
+	case 7:
+		c.what = "listed Reason"
+		at := slices.IndexFunc(c.history.Calls, func(call history.Call) bool { return call.Order == o.Order })
+		if at < 0 {
+			return false
+		}
+		o.AsTold, o.Created, o.Reason = false, c.history.Calls[at].Created, c.history.Reasoned("any")
 	}
 	c.after = *o
 	return c.before != c.after
