@@ -15,7 +15,7 @@ const (
 	finishEvery = 200 * time.Millisecond
 )
 
-// finishing is the end of a run, when each call without an end is repeated, and what is read at last is read.
+// finishing is the end of a run, when each call without an end is repeated, or the last reads are made.
 type finishing struct {
 	patience time.Duration
 	start    time.Time

@@ -121,7 +121,7 @@ func (w *worker) odd(ctx context.Context, kind history.AsideKind, first history.
 	w.aside(a)
 }
 
-// otherItems returns other items than those of the worker's order: another number of pieces, or as many of another
+// otherItems returns items that differ from the worker's order: another number of pieces, or as many of another
 // product. An order of all products has one product less; it may be none.
 func (w *worker) otherItems(kind history.AsideKind) []history.Item {
 	items := slices.Clone(w.items)

@@ -126,7 +126,7 @@ func (c *client) page(ctx context.Context, ops []identity, after int64, limit in
 			}); known {
 				listed.Op = ops[at].op
 				if listed.Created == ops[at].created && listed.Reason == ops[at].reason {
-					listed.AsTold, listed.Created, listed.Reason = true, 0, 0
+					listed.AsAnswered, listed.Created, listed.Reason = true, 0, 0
 				}
 			} else if !slices.ContainsFunc(named, func(it history.PricedItem) bool {
 				_, ours := c.f.h.Product(it.GoodsID)

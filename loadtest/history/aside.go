@@ -89,9 +89,9 @@ type Listed struct {
 	Op     int32
 	Reason Reason
 	Status Status
-	// AsTold: the date and the reason are those of earlier answers, and Created and Reason are 0.
-	AsTold  bool
-	Created int64
+	// AsAnswered: earlier answers gave this date and this reason, and Created and Reason are 0.
+	AsAnswered bool
+	Created    int64
 }
 
 // NewAside returns an aside without an answer.
@@ -126,7 +126,7 @@ type listedLine struct {
 	Total     int64        `json:"total"`
 	ToldItems []pricedLine `json:"told_items,omitempty"` // not if they are the items that were sent
 	Nothing   bool         `json:"nothing,omitempty"`    // it has no items
-	Created   *int64       `json:"created_us,omitempty"` // not if it and the reason are as told
+	Created   *int64       `json:"created_us,omitempty"` // not if earlier answers gave it and the reason
 	Reason    string       `json:"reason,omitempty"`
 }
 
@@ -152,7 +152,7 @@ func (h *History) asideLine(i int) asideLine {
 			line.ToldItems = priced(h.Named(o.Told, ReadOrder, int(o.Op)))
 			line.Nothing = len(line.ToldItems) == 0
 		}
-		if !o.AsTold {
+		if !o.AsAnswered {
 			line.Created, line.Reason = &o.Created, h.reason(o.Reason)
 		}
 		l.Listed = append(l.Listed, line)
@@ -195,10 +195,10 @@ func (r *reading) aside(l *asideLine) (Aside, bool) {
 	}
 	for _, line := range l.Listed {
 		o := Listed{Order: line.Order, Total: line.Total, Told: ToldAsSent, Op: line.Op, Status: ParseStatus(line.Status)}
-		if o.AsTold = line.Created == nil; !o.AsTold {
+		if o.AsAnswered = line.Created == nil; !o.AsAnswered {
 			o.Created, o.Reason = *line.Created, r.h.Reasoned(line.Reason)
 		}
-		if o.Op < -1 || int(o.Op) >= r.h.Orders() || o.AsTold && line.Reason != "" {
+		if o.Op < -1 || int(o.Op) >= r.h.Orders() || o.AsAnswered && line.Reason != "" {
 			return Aside{}, false
 		}
 		switch {

@@ -71,7 +71,7 @@ type judge struct {
 	op, deducts, restores []history.Item
 	replies               []reply
 	page                  history.Call
-	asTold                bool // the date and the reason on the page are those of other answers, which are judged
+	asAnswered            bool // other answers gave the date and the reason on the page, and are judged
 }
 
 // rejectedOrder is an order of the run that was rejected.

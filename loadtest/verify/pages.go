@@ -93,7 +93,7 @@ func (j *judge) onPage(n int, did end) {
 		Order: l.order.Order, Total: l.order.Total, Status: l.order.Status, Told: l.order.Told,
 		Created: l.order.Created, Reason: l.order.Reason,
 	}
-	j.asTold = l.order.AsTold
+	j.asAnswered = l.order.AsAnswered
 	says, wellFormed := saidBy(j.h.Path, &j.page)
 	if !wellFormed {
 		j.add(AnswerWellFormed, nil, n, 0, "an order on a page by the contract", "%s", answer(&j.page))

@@ -278,11 +278,11 @@ var corruptions = []corruption{
 		w.page(history.Aside{Code: 200, After: orderID(0) - 1, Next: orderID(0) - 1})
 	}},
 	{name: "another date on a page", finds: verify.AnswersTrue, history: func(w *world) {
-		w.list(0, func(o *history.Listed) { o.AsTold, o.Created = false, w.placed(0).Created+1 })
+		w.list(0, func(o *history.Listed) { o.AsAnswered, o.Created = false, w.placed(0).Created+1 })
 	}},
 	{name: "another reason on a page", finds: verify.AnswersTrue, history: func(w *world) {
 		w.list(0, func(o *history.Listed) {
-			o.AsTold, o.Created, o.Reason = false, w.placed(0).Created, w.h.Reasoned("cancelled by the client")
+			o.AsAnswered, o.Created, o.Reason = false, w.placed(0).Created, w.h.Reasoned("cancelled by the client")
 		})
 	}},
 	{name: "an order refused in calm, and repeated", finds: verify.Served, history: func(w *world) {

@@ -312,7 +312,7 @@ func (w *world) page(a history.Aside) {
 func (w *world) list(n int, change func(*history.Listed)) {
 	c := w.placed(n)
 	o := history.Listed{
-		Order: c.Order, Total: c.Total, Told: c.Told, Op: int32(n), Status: c.Status, AsTold: true,
+		Order: c.Order, Total: c.Total, Told: c.Told, Op: int32(n), Status: c.Status, AsAnswered: true,
 	}
 	change(&o)
 	w.page(history.Aside{Code: 200, After: o.Order - 1, Next: o.Order, Listed: []history.Listed{o}})

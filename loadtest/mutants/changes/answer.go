@@ -152,14 +152,14 @@ func (c *change) changeListed(r *rand.Rand, a *history.Aside) bool {
 		}
 	case 6:
 		c.what = "listed Created"
-		o.AsTold, o.Created = false, []int64{0, o.Created + 1}[r.IntN(2)]
+		o.AsAnswered, o.Created = false, []int64{0, o.Created + 1}[r.IntN(2)]
 	case 7:
 		c.what = "listed Reason"
 		at := slices.IndexFunc(c.history.Calls, func(call history.Call) bool { return call.Order == o.Order })
 		if at < 0 {
 			return false
 		}
-		o.AsTold, o.Created, o.Reason = false, c.history.Calls[at].Created, c.history.Reasoned("any")
+		o.AsAnswered, o.Created, o.Reason = false, c.history.Calls[at].Created, c.history.Reasoned("any")
 	}
 	c.after = *o
 	return c.before != c.after
