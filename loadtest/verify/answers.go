@@ -81,9 +81,8 @@ func (j *judge) answer(n int, r *reply, did end) {
 		j.add(AnswersTrue, flag, n, 0, "answers that agree with the books: "+did.status.String()+", first outcome "+
 			did.outcome.String(), "%s", answer(r.Call))
 	}
-	undone := r.says == toldCancelled || r.says == toldRestored ||
-		j.h.Path == history.PathDeduct && (r.says == ledgerCancelled || r.says == ledgerRestored)
-	if undone && !r.cancels() && !j.askedBefore(r) {
+	byAsking := j.h.Path == history.PathDeduct || did.reason == string(byClient)
+	if byAsking && slices.Contains(undone, r.says) && !r.cancels() && !j.askedBefore(r) {
 		j.add(AnswersOverTime, flag, n, 0, "an answer from before the cancellation", "%s", answer(r.Call))
 	}
 	if r.says < rowsNone {

@@ -210,6 +210,12 @@ var afterwards = func() map[word][]word {
 	}
 }()
 
+// undone are the answers that show a cancellation.
+var undone = []word{
+	placedCancelled, askedCancelling, askedCancelled, toldCancelled, toldRestored, ledgerCancelled, ledgerRestored,
+	rowsRestored,
+}
+
 // agrees reports whether an order with that outcome may have had this answer at some time.
 func (w word) agrees(did end) bool {
 	switch w {

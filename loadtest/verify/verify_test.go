@@ -232,6 +232,13 @@ var corruptions = []corruption{
 	{name: "confirmed, and cancelled though nobody asked", finds: verify.Unexplained, history: func(w *world) {
 		w.h.Calls = slices.DeleteFunc(w.h.Calls, func(c history.Call) bool { return c.Kind == history.Cancel })
 	}},
+	{name: "given back before anybody asked for it", finds: verify.AnswersOverTime, history: func(w *world) {
+		sent, done := w.placed(4).Done, w.placed(5).Sent
+		w.h.Calls = slices.Insert(w.h.Calls, 5, history.Call{
+			Op: 4, Kind: history.ReadLedger, Sent: sent, Done: done, Code: 200, Status: history.Restored,
+			Told: history.ToldAsSent, Rows: history.GivenBack,
+		})
+	}},
 	{name: "a repeat told another end", finds: verify.AnswersOverTime, history: func(w *world) {
 		w.call(5, history.Again, history.Rejected).Replayed = true
 	}},
