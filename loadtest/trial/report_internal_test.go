@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"orderstock/loadtest/history"
@@ -141,6 +142,43 @@ func TestFiredOnceEachFaultHas(t *testing.T) {
 		}
 		if n := fired(acts, strikes); n != c.want {
 			t.Errorf("%+v fired %d times", c, n)
+		}
+	}
+}
+
+// The verdict has the checks that describe themselves, held or not, those that failed, and why a run proves nothing.
+func TestVerdictHasTheChecks(t *testing.T) {
+	t.Parallel()
+	held, broken := NotGivenUp, Locked.Saying("a deduction has its locks")
+	for name, c := range map[string]struct {
+		fail    func(*Result)
+		outcome verify.Outcome
+		reasons int
+		broken  []string
+	}{
+		"all hold":       {func(*Result) {}, verify.Pass, 0, nil},
+		"one is broken":  {func(r *Result) { r.Violate(broken.Name, 2, "two") }, verify.Violation, 0, []string{broken.Name}},
+		"one without":    {func(r *Result) { r.Violate(Unmet, 1, "slow") }, verify.Violation, 0, []string{Unmet}},
+		"nothing proved": {func(r *Result) { r.fail(verify.Unknown, "never struck") }, verify.Unknown, 1, nil},
+	} {
+		r := &Run{
+			Result:     &Result{Outcome: verify.Pass, Verdict: &verify.Verdict{Outcome: verify.Pass}},
+			Experiment: Experiment{Checks: []Check{held, broken}},
+		}
+		c.fail(r.Result)
+		r.addToVerdict()
+		v := r.Verdict
+		if v.Outcome != c.outcome || len(v.Reasons) != c.reasons || !slices.Equal(v.Violated(), c.broken) {
+			t.Errorf("%s: %s, %q, broken %q", name, v.Outcome, v.Reasons, v.Violated())
+		}
+		says := 0
+		for _, i := range v.Invariants {
+			if i.Says == held.Says || i.Says == broken.Says {
+				says++
+			}
+		}
+		if says != 2 {
+			t.Errorf("%s: %d of two checks are described: %+v", name, says, v.Invariants)
 		}
 	}
 }
