@@ -38,8 +38,12 @@ func TestPublishedFaults(t *testing.T) {
 		},
 		// Baskets of both find one of them sold out.
 		{"B", judge.Alone, "stock-matches-orders", 2, 40, nil},
-		{ // later than a call waits
-			"E", judge.Alone, "rejected-only-when-short", 8, 10, slow(faultpoint.ReleaseLock, faultpoint.After, time.Second),
+		{
+			"E", judge.Alone, "rejected-only-when-short", 8, 10,
+			map[string]string{ // a call waits for two thirds of the budget
+				faultpoint.SlowEnv: faultpoint.Slow(faultpoint.ReleaseLock, faultpoint.After, time.Second),
+				"CONFIRM_BUDGET":   "1s",
+			},
 		},
 		{
 			"F", judge.Killed, "settled", 8, 10,
