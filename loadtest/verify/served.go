@@ -54,6 +54,12 @@ func disturbs(f history.Failure, took time.Duration) bool {
 // ends judges whether each call of order n got its end: at once in calm, and under faults after repeats.
 func (j *judge) ends(n int, calls []int32) {
 	var last [4]*history.Call // by what is asked
+	late := never             // when the first slow call was sent: it may hold up the others
+	for _, i := range calls {
+		if c := &j.h.Calls[i]; c.Done-c.Sent >= slow {
+			late = min(late, c.Sent)
+		}
+	}
 	for _, i := range calls {
 		c := &j.h.Calls[i]
 		if l := &last[askOf(c.Kind)]; *l == nil || c.Sent >= (*l).Sent {
@@ -64,7 +70,11 @@ func (j *judge) ends(n int, calls []int32) {
 			continue
 		}
 		j.v.Repeated++
-		if j.calm && j.mustServe(c.Code, c.Done-c.Sent) {
+		took := c.Done - c.Sent
+		if late < c.Done {
+			took = max(took, slow)
+		}
+		if j.calm && j.mustServe(c.Code, took) {
 			j.add(Served, nil, n, 0, endAtOnce, "%s", answer(c))
 		}
 	}
