@@ -98,11 +98,13 @@ var late = with(unhurried, map[string]string{"CONFIRM_BUDGET": "3s", "PENDING_LI
 // has come as far. Under a lock, none comes.
 var meeting = map[string]string{faultpoint.HoldEnv: faultpoint.Meet(faultpoint.UpdateStock, faultpoint.Before)}
 
-// In impatient, some of those who wait for the lock soon give up.
-var impatient = map[string]string{faultpoint.ImpatienceEnv: "250ms"}
+// In impatient, some of those who wait for the lock soon give up, and the reconciler takes their orders.
+var impatient = with(unhurried, map[string]string{
+	faultpoint.ImpatienceEnv: "250ms", "CONFIRM_BUDGET": "10s", "PENDING_LIMIT": "10s",
+})
 
 // In outwaited, the first holder works until somebody has given up.
-var outwaited = with(with(impatient, unhurried), map[string]string{
+var outwaited = with(impatient, map[string]string{
 	faultpoint.HoldEnv: faultpoint.Until(faultpoint.UpdateStock, faultpoint.Before, faultpoint.GiveUp, faultpoint.After),
 	"LOCK_TIMEOUT":     "1500ms", "STOCK_TIMEOUT": "3s", "REQUEST_TIMEOUT": "3s",
 	"CONFIRM_BUDGET": "4s", "PENDING_LIMIT": "5s", "CANCEL_AFTER": "10s",
