@@ -48,8 +48,8 @@ func (f Fault) Plan(s Side, seed uint64) Plan {
 	return Plan{Experiment: e, Fault: &f, Side: s, Says: v.Says, TraceSample: traced}
 }
 
-// Acts returns what breaks during a run. A holder that is paused sleeps until another one has written, and a step that is
-// delayed waits until its caller has given up.
+// Acts returns what breaks during a run. A holder that is paused sleeps until another one has written, and a step that
+// is delayed waits until its caller has given up.
 func (f Fault) Acts() (acts []trial.Action) {
 	cell, _ := faults.Find(f.Strike) // none: nothing
 	for _, a := range cell.Acts {

@@ -70,7 +70,8 @@ type Aside struct {
 	Failure Failure
 	Code    uint16
 	Problem Problem
-	// Op is the order whose key OtherBody or OtherProducts uses, and Goods the index of the product that is read or stocked.
+	// Op is the order whose key OtherBody or OtherProducts uses, and Goods the index of the product that is read or
+	// stocked.
 	Op, Goods  int32
 	Sent, Done time.Duration
 	// Num and Price are of the product in the answer.

@@ -11,7 +11,8 @@ import (
 func newHistoryText() []string {
 	return []string{
 		`{"run":"r","path":"order","started":"2026-01-02T03:04:05Z","elapsed_us":3000,"warmup_us":0,` +
-			`"window_us":3000,"timeout_us":1000000,"seed":7,"asked":2,"orders":2,"calls":4,"goods":[{"id":"11","stock":5,"price":100}]}`,
+			`"window_us":3000,"timeout_us":1000000,"seed":7,"asked":2,"orders":2,"calls":4,` +
+			`"goods":[{"id":"11","stock":5,"price":100}]}`,
 		`{"line":2,"op":0,"kind":"place","key":"r-0","body":{"items":[{"goods_id":"11","num":2}]},` +
 			`"intended_us":1,"sent_us":2,"done_us":3,"code":201,"status":"CONFIRMED","order":"99","total":200,` +
 			`"as_sent":true}`,

@@ -122,5 +122,6 @@ func (c *container) docker(do string) error {
 
 // output runs docker. What is broken is mended after an interrupt, too.
 func (c *container) output(args ...string) (string, error) {
-	return Output(exec.CommandContext(context.Background(), "docker", append(args, c.id)...)) //nolint:forbidigo // see above
+	ctx := context.Background() //nolint:forbidigo // see above
+	return Output(exec.CommandContext(ctx, "docker", append(args, c.id)...))
 }

@@ -15,8 +15,8 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// Experiment is one row of any table: a cell of the fault matrix, a mutant, a rung of the ladder, a load of your own. It
-// is a value that may run many times, also at once.
+// Experiment is one row of any table: a cell of the fault matrix, a mutant, a rung of the ladder, a load of your own.
+// It is a value that may run many times, also at once.
 type Experiment struct {
 	// Name is unique in all tables, and Group the part of its table.
 	Name  string `json:"name" col:"Experiment"`

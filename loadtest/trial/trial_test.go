@@ -116,7 +116,8 @@ func TestRun(t *testing.T) {
 		}
 		const apart = 100 * time.Millisecond
 		try.Acts = []trial.Timed{
-			{Act: act(3 * apart)}, {Act: act(apart)},
+			{Act: act(3 * apart)},
+			{Act: act(apart)},
 			{Act: act(apart), Action: trial.Action{Then: true, EndsLoad: true}.At(apart)},
 			{Act: act(apart), Action: trial.Action{}.At(apart)},
 		}

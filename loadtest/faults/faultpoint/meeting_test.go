@@ -25,9 +25,11 @@ func TestMeeting(t *testing.T) {
 		again bool
 		steps []step
 	}{
-		"two meet, and a third passes":       {false, []step{{0, meet, 1}, {1, meet, 1}, {2, meet, 2}}},
-		"again: the next two meet, too":      {true, []step{{0, meet, 1}, {1, meet, 1}, {2, meet, 9}, {9, meet, 9}}},
-		"one waits for what frees it":        {false, []step{{0, free, 0}, {1, wait, 5}, {2, wait, 2}, {5, free, 5}, {6, wait, 6}}},
+		"two meet, and a third passes":  {false, []step{{0, meet, 1}, {1, meet, 1}, {2, meet, 2}}},
+		"again: the next two meet, too": {true, []step{{0, meet, 1}, {1, meet, 1}, {2, meet, 9}, {9, meet, 9}}},
+		"one waits for what frees it": {false, []step{
+			{0, free, 0}, {1, wait, 5}, {2, wait, 2}, {5, free, 5}, {6, wait, 6},
+		}},
 		"who waits for nothing is the last":  {true, []step{{0, meet, limit}, {limit + 1, meet, limit + 1}}},
 		"one is freed, and the next is not":  {true, []step{{0, wait, 1}, {1, free, 1}, {2, wait, limit + 2}}},
 		"a caller that gives up is no proof": {true, []step{{0, abandon, 1}, {2, meet, 3}, {3, meet, 3}}},
