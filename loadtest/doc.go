@@ -10,6 +10,6 @@
 // steps, with acts that break something in the middle, from the table of what can be broken. The tables in faults and
 // mutants, the published faults in catalogue, the loads of one's own and the rows of ladder are values of
 // trial.Experiment. trial.Suite runs them, also on the stage of a page; ladder fires at several by turns; locks
-// measures locks without orders. Package system runs real servers and services for all of them, and if they shall break, with a
-// proxy on every connection and fault points in the services.
+// measures locks without orders. Package system runs real servers and services for all of them, and if they shall
+// break, with a proxy on every connection and fault points in the services.
 package loadtest
