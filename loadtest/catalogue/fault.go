@@ -44,6 +44,8 @@ type Fault struct {
 	Fixed  Variant `json:"fixed"`
 	// Strike, if not "", names the cell of the fault matrix that strikes during the run.
 	Strike string `json:"-"`
+	// Always are acts from the first order to the end of the load.
+	Always []trial.Action `json:"-"`
 	// Checks are made in addition to the verdict.
 	Checks []trial.Check `json:"-"`
 	// Rate, if not "", names the rate to compare: the fault costs time, not pieces.

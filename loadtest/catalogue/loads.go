@@ -27,6 +27,11 @@ var plenty = fire.Config{
 	Mix: fire.Mix{Goods: 4, Stock: 5000, ItemsMax: 2, NumMax: 2},
 }
 
+// scattered is orders that seldom meet at a lock, so that the round trips of each count, and not the queue's.
+var scattered = fire.Config{
+	Orders: 48, Concurrency: 16, Rate: 40, Plain: true, Mix: fire.Mix{Goods: 100, Stock: 1000, ItemsMax: 1, NumMax: 1},
+}
+
 // cutOff is plenty by clients who soon stop waiting for an answer of a dead process.
 var cutOff = fire.Config{Orders: 200, Concurrency: 64, Rate: 80, Timeout: 4 * time.Second, Mix: plenty.Mix}
 

@@ -51,6 +51,7 @@ func (f Fault) Plan(s Side, seed uint64) Plan {
 // Acts returns what breaks during a run. A holder that is paused sleeps until another one has written, and a step that
 // is delayed waits until its caller has given up.
 func (f Fault) Acts() (acts []trial.Action) {
+	acts = append(acts, f.Always...)
 	cell, _ := faults.Find(f.Strike) // none: nothing
 	for _, a := range cell.Acts {
 		a.EndsLoad, a.Outlast = false, true
