@@ -31,8 +31,8 @@ type block struct {
 
 var blockPool = sync.Pool{New: func() any { return new(block) }}
 
-// blocks reads the lines of calls and then those of asides. The blocks arrive in the order of the file; the last one is
-// the one with an error, or that of the last line. It stops when done is closed.
+// blocks reads the lines of calls, then the lines of asides. The blocks arrive in the order of the file. The last block
+// has an error or the last line. It stops when done is closed.
 func blocks(in *bufio.Reader, calls, asides int, done <-chan struct{}) <-chan *block {
 	queue := make(chan *block, 2*runtime.GOMAXPROCS(0))
 	go func() {

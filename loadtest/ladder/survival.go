@@ -94,7 +94,7 @@ func failing() []trial.Experiment {
 	return []trial.Experiment{breaking(calm, Killed, act("kill")), breaking(calm, Paused, act("pause"))}
 }
 
-// undergo runs experiments on the services of the first, and adds what survived to the result.
+// undergo runs experiments on the services of the first, and adds the survivors to the result.
 func (cfg Config) undergo(ctx context.Context, all []trial.Experiment, result *Result) (err error) {
 	c, err := cfg.open(ctx, all[0])
 	if err != nil {

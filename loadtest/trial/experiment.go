@@ -135,8 +135,8 @@ func (e Expect) String() string {
 	return cmp.Or(e.Broken, string(verify.Pass))
 }
 
-// Stage is where runs are watched, where others may break and heal things and place orders meanwhile, and where a run
-// that is stopped is judged all the same. The functions must not be nil.
+// Stage is where runs are watched. Others may break and heal things there, and place orders, and a run that is stopped
+// is judged all the same. The functions must not be nil.
 type Stage struct {
 	Board *Board
 	// Declared returns the flags and keys of orders that others have placed.

@@ -13,7 +13,7 @@ import (
 // snapshot is one state of a database: a read-only transaction on its own connection.
 type snapshot struct {
 	*sql.Conn
-	busy sync.Mutex // held by whoever reads a page: a connection has one query at a time
+	busy sync.Mutex // held while a page is read: a connection has one query at a time
 }
 
 // snapshot begins a snapshot. The caller must end it.

@@ -99,7 +99,7 @@ func Until(step Step, when When, other Step, side When) string {
 const ImpatienceEnv = "FAULTPOINT_IMPATIENCE"
 
 // IdleEnv is the environment variable with the number of seconds for which the database server lets a transaction stand
-// still. Default: as in the product, which would hide what a holder does that wakes up.
+// still. Default: as in the product, where a holder that wakes up late has lost its transaction.
 const IdleEnv = "FAULTPOINT_IDLE"
 
 func pointOf(step Step, when When) string { return string(step) + "/" + string(when) }
