@@ -33,15 +33,18 @@ type Books struct {
 // BookRow is one product.
 type BookRow struct {
 	Goods string `json:"goods"`
-	Name  string `json:"name"`
-	In    int64  `json:"in"`
-	Out   int64  `json:"out"`
-	Back  int64  `json:"back"`
-	There int64  `json:"there"`
+	Name  string `json:"name" col:"Product"`
+	In    int64  `json:"in" col:"In"`
+	Out   int64  `json:"out" col:"Out"`
+	Back  int64  `json:"back" col:"Back"`
+	There int64  `json:"there" col:"There"`
 	// Sold is the number of acknowledged pieces.
-	Sold  int64  `json:"told"`
-	Wrong string `json:"wrong"`
+	Sold         int64  `json:"told" col:"Sold"`
+	Disagreement string `json:"wrong" col:"Disagreement"`
 }
+
+// Wrong marks a row of a table.
+func (r BookRow) Wrong() bool { return r.Disagreement != "" }
 
 // booksQuery reads levels and sums of the ledger in one statement, which is one
 // snapshot: the two must agree in the middle of a run as well.
@@ -80,9 +83,9 @@ func ReadBooks(ctx context.Context, stock *sql.DB, goods []int64, sold map[int64
 			r.Name = fmt.Sprintf("product %d", len(books.Rows)+1)
 		}
 		r.In += r.pruned
-		r.Wrong = r.disagreement(sold != nil)
-		if r.Wrong != "" && books.Wrong == "" {
-			books.Wrong = r.Name + ": " + r.Wrong
+		r.Disagreement = r.disagreement(sold != nil)
+		if r.Wrong() && books.Wrong == "" {
+			books.Wrong = r.Name + ": " + r.Disagreement
 		}
 		books.Products++
 		books.Sold += max(r.Out-r.Back, r.Sold)
@@ -101,9 +104,9 @@ const mostRows = 40
 func (b *Books) cut() {
 	slices.SortStableFunc(b.Rows, func(x, y BookRow) int {
 		switch {
-		case (x.Wrong == "") == (y.Wrong == ""):
+		case x.Wrong() == y.Wrong():
 			return 0
-		case x.Wrong != "":
+		case x.Wrong():
 			return -1
 		}
 		return 1

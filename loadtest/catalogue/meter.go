@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -15,15 +16,20 @@ const Interval = 250 * time.Millisecond
 
 // Sample sums up the calls of one interval.
 type Sample struct {
-	TMS        int64   `json:"t_ms"`
-	OrdersPerS float64 `json:"orders_per_s"`
-	Confirmed  float64 `json:"confirmed_per_s"`
-	Rejected   float64 `json:"rejected_per_s"`
-	Failed     float64 `json:"failed_per_s"`
+	TMS        Millis  `json:"t_ms" col:"After"`
+	OrdersPerS float64 `json:"orders_per_s" col:"All a second" fmt:"%.1f"`
+	Confirmed  float64 `json:"confirmed_per_s" col:"Confirmed" fmt:"%.1f"`
+	Rejected   float64 `json:"rejected_per_s" col:"Rejected" fmt:"%.1f"`
+	Failed     float64 `json:"failed_per_s" col:"Failed" fmt:"%.1f"`
 	// P50MS and P99MS are absent if no order was answered in the interval, or if another process fires.
-	P50MS float64 `json:"p50_ms,omitzero"`
-	P99MS float64 `json:"p99_ms,omitzero"`
+	P50MS float64 `json:"p50_ms,omitzero" col:"Half within, ms" fmt:"%.1f"`
+	P99MS float64 `json:"p99_ms,omitzero" col:"99 of 100 within, ms" fmt:"%.1f"`
 }
+
+// Millis is a time since the first order, in milliseconds. As text it is in seconds.
+type Millis int64
+
+func (ms Millis) String() string { return fmt.Sprintf("%.2f s", float64(ms)/1000) }
 
 // Answer is the answer to one call for an order.
 type Answer struct {
@@ -155,7 +161,7 @@ func (m *Meter) Take(t, length time.Duration) Sample {
 	m.mu.Unlock()
 	perS := func(n int) float64 { return float64(n) / length.Seconds() }
 	s := Sample{
-		TMS: t.Milliseconds(), OrdersPerS: perS(ends[0] + ends[1]),
+		TMS: Millis(t.Milliseconds()), OrdersPerS: perS(ends[0] + ends[1]),
 		Confirmed: perS(ends[0]), Rejected: perS(ends[1]), Failed: perS(ends[2]),
 	}
 	if n := len(latencies); n > 0 {

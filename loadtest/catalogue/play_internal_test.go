@@ -156,6 +156,7 @@ func TestUnknownActionIsRefusedAtOnce(t *testing.T) {
 func TestReport(t *testing.T) {
 	record := &Record{
 		Compare: &Compare{What: "orders per second", Broken: 12.5, BrokenSays: "a session for each lock"},
+		Books:   Books{Rows: []BookRow{{Name: "pen"}, {Name: "cup", Disagreement: "two are lost"}}},
 		Log:     []Entry{{TMS: 1500, At: time.Unix(0, 0).UTC(), Text: "paused stock-1"}},
 		Samples: []Sample{{TMS: 250, OrdersPerS: 8, Failed: 3}, {TMS: 2000, OrdersPerS: 9}},
 		Faults: []trial.Shown{
@@ -169,6 +170,7 @@ func TestReport(t *testing.T) {
 	for text, n := range map[string]int{
 		"a session for each lock": 1, "12.5": 1, "not run yet": 1, "1.50 s": 1, "00:00:00.000": 1, "paused stock-1": 1,
 		">kill stock-1</text>": 1, ">failed</text>": 1, ">too-late<": 1, "kill too-late</text>": 0,
+		`<tr class="bad"><th scope="row" class="words">cup</th>`: 1, `class="bad"`: 1,
 	} {
 		if strings.Count(report.String(), text) != n {
 			t.Errorf("%d times %q, want %d, in %s", strings.Count(report.String(), text), text, n, &report)

@@ -232,7 +232,7 @@ const MostLines = 500
 
 // Say adds a line to the log of events.
 func (p *Player) Say(kind, format string, args ...any) {
-	e := Entry{At: time.Now().UTC(), TMS: p.sinceMS(), Kind: kind, Text: fmt.Sprintf(format, args...)}
+	e := Entry{At: time.Now().UTC(), TMS: Millis(p.sinceMS()), Kind: kind, Text: fmt.Sprintf(format, args...)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.log = append(p.log, e)

@@ -56,10 +56,10 @@ type Record struct {
 
 // Entry is a line of the log of events.
 type Entry struct {
-	At   time.Time `json:"at"`
-	TMS  int64     `json:"t_ms"`
+	At   time.Time `json:"at" col:"At" fmt:"15:04:05.000"`
+	TMS  Millis    `json:"t_ms" col:"After"`
 	Kind string    `json:"kind"` // run, fault, books, verdict or error
-	Text string    `json:"text"`
+	Text string    `json:"text" col:"What happened"`
 }
 
 // Compare sets the rates of the broken and the fixed variant side by side.

@@ -25,13 +25,7 @@ func (r *Record) Sheet() report.Sheet {
 		{Name: "What broke", Value: cmp.Or(strings.Join(r.Run.Faults, ", "), "nothing")},
 		{Name: "Command", Value: r.Run.Command},
 	}}
-	if len(r.Books.Rows) > 0 {
-		table := report.NewTable("Product", "In", "Out", "Back", "There", "Sold", "Disagreement")
-		for _, b := range r.Books.Rows {
-			table.Add(b.Wrong != "", b.Name, b.In, b.Out, b.Back, b.There, b.Sold, b.Wrong)
-		}
-		s.Add(report.Part{Title: "The books", Table: table})
-	}
+	s.Add(report.Part{Title: "The books", Table: report.TableOf(r.Books.Rows)})
 	if r.Verdict != nil {
 		table := report.NewTable("What must hold", "Broken", "For example")
 		for _, i := range r.Verdict.Invariants {
@@ -66,11 +60,10 @@ func (r *Record) Sheet() report.Sheet {
 		}
 		broke.Add(false, f.What, f.Where, times, f.Status)
 	}
-	log := report.NewTable("After", "At", "What happened")
-	for _, e := range r.Log {
-		log.Add(false, fmt.Sprintf("%.2f s", float64(e.TMS)/1000), e.At.Format("15:04:05.000"), e.Text)
-	}
-	s.Add(report.Part{Title: "What broke", Table: broke}, report.Part{Title: "What happened", Table: log})
+	s.Add(
+		report.Part{Title: "What broke", Table: broke},
+		report.Part{Title: "What happened", Table: report.TableOf(r.Log, "After", "At", "What happened")},
+	)
 	return s
 }
 
@@ -106,15 +99,6 @@ func (r *Record) overTime() []report.Part {
 			Charts: []report.Chart{{Below: "seconds", Lines: lines, Marks: marks}},
 		}.SVG()}
 	}
-	table := report.NewTable("After", "All a second", "Confirmed", "Rejected", "Failed", "Half within, ms",
-		"99 of 100 within, ms")
-	for _, s := range r.Samples {
-		row := []any{fmt.Sprintf("%.2f s", float64(s.TMS)/1000)}
-		for _, v := range []float64{s.OrdersPerS, s.Confirmed, s.Rejected, s.Failed, s.P50MS, s.P99MS} {
-			row = append(row, fmt.Sprintf("%.1f", v))
-		}
-		table.Add(false, row...)
-	}
 	return []report.Part{
 		draw("Orders answered per second",
 			line("all", report.Blue, func(s Sample) float64 { return s.OrdersPerS }),
@@ -124,6 +108,6 @@ func (r *Record) overTime() []report.Part {
 		draw("Time to answer, in ms",
 			line("99 of 100 within", report.Blue, func(s Sample) float64 { return orAbsent(s.P99MS) }),
 			line("half within", report.GreenDashed, func(s Sample) float64 { return orAbsent(s.P50MS) })),
-		{Title: "Over time, in numbers", Table: table, Folded: true},
+		{Title: "Over time, in numbers", Table: report.TableOf(r.Samples), Folded: true},
 	}
 }

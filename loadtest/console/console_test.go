@@ -71,7 +71,7 @@ func TestKillAndRestart(t *testing.T) {
 	// goesOn waits until orders that were sent from now on are confirmed.
 	goesOn := func() {
 		t.Helper()
-		from := int64(0)
+		from := catalogue.Millis(0)
 		if all := s.state(t).Samples; len(all) > 0 {
 			from = all[len(all)-1].TMS + 1000
 		}

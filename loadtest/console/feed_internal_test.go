@@ -26,7 +26,7 @@ func TestPageThatDoesNotReadIsDropped(t *testing.T) {
 	go func() {
 		defer close(sent)
 		for i := range 2 * backlog {
-			f.set("sample", catalogue.Sample{TMS: int64(i)})
+			f.set("sample", catalogue.Sample{TMS: catalogue.Millis(i)})
 			for len(reading) == backlog { // only the stalled page may fall behind
 				time.Sleep(time.Millisecond)
 			}

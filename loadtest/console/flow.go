@@ -102,7 +102,7 @@ func (c *Console) othersReader() func(context.Context, *view) error {
 			c.player.Say("run", "the other process has stopped; it placed %d orders", placed-heard)
 			return nil
 		}
-		sample.TMS = now.Sub(begun).Milliseconds()
+		sample.TMS = catalogue.Millis(now.Sub(begun).Milliseconds())
 		c.feed.set("sample", sample)
 		return nil
 	}

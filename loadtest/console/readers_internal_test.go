@@ -155,7 +155,7 @@ func TestWhereTheLockIs(t *testing.T) {
 func TestSamplesAreBounded(t *testing.T) {
 	f := newFeed()
 	for i := range mostSamples + 5 {
-		f.set("sample", catalogue.Sample{TMS: int64(i)})
+		f.set("sample", catalogue.Sample{TMS: catalogue.Millis(i)})
 	}
 	if len(f.samples) != mostSamples || f.samples[0].TMS != 5 {
 		t.Errorf("%d samples, the first of %d ms", len(f.samples), f.samples[0].TMS)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"orderstock/loadtest/report"
 )
@@ -49,9 +50,10 @@ type product struct {
 	Name string `col:"Product"`
 	counts
 	hidden int
-	Shares []string `col:"Shares"`
-	LateS  *float64 `col:"Late, s" fmt:"%.1f"`
-	Ended  bool     `col:"Ended"`
+	Shares []string  `col:"Shares"`
+	LateS  *float64  `col:"Late, s" fmt:"%.1f"`
+	Ended  bool      `col:"Ended"`
+	At     time.Time `col:"At" fmt:"15:04:05.000"`
 }
 
 func (p *product) Wrong() bool { return p.hidden > 0 }
@@ -63,8 +65,9 @@ func TestTableOfStructs(t *testing.T) {
 		{Name: "pen", counts: counts{3}, Shares: []string{"a", "b"}, LateS: &late, Ended: true}, {Name: "cup", hidden: 1},
 	}
 	all := report.TableOf(rows)
-	if got, want := all.Markdown(), "| Product | Sold | Shares | Late, s | Ended |\n| --- | --: | --- | --- | --- |\n"+
-		"| pen | 3 | a, b | 1.2 | yes |\n| cup | 0 | | – | |"; got != want {
+	if got, want := all.Markdown(), "| Product | Sold | Shares | Late, s | Ended | At |\n"+
+		"| --- | --: | --- | --- | --- | --: |\n"+
+		"| pen | 3 | a, b | 1.2 | yes | 00:00:00.000 |\n| cup | 0 | | – | | 00:00:00.000 |"; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	if all.Rows[0].Wrong || !all.Rows[1].Wrong {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
 // Sheet is a result in words, tables and pictures.
@@ -88,9 +89,9 @@ func (t *Table) Add(wrong bool, cells ...any) {
 }
 
 // TableOf returns a table with a row for each of rows, which are structs or point to structs. Its columns are fields,
-// also of embedded structs: the tag col is a field's heading, and the tag fmt formats its cells. Without columns, the
-// table has all fields with a heading. True is "yes", false is empty, nil is "–", and words are separated by commas. A
-// row whose method Wrong returns true is marked.
+// also of embedded structs: the tag col is a field's heading, and the tag fmt formats its cells; for a time it is a
+// layout. Without columns, the table has all fields with a heading. True is "yes", false is empty, nil is "–", and
+// words are separated by commas. A row whose method Wrong returns true is marked.
 func TableOf[R any](rows []R, columns ...string) *Table {
 	if len(columns) == 0 {
 		columns = headings(reflect.TypeFor[R]())
@@ -122,7 +123,7 @@ func (t *Table) AddRow(row any) {
 		name := field.Tag.Get("col")
 		i := slices.IndexFunc(t.Head, func(head string) bool { return strings.TrimSpace(head) == name })
 		if name != "" && i >= 0 {
-			cells[i] = cell(value.FieldByIndex(field.Index), cmp.Or(field.Tag.Get("fmt"), "%v"))
+			cells[i] = cell(value.FieldByIndex(field.Index), field.Tag.Get("fmt"))
 		}
 	}
 	marked, can := row.(interface{ Wrong() bool })
@@ -139,8 +140,10 @@ func cell(field reflect.Value, format string) string {
 		return map[bool]string{true: "yes"}[v]
 	case []string:
 		return strings.Join(v, ", ")
+	case time.Time:
+		return v.Format(cmp.Or(format, time.DateTime))
 	default:
-		return fmt.Sprintf(format, v)
+		return fmt.Sprintf(cmp.Or(format, "%v"), v)
 	}
 }
 
