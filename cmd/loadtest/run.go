@@ -23,7 +23,8 @@ import (
 type runConfig struct {
 	folders
 	resultFlags
-	own ownConfig
+	Seeds int `flag:"seeds" default:"1" bounds:"1 1000" help:"runs of each experiment, with the seeds from the first on"`
+	own   ownConfig
 }
 
 // ownConfig has the flags of a load of your own.
@@ -51,9 +52,14 @@ A broken variant that is not caught is tried with the two seeds after the first,
 too, and a line above the verdict says so if none of them caught it. What a run
 leaves in the folder --out can be opened in the console.
 
+After several runs, the last line says how many were as expected, and the exit
+code is the first that is not 0. With --seeds, each run has new servers; "run
+faults --cell NAME --seeds 9" runs a cell again on the same ones.
+
 Without a NAME, the flags say what is fired and what breaks meanwhile.`,
 		Example: `  loadtest run A
   loadtest run A/fixed --seed 42
+  loadtest run E/fixed --seeds 5
   loadtest run commit/after/kill@3 "no reconciler"
   loadtest run --orders 800 --strategy sequential --break "1s pause stock-1" ` +
 			`--break "2s arm-kill stock-2 before commit"`,
@@ -72,30 +78,56 @@ Without a NAME, the flags say what is fired and what breaks meanwhile.`,
 		if err != nil {
 			return err
 		}
-		for _, run := range experiments {
-			err = errors.Join(err, run(cmd))
-			if cmd.Context().Err() != nil {
-				break
-			}
-		}
-		return err
+		return runAll(cmd, experiments, cfg.Seeds, cfg.text(cmd))
 	}
 	cmd.AddCommand(faultsCommand(), mutantsCommand(), tourCommand(), stormCommand())
 	return cmd
 }
 
-// experiment runs one experiment and prints its verdict. Its error has the verdict's exit code.
-type experiment func(*cobra.Command) error
+// experiment is what run runs.
+type experiment struct {
+	first uint64 // seed
+	exit  int    // the exit code of a run that is as expected
+	// run runs it with the seed, and prints its verdict. The error has the verdict's exit code.
+	run func(cmd *cobra.Command, seed uint64) error
+}
+
+// runAll runs each experiment with that many seeds. After several runs it prints how many were as expected. An error
+// that is no verdict ends them.
+func runAll(cmd *cobra.Command, experiments []experiment, seeds int, out io.Writer) error {
+	var errs []error
+	expected, planned := 0, len(experiments)*seeds
+	for i := 0; i < planned && cmd.Context().Err() == nil; i++ {
+		e := experiments[i/seeds]
+		err, code := e.run(cmd, e.first+uint64(i%seeds)), command.Passed
+		if exit, judged := errors.AsType[*command.ExitError](err); judged {
+			code = exit.Code
+		} else if err != nil {
+			return err
+		}
+		if errs = append(errs, err); code == e.exit {
+			expected++
+		}
+	}
+	if planned > 1 {
+		fmt.Fprintf(out, "%d of %d runs as expected\n", expected, planned)
+	}
+	return errors.Join(errs...)
+}
 
 // experiments returns the experiments that the arguments name, or the one of the flags. It fails before the minutes of
 // compiling. own are the flags of a load of your own.
 func (cfg *runConfig) experiments(f, own *pflag.FlagSet, names []string) ([]experiment, error) {
+	if cfg.Report != "" && (len(names) > 1 || cfg.Seeds > 1) {
+		return nil, errors.New("--report is one file: name one experiment, without --seeds")
+	}
 	if len(names) == 0 {
 		err := cfg.readBreaks()
-		return []experiment{cfg.play(cfg.own.Plan("bin/loadtest", true))}, err
-	}
-	if cfg.Report != "" && len(names) > 1 {
-		return nil, errors.New("--report is one file: name one experiment")
+		first := cfg.own.Plan("bin/loadtest", true).Load.Mix.Seed
+		return []experiment{{first: first, run: func(cmd *cobra.Command, seed uint64) error {
+			cfg.own.Load.Mix.Seed = seed
+			return cfg.play(cmd, cfg.own.Plan("bin/loadtest", true))
+		}}}, err
 	}
 	var odd []string
 	f.Visit(func(flag *pflag.Flag) {
@@ -118,50 +150,66 @@ func (cfg *runConfig) experiments(f, own *pflag.FlagSet, names []string) ([]expe
 }
 
 // named returns the experiment of that name.
-func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
+func (cfg *runConfig) named(name string, seeded bool) (e experiment, err error) {
 	letter, side, sided := strings.Cut(name, "/")
 	variants := []string{string(catalogue.Broken), string(catalogue.Fixed)}
-	cell, _, cellSeeded := strings.Cut(name, "@")
+	cell, at, cellSeeded := strings.Cut(name, "@")
 	_, isCell := faults.Find(cell)
 	mutant, isMutant := trial.Find(mutants.All(), name)
-	var seed uint64 // 0: the default
+	if e.first = 1; len(letter) == 1 {
+		e.first = catalogue.FirstSeed
+	}
 	if seeded {
-		seed = cfg.own.Load.Mix.Seed
+		e.first = cmp.Or(cfg.own.Load.Mix.Seed, e.first)
 	}
 	switch {
 	case len(letter) == 1 && sided && !slices.Contains(variants, side):
-		return nil, fmt.Errorf("a fault is broken or fixed, not %q", side)
+		return e, fmt.Errorf("a fault is broken or fixed, not %q", side)
 	case len(letter) == 1 && sided:
 		f, err := catalogue.Find(letter)
-		return cfg.play(f.Plan(catalogue.Side(side), cmp.Or(seed, catalogue.FirstSeed))), err
+		if f.Plan(catalogue.Side(side), e.first).Expect.Broken != "" {
+			e.exit = command.Failed
+		}
+		e.run = func(cmd *cobra.Command, seed uint64) error {
+			return cfg.play(cmd, f.Plan(catalogue.Side(side), seed))
+		}
+		return e, err
 	case len(letter) == 1:
 		_, err := catalogue.Find(letter)
-		return func(cmd *cobra.Command) error {
+		e.run = func(cmd *cobra.Command, seed uint64) error {
+			if seed == e.first && !seeded {
+				seed = 0 // the default of each variant
+			}
 			return tour(cmd, tourConfig{
 				folders: cfg.folders, resultFlags: cfg.resultFlags, Letters: []string{letter}, Seed: seed,
 			})
-		}, err
-	case isCell && seeded && cellSeeded:
-		return nil, fmt.Errorf("%s has a seed: leave --seed out", name)
-	case isCell:
-		if seeded {
-			name += "@" + strconv.FormatUint(seed, 10)
 		}
-		return func(cmd *cobra.Command) error {
-			c := faultsConfig{Suite: trial.Suite{Out: cfg.Out}, Cell: name}
+		return e, err
+	case isCell && seeded && cellSeeded:
+		return e, fmt.Errorf("%s has a seed: leave --seed out", name)
+	case isCell:
+		if cellSeeded {
+			if e.first, err = strconv.ParseUint(at, 10, 64); err != nil {
+				return e, fmt.Errorf("%s: seed %q: %w", cell, at, err)
+			}
+		}
+		e.run = func(cmd *cobra.Command, seed uint64) error {
+			c := faultsConfig{Suite: trial.Suite{Out: cfg.Out, FirstSeed: seed}, Cell: cell}
 			if err := c.choose(); err != nil {
 				return err
 			}
 			return runSuite(cmd, c.Suite, cfg.resultFlags)
-		}, nil
+		}
+		return e, nil
 	case isMutant:
-		return func(cmd *cobra.Command) error {
+		e.run = func(cmd *cobra.Command, seed uint64) error {
 			return runSuite(cmd, trial.Suite{
-				Table: "mutants-only", Experiments: []trial.Experiment{mutant}, FirstSeed: cfg.own.Load.Mix.Seed, Out: cfg.Out,
+				Table: "mutants-only", Experiments: []trial.Experiment{mutant}, FirstSeed: seed, Out: cfg.Out,
 			}, cfg.resultFlags)
-		}, nil
+		}
+		return e, nil
 	}
-	return nil, fmt.Errorf(`no fault, cell or mutant %q: there are A to Q, and what "run faults --list" and `+
+	return e, fmt.Errorf(`no fault, cell or mutant %q: there are A to Q, and what "run faults --list" and `+
 		`"run mutants --list" print`, name)
 }
 
@@ -177,28 +225,26 @@ func (cfg *runConfig) readBreaks() error {
 	return cfg.own.Validate()
 }
 
-// play returns an experiment that plays a plan.
-func (cfg *runConfig) play(plan catalogue.Plan) experiment {
-	return func(cmd *cobra.Command) error {
-		var record *catalogue.Record
-		err := withPlayer(cmd, cfg.folders, func(p *catalogue.Player) (err error) {
-			run := plan.Try(1)
-			title := run.Title
-			if run.Variant != "" {
-				title += ", " + string(run.Variant)
-			}
-			command.Progress(cmd.ErrOrStderr())(fmt.Sprintf("playing %s, seed %s", title, run.Seed))
-			record, err = p.Play(cmd.Context(), plan, run)
-			return err
-		})
-		if err == nil && cfg.Report != "" {
-			err = record.Sheet().Save(cfg.Report)
+// play plays a plan, and prints its verdict.
+func (cfg *runConfig) play(cmd *cobra.Command, plan catalogue.Plan) error {
+	var record *catalogue.Record
+	err := withPlayer(cmd, cfg.folders, func(p *catalogue.Player) (err error) {
+		run := plan.Try(1)
+		title := run.Title
+		if run.Variant != "" {
+			title += ", " + string(run.Variant)
 		}
-		if err != nil {
-			return err
-		}
-		return errors.Join(cfg.print(cmd, record.Verdict), conclude(cfg.text(cmd), record))
+		command.Progress(cmd.ErrOrStderr())(fmt.Sprintf("playing %s, seed %s", title, run.Seed))
+		record, err = p.Play(cmd.Context(), plan, run)
+		return err
+	})
+	if err == nil && cfg.Report != "" {
+		err = record.Sheet().Save(cfg.Report)
 	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(cfg.print(cmd, record.Verdict), conclude(cfg.text(cmd), record))
 }
 
 // conclude prints the verdict on the last try. It returns the exit code of a verdict other than pass as an error.

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/trial"
@@ -54,6 +57,64 @@ func TestRunEndsInItsVerdict(t *testing.T) {
 		}
 		if strings.Contains(out.String(), missed) != test.missed {
 			t.Errorf("%s, %s: printed %q; that it was not caught: %t", test.run.Variant, test.outcome, &out, test.missed)
+		}
+	}
+}
+
+// Each experiment runs with each seed, and the last line says how many runs were as expected.
+func TestSeveralRunsAreCounted(t *testing.T) {
+	t.Parallel()
+	lost := errors.New("no server")
+	for _, test := range []struct {
+		ends []error // of the runs with the seeds from 42 on
+		exit int     // that is expected of each
+		says string
+		want int
+	}{
+		{[]error{nil}, 0, "", command.Passed},
+		{[]error{nil, nil}, 0, "2 of 2 runs as expected\n", command.Passed},
+		{[]error{nil, exit(verify.Unknown, nil), nil}, 0, "2 of 3 runs as expected\n", command.Unknown},
+		{
+			[]error{exit(verify.Violation, nil), exit(verify.Violation, nil), nil},
+			command.Failed, "2 of 3 runs as expected\n", command.Failed,
+		},
+		{[]error{exit(verify.Violation, nil), lost, nil}, 0, "", command.Unknown},
+	} {
+		var out bytes.Buffer
+		cmd := &cobra.Command{RunE: func(cmd *cobra.Command, _ []string) error {
+			return runAll(cmd, []experiment{{42, test.exit, func(_ *cobra.Command, seed uint64) error {
+				return test.ends[seed-42]
+			}}}, len(test.ends), &out)
+		}}
+		cmd.SetArgs([]string{})
+		cmd.SetErr(io.Discard)
+		if code := command.Run(t.Context(), cmd); code != test.want || out.String() != test.says {
+			t.Errorf("%v: exit code %d, printed %q; want %d and %q", test.ends, code, &out, test.want, test.says)
+		}
+	}
+}
+
+// An experiment has its own first seed and, if it is broken, ends with a violation.
+func TestFirstSeed(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name   string
+		seeded bool
+		first  uint64
+		exit   int
+	}{
+		{"A/broken", false, 42, command.Failed},
+		{"A/fixed", false, 42, command.Passed},
+		{"A", true, 7, command.Passed},
+		{"commit/before/kill", false, 1, command.Passed},
+		{"commit/before/kill@3", false, 3, command.Passed},
+		{"no reconciler", true, 7, command.Passed},
+	} {
+		var cfg runConfig
+		cfg.own.Load.Mix.Seed = 7
+		e, err := cfg.named(test.name, test.seeded)
+		if err != nil || e.first != test.first || e.exit != test.exit {
+			t.Errorf("%s: %+v, %v; want the first seed %d and exit code %d", test.name, e, err, test.first, test.exit)
 		}
 	}
 }
