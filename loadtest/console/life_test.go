@@ -74,9 +74,10 @@ func paused(s trace.Span) bool {
 }
 
 // refused reports whether the span is of a writer who came after another: its token is refused or, if the other wrote
-// without the lock, its flag.
+// without the lock, its flag. If it slept for more than a second, the server has ended its transaction.
 func refused(s trace.Span) bool {
-	return strings.Contains(s.Error, "token") || strings.Contains(s.Error, "Duplicate entry")
+	return strings.Contains(s.Error, "token") || strings.Contains(s.Error, "Duplicate entry") ||
+		strings.Contains(s.Error, "invalid connection")
 }
 
 // TestShareOfARunIsTraced fires orders that are all traced, instead of the usual one in a hundred.
