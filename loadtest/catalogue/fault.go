@@ -63,8 +63,8 @@ type Variant struct {
 	Strategy string `json:"-"`
 	// Env is added to the environment of the fault.
 	Env map[string]string `json:"-"`
-	// Settle, if not 0, bounds the wait after the traffic for the end of calls and orders. A variant in which they never
-	// end needs a shorter wait than a slow one.
+	// Settle, if not 0, bounds the wait after the traffic for the end of calls and orders. If they never end, a short wait
+	// shows it.
 	Settle time.Duration `json:"-"`
 	// Says describes the difference, if it is more or less than the fault.
 	Says string `json:"says"`

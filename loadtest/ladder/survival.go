@@ -19,7 +19,7 @@ import (
 type Survival struct {
 	Strategy string `json:"strategy"`
 	Fault    string `json:"fault" col:"Fault"`
-	// Told is how many sales were acknowledged, before the fault and after it.
+	// Told counts the acknowledged sales, before the fault and after it.
 	Told int `json:"told"`
 	// Answers counts the answers to first calls, and Other the ones that are none of 201, 202 and 409.
 	Answers int `json:"answers" col:"Answers"`

@@ -74,7 +74,7 @@ type Result struct {
 }
 
 // Run measures the plan's locks in each of its shapes, and returns a row for each. With an error, such as the end of
-// ctx, it also returns the rows of what it has measured.
+// ctx, it also returns the rows that are measured.
 func Run(ctx context.Context, cfg Config) (_ *Result, err error) {
 	shapes, err := parseShapes(cfg.Plan.Shapes)
 	if err != nil {
@@ -155,7 +155,7 @@ func (b *bench) progress(doing string) {
 }
 
 // runShape keeps the workers of all locks alive over the rounds, so that Java's code stays compiled and connections
-// stay open. Only one lock's workers work at a time. It returns the rows of what it has measured, even with an error.
+// stay open. Only one lock's workers work at a time. It returns the measured rows, even with an error.
 func (b *bench) runShape(ctx context.Context, s shape) (rows []Row, err error) {
 	locks := b.locks(s)
 	b.progress(fmt.Sprintf("%s: starting the processes of %d locks", s, len(locks)))

@@ -48,7 +48,7 @@ func AttachCompose(ctx context.Context, c Compose, dir string) (*System, error) 
 	return s, err
 }
 
-// Attach returns a system of services that run already, of which nothing can be broken.
+// Attach returns a system of services that run already. It cannot break them.
 func Attach(target fire.Target, databases verify.Databases) *System {
 	return &System{Servers: &Servers{}, attached: true, target: target, databases: databases}
 }

@@ -32,10 +32,10 @@ type Shown struct {
 
 func (s Shown) String() string { return strings.TrimSpace(s.What + " " + s.Where) }
 
-// Board lists the acts on a system since its services were started, those of a run and those by hand. How often each
-// has struck and whether it lasts it reads from the processes, the connections and the fault points. It is safe for
-// concurrent use: one act by hand is armed, or all are healed, at a time. The fields are set before its first use; the
-// functions do not call the board.
+// Board lists the acts on a system since its services were started, by a run or by hand. It reads from the processes,
+// the connections and the fault points how often each act has struck, and whether it lasts. It is safe for concurrent
+// use: one act by hand is armed, or all are healed, at a time. The fields are set before its first use; the functions
+// do not call the board.
 type Board struct {
 	System *system.System
 	// SinceMS returns the milliseconds since the run began.

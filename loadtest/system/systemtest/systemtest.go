@@ -51,7 +51,7 @@ func Config(t *testing.T, bin string) system.Config {
 	t.Helper()
 	a := migrations.AccountsOf("_" + strings.ToLower(rand.Text()[:10]))
 	on := &system.Servers{MySQL: serverstest.MySQL(t), Redis: serverstest.Redis(t), ZooKeeper: serverstest.ZooKeeper(t)}
-	made := *on // a test may put a server of its own in its place, which is gone by then
+	made := *on // a test may replace the server, and stop the new one before this
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
 		defer cancel()
