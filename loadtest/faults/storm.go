@@ -23,10 +23,10 @@ const (
 	frozen = 4 * time.Second // how long a process stays paused
 )
 
-// Storm returns an experiment: everything breaks while orders come. First each server and replica is killed, paused, and
-// stopped and started, once each, in random order, and orders must flow again after each act. Then random faults strike,
-// two at a time, and orders must flow again after the last. Clients repeat an order under its key until it is answered.
-// The storm sends the given number of orders, or more. About half of 9,000 are rejected for lack of stock.
+// Storm returns an experiment: everything breaks while orders come. First each server and replica is killed, paused,
+// and stopped and started, once each, in random order, and orders must flow again after each act. Then random faults
+// strike, two at a time, and orders must flow again after the last. Clients repeat an order under its key until it is
+// answered. The storm sends the given number of orders, or more. About half of 9,000 are rejected for lack of stock.
 func Storm(servers, replicas []string, random, orders int, seed uint64) trial.Experiment {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var sweep []trial.Action
