@@ -70,14 +70,28 @@ func Run(ctx context.Context, cmd *cobra.Command) int {
 	if err == nil {
 		return Passed
 	}
-	exit, ok := errors.AsType[*ExitError](err)
-	if !ok {
-		exit = &ExitError{Unknown, err}
+	if text := unprinted(err); text != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", cmd.Name(), text)
 	}
-	if exit.Err != nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", cmd.Name(), err)
+	if exit, ok := errors.AsType[*ExitError](err); ok {
+		return exit.Code
 	}
-	return exit.Code
+	return Unknown
+}
+
+// unprinted returns err without the joined errors that the command has already printed; nil if it has printed all.
+func unprinted(err error) error {
+	if all, joined := err.(interface{ Unwrap() []error }); joined { //nolint:errorlint // a wrapped list has a context
+		var left []error
+		for _, e := range all.Unwrap() {
+			left = append(left, unprinted(e))
+		}
+		return errors.Join(left...)
+	}
+	if exit, ok := errors.AsType[*ExitError](err); ok && exit.Err == nil {
+		return nil
+	}
+	return err
 }
 
 // version is set by the Makefile: -ldflags "-X orderstock/pkg/command.version=…".

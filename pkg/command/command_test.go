@@ -34,6 +34,14 @@ func TestExitCodes(t *testing.T) {
 			err: errors.Join(errors.New("disk full"),
 				command.Fail(wrong)), code: command.Failed, stderr: "shop: disk full\ntwo sold, one there\n",
 		},
+		"it failed and has said so, and more": {
+			args: []string{"check"}, err: errors.Join(&command.ExitError{Code: command.Failed}, command.Fail(wrong)),
+			code: command.Failed, stderr: "shop: two sold, one there\n",
+		},
+		"more, and it failed and has said so": {
+			args: []string{"check"}, err: errors.Join(wrong, errors.Join(nil, &command.ExitError{Code: command.Failed})),
+			code: command.Failed, stderr: "shop: two sold, one there\n",
+		},
 		"nothing failed":              {args: []string{"check"}, err: command.Fail(nil), code: command.Passed},
 		"the code of another program": {args: []string{"check"}, err: &command.ExitError{Code: 7}, code: 7},
 		"an error": {
