@@ -238,17 +238,17 @@ func (w *monitoredConn) answered(xid int32, zxid int64) {
 
 // SetReadDeadline shortens the library's deadline for the handshake, which is ten times its read
 // timeout: with a server that accepts and says nothing, the session would be over before the library
-// tried the next server. A twentieth of it is a third of the session timeout. Without a session to lose, each
-// handshake in vain doubles it, since the servers may be slow.
+// tried the next server. A twentieth of it is a third of the session timeout. Without a session to lose, it is up to the
+// whole session timeout after handshakes in vain, since the servers may be slow. It is never more: while one server
+// hangs, the others may serve.
 func (w *monitoredConn) SetReadDeadline(t time.Time) error {
 	w.mu.Lock()
 	shaking := w.clock == nil
 	w.mu.Unlock()
 	if shaking && !t.IsZero() {
-		longest := time.Until(t)
-		limit := longest / 20
+		limit := time.Until(t) / 20
 		if w.monitor.over() {
-			limit = min(limit<<min(max(w.monitor.refused.Load()-1, 0), 5), longest)
+			limit *= time.Duration(min(max(w.monitor.refused.Load(), 1), 3))
 		}
 		t = time.Now().Add(limit)
 	}

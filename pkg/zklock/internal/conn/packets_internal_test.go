@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -168,4 +169,36 @@ func TestDeadlinesMoveRarely(t *testing.T) {
 	if want := []time.Duration{16, 60, 18, 1, 5}; !slices.Equal(moves, want) {
 		t.Errorf("moved to %d minutes, want %d", moves, want)
 	}
+}
+
+// However many handshakes were in vain, the next one has the session timeout at most: the server may hang that it is
+// with, while the others serve again.
+func TestHandshakesEndWithinASessionTimeout(t *testing.T) {
+	const timeout = 6 * time.Second
+	synctest.Test(t, func(t *testing.T) { // time stands still
+		for refused, want := range map[int32]time.Duration{
+			1: timeout / 3, 2: timeout * 2 / 3, 3: timeout, 4: timeout, 7: timeout, 1000: timeout,
+		} {
+			client := &readDeadline{}
+			m := NewMonitor(nil)
+			m.refused.Store(refused)
+			if err := m.monitor(client).SetReadDeadline(time.Now().Add(10 * timeout * 2 / 3)); err != nil { // the library's
+				t.Fatal(err)
+			}
+			if got := time.Until(client.at); got != want {
+				t.Errorf("after %d in vain, a handshake has %s, want %s", refused, got, want)
+			}
+		}
+	})
+}
+
+// readDeadline is a connection that keeps the deadline of its reads.
+type readDeadline struct {
+	net.Conn
+	at time.Time
+}
+
+func (c *readDeadline) SetReadDeadline(t time.Time) error {
+	c.at = t
+	return nil
 }
