@@ -2,10 +2,14 @@ package locktest_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"orderstock/loadtest/locks"
 	"orderstock/pkg/servers"
@@ -35,7 +39,7 @@ func TestEnsemble(t *testing.T) {
 	if testing.Short() {
 		contenders = 20
 	}
-	c := contend(t, g.addrs(), contenders)
+	c := contend(t, ensemble, g.addrs(), contenders)
 	t.Run("move all connections", func(t *testing.T) {
 		for _, move := range g.moves() {
 			g.only(move[0])
@@ -133,27 +137,32 @@ func testCutOffFollower(t *testing.T, ensemble *servers.Ensemble) {
 
 // contention is goroutines that contend over several sessions, and their record.
 type contention struct {
-	rounds []atomic.Int64 // by contender
-	stop   context.CancelFunc
-	all    sync.WaitGroup
+	ensemble *servers.Ensemble
+	sessions []*zklock.Session
+	rounds   []atomic.Int64           // by contender
+	doing    []atomic.Pointer[string] // by contender
+	stop     context.CancelFunc
+	all      sync.WaitGroup
 
 	mu      sync.Mutex
 	records []locks.Record
 }
 
-func contend(t *testing.T, servers []string, contenders int) *contention {
+func contend(t *testing.T, ensemble *servers.Ensemble, addrs []string, contenders int) *contention {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	c := &contention{rounds: make([]atomic.Int64, contenders), stop: cancel}
+	c := &contention{
+		ensemble: ensemble, sessions: make([]*zklock.Session, 5), rounds: make([]atomic.Int64, contenders),
+		doing: make([]atomic.Pointer[string], contenders), stop: cancel,
+	}
 	t.Cleanup(func() { cancel(); c.all.Wait() })
-	sessions := make([]*zklock.Session, 5)
-	for i := range sessions {
-		sessions[i] = connect(t, 6*time.Second, servers...)
+	for i := range c.sessions {
+		c.sessions[i] = connect(t, 6*time.Second, addrs...)
 	}
 	for i := range contenders {
-		m := plain(sessions[i%len(sessions)], "/locks/ensemble")
+		m := plain(c.session(i), "/locks/ensemble")
 		if i%2 == 1 { // half of them hand on within their session
-			m = zklock.NewMutex(sessions[i%len(sessions)], "/locks/ensemble", zklock.WithHandoff(8, 50*time.Millisecond))
+			m = zklock.NewMutex(c.session(i), "/locks/ensemble", zklock.WithHandoff(8, 50*time.Millisecond))
 		}
 		c.all.Go(func() {
 			for ctx.Err() == nil {
@@ -166,9 +175,20 @@ func contend(t *testing.T, servers []string, contenders int) *contention {
 	return c
 }
 
+func (c *contention) session(contender int) *zklock.Session {
+	return c.sessions[contender%len(c.sessions)]
+}
+
+// does notes what a contender does from now on.
+func (c *contention) does(contender int, what string) {
+	what += " since " + time.Now().Format("15:04:05.000")
+	c.doing[contender].Store(&what)
+}
+
 // once acquires and releases, over all faults.
 func (c *contention) once(ctx context.Context, m *zklock.Mutex, contender int) bool {
 	call := locks.Now()
+	c.does(contender, "acquires")
 	lock, err := m.Acquire(ctx)
 	if err != nil {
 		return false
@@ -181,6 +201,7 @@ func (c *contention) once(ctx context.Context, m *zklock.Mutex, contender int) b
 	r := locks.Record{Contender: contender, Phase: locks.Released, Token: token, Call: locks.Now()}
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), soon)
 	defer cancel()
+	c.does(contender, "releases")
 	if err := lock.Release(limited); err != nil {
 		r.Err = err.Error()
 	}
@@ -195,9 +216,11 @@ func (c *contention) add(r locks.Record) {
 	c.records = append(c.records, r)
 }
 
-// everyone waits until each contender has held the lock twice more: the second time it began after now.
+// everyone waits until the ensemble serves clients, and then until each contender has held the lock twice more: the
+// second time it began after now.
 func (c *contention) everyone(t *testing.T) {
 	t.Helper()
+	c.awaitEnsemble(t)
 	before := make([]int64, len(c.rounds))
 	for i := range c.rounds {
 		before[i] = c.rounds[i].Load()
@@ -210,10 +233,56 @@ func (c *contention) everyone(t *testing.T) {
 			select {
 			case <-tick.C:
 			case <-timeout:
-				t.Fatalf("contender %d is stuck", i)
+				c.stuck(t, before)
 			}
 		}
 	}
+}
+
+// awaitEnsemble waits until the ensemble has a leader and begins sessions for clients. The client library finds that out:
+// what the test is about has no part in it.
+func (c *contention) awaitEnsemble(t *testing.T) {
+	t.Helper()
+	for began := time.Now(); ; {
+		conn, events, err := zk.Connect(c.ensemble.Addrs(), 4*time.Second, zk.WithLogInfo(false), zk.WithLogger(quiet{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := false
+		for timeout := time.After(5 * time.Second); !served && timeout != nil; {
+			select {
+			case e := <-events:
+				served = e.State == zk.StateHasSession
+			case <-timeout:
+				timeout = nil
+			}
+		}
+		conn.Close()
+		if served {
+			return
+		}
+		if time.Since(began) > time.Minute {
+			t.Fatal("the ensemble has begun no session for a minute: the contenders were not judged")
+		}
+	}
+}
+
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+// stuck fails the test with what each contender does that has not held twice since before, and how its session is.
+func (c *contention) stuck(t *testing.T, before []int64) {
+	t.Helper()
+	var report strings.Builder
+	for i := range c.rounds {
+		if held := c.rounds[i].Load() - before[i]; held < 2 {
+			s := c.session(i)
+			fmt.Fprintf(&report, "\ncontender %d has held %d times, and %s; session %d is %#x, %s by %s", i, held,
+				*c.doing[i].Load(), i%len(c.sessions), s.ID(), s.Conn().State(), s.Conn().Server())
+		}
+	}
+	t.Fatalf("the ensemble serves, but at %s contenders are stuck:%s", time.Now().Format("15:04:05.000"), &report)
 }
 
 func (c *contention) finish(t *testing.T) {
