@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/faults"
+	"orderstock/loadtest/catalogue"
 	"orderstock/migrations"
 	"orderstock/pkg/command"
 	"orderstock/pkg/servers/serverstest"
@@ -191,7 +191,7 @@ func TestTokenIsPrintedAlone(t *testing.T) {
 
 func TestFaultsNameTheirCells(t *testing.T) {
 	out, exit := execute(t, "run", "faults", "--list")
-	if lines := strings.Count(out, "\n"); exit != command.Passed || lines != len(faults.Cells()) {
+	if lines := strings.Count(out, "\n"); exit != command.Passed || lines != len(catalogue.Cells()) {
 		t.Errorf("exit code %d, %d cells", exit, lines)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"orderstock/loadtest/faults"
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/trial"
 )
 
@@ -49,17 +49,17 @@ func faultsCommand() *cobra.Command {
 func (c *faultsConfig) choose() error {
 	switch c.Table = "faults"; {
 	case c.Cluster && c.Reduced:
-		c.Table, c.Experiments = "faults-cluster-reduced", faults.OfCluster()[:1]
+		c.Table, c.Experiments = "faults-cluster-reduced", catalogue.OfCluster()[:1]
 	case c.Cluster:
-		c.Table, c.Experiments = "faults-cluster", faults.OfCluster()
+		c.Table, c.Experiments = "faults-cluster", catalogue.OfCluster()
 	case c.Reduced:
-		c.Table, c.Experiments = "faults-reduced", faults.Reduced()
+		c.Table, c.Experiments = "faults-reduced", catalogue.Reduced()
 	default:
-		c.Experiments = faults.Cells()
+		c.Experiments = catalogue.Cells()
 	}
 	name, seed, seeded := strings.Cut(c.Cell, "@")
 	if name != "" {
-		cell, ok := faults.Find(name)
+		cell, ok := catalogue.FindCell(name)
 		if !ok {
 			return fmt.Errorf("no cell %q; --list names them", name)
 		}

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"orderstock/loadtest/mutants"
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/trial"
 )
 
@@ -21,12 +21,12 @@ func mutantsCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cfg.List {
-				return listNames(cmd, mutants.All())
+				return listNames(cmd, catalogue.Mutants())
 			}
 			if cfg.Table = "mutants"; cfg.Only != "" {
 				cfg.Table += "-only" // a part is not mistaken for the whole
 			}
-			cfg.Experiments = mutants.Select(cfg.Only, cfg.Changes)
+			cfg.Experiments = catalogue.Select(cfg.Only, cfg.Changes)
 			return runSuite(cmd, cfg.Suite, cfg.resultFlags)
 		},
 	}

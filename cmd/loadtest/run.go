@@ -13,8 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"orderstock/loadtest/catalogue"
-	"orderstock/loadtest/faults"
-	"orderstock/loadtest/mutants"
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/command"
 )
@@ -154,8 +152,8 @@ func (cfg *runConfig) named(name string, seeded bool) (e experiment, err error) 
 	letter, side, sided := strings.Cut(name, "/")
 	variants := []string{string(catalogue.Broken), string(catalogue.Fixed)}
 	cell, at, cellSeeded := strings.Cut(name, "@")
-	_, isCell := faults.Find(cell)
-	mutant, isMutant := trial.Find(mutants.All(), name)
+	_, isCell := catalogue.FindCell(cell)
+	mutant, isMutant := trial.Find(catalogue.Mutants(), name)
 	if e.first = 1; len(letter) == 1 {
 		e.first = catalogue.FirstSeed
 	}

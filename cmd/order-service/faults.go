@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/faultpoint"
 	"orderstock/order-service/order"
 	"orderstock/pkg/operation"
 )

@@ -11,8 +11,8 @@ import (
 	"os"
 	"sync/atomic"
 
-	"orderstock/loadtest/faults/faultpoint"
-	"orderstock/loadtest/mutants/published"
+	"orderstock/loadtest/catalogue/published"
+	"orderstock/loadtest/faultpoint"
 	"orderstock/pkg/operation"
 	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/deduct/compared"

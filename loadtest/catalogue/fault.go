@@ -1,6 +1,13 @@
-// Package catalogue holds the published faults of the case study, A to Q: the defect, its fix here, the regression
-// tests, and the experiment that shows it broken and fixed. The tables of the documents come from them. A Player plays
-// them, and loads of one's own, for the console and for the command line.
+// Package catalogue holds the tables of experiments as data, a file for each: the published faults of the case study, A
+// to Q, with the defect, its fix here and the regression tests; the fault matrix, around each step of an order, around
+// the system and in a cluster; the storm; the mutants.
+//
+// The mutants prove that the checker can fail. They are broken variants of the services, each under a cell of the
+// matrix that exposes it, and the requirement named beforehand must catch it. Each layer of safety is removed alone,
+// and the row says which other layer absorbs the loss. The input of the checker is changed, too, by hand and many times
+// at random (package changes); every change must be found.
+//
+// A Player plays the published faults, and loads of one's own, for the console and for the command line.
 package catalogue
 
 import (

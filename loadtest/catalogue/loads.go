@@ -1,10 +1,9 @@
 package catalogue
 
 import (
-	"maps"
 	"time"
 
-	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 )
@@ -101,7 +100,17 @@ var late = with(unhurried, map[string]string{"CONFIRM_BUDGET": "3s", "PENDING_LI
 
 // In meeting, each deduction stands still between the read of a level and its write until the next one of the process
 // has come as far. Under a lock, none comes.
-var meeting = map[string]string{faultpoint.HoldEnv: faultpoint.Meet(faultpoint.UpdateStock, faultpoint.Before)}
+var meeting = meetingAt(faultpoint.UpdateStock)
+
+// meetingAt holds each deduction before a step until the next one of the process has come as far.
+func meetingAt(step faultpoint.Step) map[string]string {
+	return map[string]string{faultpoint.HoldEnv: faultpoint.Meet(step, faultpoint.Before)}
+}
+
+// slowly delays each deduction at a point.
+func slowly(step faultpoint.Step, when faultpoint.When, delay time.Duration) map[string]string {
+	return map[string]string{faultpoint.SlowEnv: faultpoint.Slow(step, when, delay)}
+}
 
 // In impatient, some of those who wait for the lock soon give up, and the reconciler takes their orders.
 var impatient = with(unhurried, map[string]string{
@@ -116,14 +125,4 @@ var outwaited = with(impatient, map[string]string{
 })
 
 // gap makes each deduction work for a while between the read of a level and its write.
-var gap = map[string]string{
-	faultpoint.SlowEnv: faultpoint.Slow(faultpoint.UpdateStock, faultpoint.Before, 100*time.Millisecond),
-}
-
-// with returns the settings of both, where b overrides a.
-func with(a, b map[string]string) map[string]string {
-	both := map[string]string{}
-	maps.Copy(both, a)
-	maps.Copy(both, b)
-	return both
-}
+var gap = slowly(faultpoint.UpdateStock, faultpoint.Before, 100*time.Millisecond)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"orderstock/loadtest/faults"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/trial"
@@ -49,7 +48,7 @@ func (o Own) Plan(program string, lab bool) Plan {
 		p.Acts[i].Optional = true
 	}
 	if lab {
-		p.Services = trial.Services{Strategy: cmp.Or(o.Strategy, deduct.Default), Env: faults.Env, Fresh: true}
+		p.Services = trial.Services{Strategy: cmp.Or(o.Strategy, deduct.Default), Env: Env, Fresh: true}
 		p.command = program + " run" + o.flags(lab)
 	}
 	return p

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"orderstock/loadtest/faults"
 	"orderstock/loadtest/trial"
 	"orderstock/stock-service/deduct"
 )
@@ -41,7 +40,7 @@ func (f Fault) Plan(s Side, seed uint64) Plan {
 		Name: f.Letter + "/" + string(s), Group: "published", Load: f.Load, Acts: f.Acts(), Checks: f.Checks,
 		Expect: expect, Tries: n, Settle: cmp.Or(v.Settle, settle),
 		Services: trial.Services{
-			Strategy: cmp.Or(v.Strategy, deduct.Default), Mutants: v.Mutants, Env: faults.With(f.Env, v.Env), Fresh: true,
+			Strategy: cmp.Or(v.Strategy, deduct.Default), Mutants: v.Mutants, Env: with(Env, f.Env, v.Env), Fresh: true,
 		},
 	}
 	e.Load.Mix.Seed, e.Load.Patience = seed, v.Settle
@@ -52,7 +51,7 @@ func (f Fault) Plan(s Side, seed uint64) Plan {
 // is delayed waits until its caller has given up.
 func (f Fault) Acts() (acts []trial.Action) {
 	acts = append(acts, f.Always...)
-	cell, _ := faults.Find(f.Strike) // none: nothing
+	cell, _ := FindCell(f.Strike) // none: nothing
 	for _, a := range cell.Acts {
 		a.EndsLoad, a.Outlast = false, true
 		acts = append(acts, a.At(500*time.Millisecond))

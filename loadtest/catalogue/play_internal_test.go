@@ -66,7 +66,7 @@ func TestServicesOfAVariant(t *testing.T) {
 	for _, f := range Published {
 		for side, v := range map[Side]Variant{Broken: f.Broken, Fixed: f.Fixed} {
 			got := f.Plan(side, 1).Services
-			for name, value := range with(with(map[string]string{}, f.Env), v.Env) {
+			for name, value := range with(f.Env, v.Env) {
 				if got.Env[name] != value {
 					t.Errorf("%s, %s: %s is %q, want %q", f.Letter, side, name, got.Env[name], value)
 				}

@@ -2,6 +2,7 @@ package catalogue_test
 
 import (
 	"io/fs"
+	"orderstock/loadtest/catalogue"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,10 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"orderstock/loadtest/catalogue"
-	"orderstock/loadtest/faults"
-	"orderstock/loadtest/mutants/patch"
-	"orderstock/loadtest/mutants/published"
+	"orderstock/loadtest/catalogue/published"
+	"orderstock/loadtest/system"
 	"orderstock/stock-service/deduct"
 )
 
@@ -57,14 +56,14 @@ func TestEveryRegressionTestIsListed(t *testing.T) {
 
 // TestSourcesOfFaultsExist: the patches, switches, strategies, cells and files that the faults name.
 func TestSourcesOfFaultsExist(t *testing.T) {
-	patches, err := patch.All()
+	patches, err := system.Patches()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range catalogue.Published {
 		for _, v := range []catalogue.Variant{f.Broken, f.Fixed} {
 			for name := range strings.SplitSeq(v.Mutants, ",") {
-				isPatch := slices.ContainsFunc(patches, func(p patch.Patch) bool { return p.Name == name })
+				isPatch := slices.ContainsFunc(patches, func(p system.Patch) bool { return p.Name == name })
 				if name != "" && !isPatch && len(published.FaultsOf(name)) == 0 {
 					t.Errorf("fault %s: there is no mutant %q", f.Letter, name)
 				}
@@ -73,7 +72,7 @@ func TestSourcesOfFaultsExist(t *testing.T) {
 				t.Errorf("fault %s: %v", f.Letter, err)
 			}
 		}
-		if _, ok := faults.Find(f.Strike); f.Strike != "" && !ok {
+		if _, ok := catalogue.FindCell(f.Strike); f.Strike != "" && !ok {
 			t.Errorf("fault %s: there is no cell %q", f.Letter, f.Strike)
 		}
 		text, err := os.ReadFile(filepath.Join(root, f.Source.File))

@@ -7,8 +7,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/catalogue"
-	"orderstock/loadtest/faults"
-	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/judge"
 	"orderstock/loadtest/judge/shop"
 	"orderstock/loadtest/system"
@@ -56,7 +55,7 @@ func TestPublishedFaults(t *testing.T) {
 		}
 		for side, v := range map[catalogue.Side]catalogue.Variant{catalogue.Broken: f.Broken, catalogue.Fixed: f.Fixed} {
 			t.Run(test.letter+" "+string(side), func(t *testing.T) {
-				env := maps.Clone(faults.Env)
+				env := maps.Clone(catalogue.Env)
 				for _, more := range []map[string]string{f.Env, test.env, v.Env, {"MUTANT": v.Mutants}} {
 					maps.Copy(env, more)
 				}

@@ -3,7 +3,10 @@
 //
 // Open compiles the services and starts the servers. Up starts services on them. A breakable System starts its own,
 // with StartServices: they are built with the tag "faults" and every mutant behind its switch, and a proxy is on every
-// connection between any two parts.
+// connection between any two parts. Each mutant is a patch in the folder patches: a readable diff against the product
+// that names the published fault it brings back and the invariant that must catch it. One build holds all mutants. One
+// is on if the environment variable MUTANT, a comma-separated list, contains its name, the patch's file name. The
+// patches call mutant(name), a function that the build adds to each package that they change.
 //
 // A Service can be killed, paused, restarted and, if it is breakable, armed at a named point of the protocol (package
 // faultpoint). A Wire can be cut, reset, slowed, made one-way or made to lose replies; the wire between the services

@@ -16,7 +16,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"orderstock/loadtest/fire"
-	"orderstock/loadtest/mutants/patch"
 	"orderstock/loadtest/verify"
 	"orderstock/migrations"
 	"orderstock/pkg/mysqldb"
@@ -153,7 +152,7 @@ func (o *Options) Build(ctx context.Context) error {
 	}
 	if o.Breakable {
 		to.Tags = []string{"faults"}
-		if to.Overlay, err = patch.Overlay(root, filepath.Join(o.Bin, "_overlay")); err != nil {
+		if to.Overlay, err = Overlay(root, filepath.Join(o.Bin, "_overlay")); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/faultpoint"
 	"orderstock/pkg/httpapi"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/system"
 )
 

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/system"
 )
 

@@ -1,4 +1,4 @@
-package faults
+package catalogue
 
 import (
 	"context"
@@ -73,7 +73,7 @@ func stormed(kill, pause, restart, target string) []trial.Action {
 var flowing = trial.When(trial.Intact, "flowing", func(ctx context.Context, r *trial.Run) error {
 	best, err := flows(ctx, passed(r))
 	if err == nil && best < enough {
-		err = errors.New("no orders flow before anything is broken: " + slow(best))
+		err = errors.New("no orders flow before anything is broken: " + tooSlow(best))
 	}
 	return err
 })
@@ -82,12 +82,12 @@ var flowing = trial.When(trial.Intact, "flowing", func(ctx context.Context, r *t
 func flowsAgain(ctx context.Context, r *trial.Run) error {
 	best, err := flows(ctx, passed(r))
 	if err == nil && best < enough {
-		r.Violate("flows-again", 1, "%s", slow(best))
+		r.Violate("flows-again", 1, "%s", tooSlow(best))
 	}
 	return err
 }
 
-func slow(best int64) string {
+func tooSlow(best int64) string {
 	return fmt.Sprintf("within %v, at most %d requests a second passed, want %d", within, best, enough)
 }
 

@@ -1,4 +1,4 @@
-package faults
+package catalogue
 
 import (
 	"time"
@@ -45,7 +45,7 @@ func struck(fault string, lasts time.Duration, moves, operator bool) trial.Exper
 	a := trial.Action{Action: fault, For: lasts}
 	return trial.Experiment{
 		Name: "around/during/" + fault, Group: trial.OnCluster,
-		Services: trial.Services{Env: With(preferring, ofCluster), Cluster: true},
+		Services: trial.Services{Env: with(Env, preferring, ofCluster), Cluster: true},
 		Load:     fire.Config{Orders: 600, Rate: 20, Concurrency: 128, Mix: fire.Mix{Cancel: 0.1}},
 		Several:  several, Acts: []trial.Action{a.At(strikeAt)},
 		Checks: []trial.Check{trial.WritesAgain(operator), trial.ReadFrom(moves)},

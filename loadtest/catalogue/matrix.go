@@ -1,11 +1,11 @@
-package faults
+package catalogue
 
 import (
 	"slices"
 	"strings"
 	"time"
 
-	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/trial"
 )
 
@@ -146,7 +146,7 @@ func Reduced() []trial.Experiment {
 	return append(some, Alone()...)
 }
 
-// Find returns the cell of that name.
-func Find(name string) (trial.Experiment, bool) {
+// FindCell returns the cell of that name.
+func FindCell(name string) (trial.Experiment, bool) {
 	return trial.Find(append(Cells(), OfCluster()...), name)
 }

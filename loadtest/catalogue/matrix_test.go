@@ -1,12 +1,12 @@
-package faults_test
+package catalogue_test
 
 import (
+	"orderstock/loadtest/catalogue"
 	"reflect"
 	"strings"
 	"testing"
 
-	"orderstock/loadtest/faults"
-	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/trial"
 )
 
@@ -22,15 +22,15 @@ func covered(cells []trial.Experiment) map[string]bool {
 }
 
 func TestEachSetCoversEachStepAndEachFault(t *testing.T) {
-	for name, cells := range map[string][]trial.Experiment{"whole": faults.Cells(), "reduced": faults.Reduced()} {
+	for name, cells := range map[string][]trial.Experiment{"whole": catalogue.Cells(), "reduced": catalogue.Reduced()} {
 		seen := covered(cells)
 		var want []string
 		for _, step := range faultpoint.Steps {
 			want = append(want, string(step))
 		}
-		want = append(want, faults.Strikes...)
-		want = append(want, faults.Surroundings...)
-		for _, c := range faults.Alone() {
+		want = append(want, catalogue.Strikes...)
+		want = append(want, catalogue.Surroundings...)
+		for _, c := range catalogue.Alone() {
 			want = append(want, strings.TrimPrefix(c.Name, "around/during/"))
 		}
 		for _, w := range append(want, "before", "after", "during") {
@@ -42,7 +42,7 @@ func TestEachSetCoversEachStepAndEachFault(t *testing.T) {
 }
 
 func TestWholeMatrix(t *testing.T) {
-	cells := faults.Cells()
+	cells := catalogue.Cells()
 	baskets := 0
 	for _, c := range cells {
 		if strings.HasSuffix(c.Name, "/baskets") {
@@ -52,8 +52,8 @@ func TestWholeMatrix(t *testing.T) {
 	if baskets < 30 {
 		t.Errorf("%d cells of baskets", baskets)
 	}
-	steps, around := len(faultpoint.Steps), len(faults.Surroundings)
-	want := steps*2*len(faults.Strikes) + around + around*(around-1)/2 + len(faults.Alone())
+	steps, around := len(faultpoint.Steps), len(catalogue.Surroundings)
+	want := steps*2*len(catalogue.Strikes) + around + around*(around-1)/2 + len(catalogue.Alone())
 	if len(cells)-baskets != want {
 		t.Errorf("%d cells and %d of baskets, want %d", len(cells)-baskets, baskets, want)
 	}
@@ -63,12 +63,12 @@ func TestWholeMatrix(t *testing.T) {
 			t.Errorf("%s twice", c.Name)
 		}
 		names[c.Name] = true
-		if found, ok := faults.Find(c.Name); !ok || !reflect.DeepEqual(found.Acts, c.Acts) {
+		if found, ok := catalogue.FindCell(c.Name); !ok || !reflect.DeepEqual(found.Acts, c.Acts) {
 			t.Errorf("Find(%s) = %v %v", c.Name, found, ok)
 		}
 	}
-	for _, c := range faults.Reduced() {
-		if whole, ok := faults.Find(c.Name); !ok || whole.NA != "" {
+	for _, c := range catalogue.Reduced() {
+		if whole, ok := catalogue.FindCell(c.Name); !ok || whole.NA != "" {
 			t.Errorf("the reduced matrix has %s, which the whole has not, or not to run", c.Name)
 		}
 	}

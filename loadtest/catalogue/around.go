@@ -1,10 +1,10 @@
-package faults
+package catalogue
 
 import (
 	"strings"
 	"time"
 
-	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
@@ -47,7 +47,7 @@ var surrounding = map[string][]trial.Action{
 func around(of ...string) trial.Experiment {
 	e := trial.Experiment{
 		Name: "around/during/" + strings.Join(of, "+"), Group: trial.Around, Load: usual, Several: several,
-		Services: trial.Services{Env: With(preferring)},
+		Services: trial.Services{Env: with(Env, preferring)},
 	}
 	var first, rest []trial.Action
 	for _, fault := range of {
@@ -106,9 +106,9 @@ func Alone() []trial.Experiment {
 		},
 	}
 	for i, e := range cells {
-		e.Services = trial.Services{Env: With(preferring), Fresh: e.Name == "stock-frozen"}
+		e.Services = trial.Services{Env: with(Env, preferring), Fresh: e.Name == "stock-frozen"}
 		if e.Name == "stock-frozen" {
-			e.Services.Env = With() // so that the first stock service has work
+			e.Services.Env = Env // so that the first stock service has work
 		}
 		e.Name, e.Group, e.Several = "around/during/"+e.Name, trial.Around, several
 		e.Acts[0] = e.Acts[0].At(strikeAt)

@@ -8,7 +8,7 @@ import (
 	"os"
 	"sync/atomic"
 
-	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/faultpoint"
 )
 
 func main() {

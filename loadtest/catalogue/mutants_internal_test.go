@@ -1,13 +1,12 @@
-package mutants
+package catalogue
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
-	"orderstock/loadtest/faults"
 	"orderstock/loadtest/history"
-	"orderstock/loadtest/mutants/patch"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/stock-service/deduct"
@@ -18,7 +17,7 @@ func TestTable(t *testing.T) {
 	known := append(verify.Invariants(), trial.Settled.Name, trial.FreshOrder.Name, trial.NotGivenUp.Name,
 		flagConflict, trial.Locked.Name)
 	names := map[string]bool{}
-	all := All()
+	all := Mutants()
 	for _, e := range slices.Concat(all, Honest(), randomChanges(30)) {
 		if names[e.Name] {
 			t.Errorf("%s: twice", e.Name)
@@ -59,11 +58,11 @@ func TestTable(t *testing.T) {
 		t.Errorf("%d honest shapes, want 40", n)
 	}
 	for _, cell := range []string{quiet, duplicated, redisDown, paused, flagInHand, redisFlushed, createLost} {
-		if c, ok := faults.Find(cell); !ok || c.NA != "" {
+		if c, ok := FindCell(cell); !ok || c.NA != "" {
 			t.Errorf("cell %s cannot be run", cell)
 		}
 	}
-	patches, err := patch.All()
+	patches, err := system.Patches()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +70,7 @@ func TestTable(t *testing.T) {
 	for _, m := range all {
 		for name := range strings.SplitSeq(m.Services.Mutants, ",") {
 			used[name] = true
-			if name != "" && !slices.ContainsFunc(patches, func(p patch.Patch) bool { return p.Name == name }) {
+			if name != "" && !slices.ContainsFunc(patches, func(p system.Patch) bool { return p.Name == name }) {
 				t.Errorf("%s: there is no patch %s", m.Name, name)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/loadtest/mutants/published"
+	"orderstock/loadtest/catalogue/published"
 	"orderstock/pkg/servers/serverstest"
 )
 

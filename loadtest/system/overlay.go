@@ -1,4 +1,4 @@
-package patch
+package system
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ import (
 // Overlay writes the product's files with all patches applied into dir, with the file for "go build -overlay", whose
 // path it returns. root is the folder of the product's go.mod. The error names the patch that does not apply.
 func Overlay(root, dir string) (string, error) {
-	patches, err := All()
+	patches, err := Patches()
 	if err != nil {
 		return "", err
 	}

@@ -1,4 +1,4 @@
-package patch_test
+package system_test
 
 import (
 	"encoding/json"
@@ -7,15 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"orderstock/loadtest/mutants/patch"
+	"orderstock/loadtest/system"
 )
 
 // root is the folder of the module.
-const root = "../../.."
+const root = "../.."
 
 // Every patch applies to the product as it stands, together with all others.
 func TestAllPatchesApplyTogether(t *testing.T) {
-	file, err := patch.Overlay(root, t.TempDir())
+	file, err := system.Overlay(root, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestAllPatchesApplyTogether(t *testing.T) {
 		}
 		text.Write(data)
 	}
-	all, err := patch.All()
+	all, err := system.Patches()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestAPatchThatNoLongerAppliesIsNamed(t *testing.T) {
 	if err != nil || changed != 1 {
 		t.Fatalf("%d lines changed, want 1 (%v)", changed, err)
 	}
-	_, err = patch.Overlay(copied, t.TempDir())
+	_, err = system.Overlay(copied, t.TempDir())
 	if err == nil || !strings.Contains(err.Error(), "patch release-early does not apply") {
 		t.Errorf("got %v, want the name of the patch", err)
 	}

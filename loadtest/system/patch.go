@@ -1,4 +1,4 @@
-package patch
+package system
 
 import (
 	"bytes"
@@ -26,8 +26,8 @@ type Patch struct {
 	files []*gitdiff.File
 }
 
-// All returns the patches by name.
-func All() ([]Patch, error) {
+// Patches returns the patches by name.
+func Patches() ([]Patch, error) {
 	entries, err := fs.ReadDir(files, "patches")
 	if err != nil {
 		return nil, fmt.Errorf("read patches: %w", err)

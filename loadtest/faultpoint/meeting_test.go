@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/faultpoint"
 )
 
 // TestMeeting: each step is a call and the time that it takes.

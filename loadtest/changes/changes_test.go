@@ -10,7 +10,7 @@ import (
 
 	_ "github.com/go-sql-driver/mysql" // for sql.Open
 
-	"orderstock/loadtest/mutants/changes"
+	"orderstock/loadtest/changes"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/system/systemtest"
 	"orderstock/migrations"

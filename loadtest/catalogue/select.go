@@ -1,4 +1,4 @@
-package mutants
+package catalogue
 
 import (
 	"context"
@@ -6,14 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"orderstock/loadtest/faults"
-	"orderstock/loadtest/mutants/changes"
+	"orderstock/loadtest/changes"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 )
 
-// All returns the mutants, in the order of their runs.
-func All() (all []trial.Experiment) {
+// Mutants returns the mutants, in the order of their runs.
+func Mutants() (all []trial.Experiment) {
 	for _, part := range []struct {
 		group string
 		of    []trial.Experiment
@@ -39,10 +38,10 @@ func Honest() []trial.Experiment {
 // with n random changes. If only is "", it returns all but the honest shapes, which take minutes.
 func Select(only string, n int) []trial.Experiment {
 	if only == "" {
-		return append(All(), randomChanges(n)...)
+		return append(Mutants(), randomChanges(n)...)
 	}
 	var some []trial.Experiment
-	for _, e := range slices.Concat(All(), Honest(), randomChanges(n)) {
+	for _, e := range slices.Concat(Mutants(), Honest(), randomChanges(n)) {
 		if strings.Contains(e.Group+": "+e.Name, only) {
 			some = append(some, e)
 		}
@@ -57,7 +56,7 @@ func randomChanges(n int) (all []trial.Experiment) {
 	for _, kind := range kinds {
 		e := trial.Experiment{
 			Name: "random changes to a run " + kind.Name, Group: "changes", Load: kind.Config,
-			Services: trial.Services{Env: faults.With(), Fresh: true},
+			Services: trial.Services{Env: Env, Fresh: true},
 			Checks: []trial.Check{trial.When(trial.Judged, "changes-found", func(ctx context.Context, r *trial.Run) error {
 				books, err := verify.Read(ctx, r.System.Databases())
 				if err != nil {

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/system"
 )
 
@@ -269,7 +269,7 @@ func TestReleaseBinariesHoldNoKillPoint(t *testing.T) {
 			if got := harness(t, service); len(got) != 0 {
 				t.Errorf("the release binary links %v", got)
 			}
-			if !slices.Contains(harness(t, service, "-tags", "nomsgpack,faults"), "orderstock/loadtest/faults/faultpoint") {
+			if !slices.Contains(harness(t, service, "-tags", "nomsgpack,faults"), "orderstock/loadtest/faultpoint") {
 				t.Error("the build with the tag faults links no kill points")
 			}
 		})

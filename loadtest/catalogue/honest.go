@@ -1,11 +1,10 @@
-package mutants
+package catalogue
 
 import (
 	"fmt"
 	"strings"
 	"time"
 
-	"orderstock/loadtest/faults"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/trial"
@@ -130,6 +129,6 @@ func (s shape) experiment() trial.Experiment {
 	s.load.Disturbed = s.limited != nil || s.trouble != calmly || s.load.Timeout > 0 || s.loads > 1
 	return trial.Experiment{
 		Name: s.name(), Group: "honest", Load: s.load, Loads: s.loads, Acts: troubles[s.trouble],
-		Services: trial.Services{Strategy: s.strategy, Env: faults.With(unhurried, s.limited), Fresh: true},
+		Services: trial.Services{Strategy: s.strategy, Env: with(Env, atOnce, s.limited), Fresh: true},
 	}
 }

@@ -1,4 +1,4 @@
-package faults
+package catalogue
 
 import (
 	"cmp"
@@ -32,13 +32,13 @@ var Env = map[string]string{
 	"STOCK_PARTITIONS": "16",
 }
 
-// With returns Env with other settings. A later setting overrides an earlier one.
-func With(more ...map[string]string) map[string]string {
-	env := maps.Clone(Env)
-	for _, m := range more {
-		maps.Copy(env, m)
+// with returns all settings together. A later one overrides an earlier one.
+func with(settings ...map[string]string) map[string]string {
+	all := map[string]string{}
+	for _, s := range settings {
+		maps.Copy(all, s)
 	}
-	return env
+	return all
 }
 
 // preferring lets the deductions of a partition go to its preferred replica, as is the services' default. In a lab the

@@ -1,4 +1,4 @@
-package mutants
+package catalogue
 
 import (
 	"bytes"

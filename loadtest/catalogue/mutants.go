@@ -1,41 +1,38 @@
-package mutants
+package catalogue
 
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
-	"orderstock/loadtest/catalogue"
-	"orderstock/loadtest/faults"
-	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 )
 
-// tries is the number of seeds for a mutant: some need two orders to meet at the wrong moment.
-const tries = 3
+// seedsOfMutant is the number of seeds for a mutant: some need two orders to meet at the wrong moment.
+const seedsOfMutant = 3
 
 // caught and absorbed are what is expected of a mutant: that it violates a requirement, or that a layer makes up for
 // it.
 func caught(by string) trial.Expect   { return trial.Expect{Broken: by} }
 func absorbed(by string) trial.Expect { return trial.Expect{Absorbed: by} }
 
-// under returns a mutant that runs under the fault of a cell of the matrix, by default with the load usual and the
+// under returns a mutant that runs under the fault of a cell of the matrix, by default with the load light and the
 // strategy sequential.
 func under(cell string, e trial.Experiment) trial.Experiment {
-	c, _ := faults.Find(cell) // TestTable looks for it
-	e.Acts, e.Tries = c.Acts, tries
+	c, _ := FindCell(cell) // TestTable looks for it
+	e.Acts, e.Tries = c.Acts, seedsOfMutant
 	if e.Load.Orders == 0 {
-		e.Load = usual
+		e.Load = light
 	}
 	e.Services = ready(e.Services, nil)
-	return faults.Cell(e)
+	return Cell(e)
 }
 
 // strictly is under, and also demands that no order is given up, with more time until orders are.
@@ -55,7 +52,7 @@ func lasting(outage time.Duration, e trial.Experiment) trial.Experiment {
 
 // calm returns a mutant that runs without a fault, by default with the load little.
 func calm(e trial.Experiment) trial.Experiment {
-	e.Services, e.Tries, e.Settle = ready(e.Services, unhurried), tries, 2*time.Second
+	e.Services, e.Tries, e.Settle = ready(e.Services, atOnce), seedsOfMutant, 2*time.Second
 	if e.Load.Orders == 0 {
 		e.Load = little
 	}
@@ -69,19 +66,12 @@ func calm(e trial.Experiment) trial.Experiment {
 // ready completes services: fresh ones, that deduct one after the other.
 func ready(s trial.Services, env map[string]string) trial.Services {
 	s.Strategy, s.Fresh = cmp.Or(s.Strategy, "sequential"), true
-	s.Env = faults.With(env, s.Env)
+	s.Env = with(Env, env, s.Env)
 	return s
 }
 
-func with(a, b map[string]string) map[string]string {
-	both := map[string]string{}
-	maps.Copy(both, a)
-	maps.Copy(both, b)
-	return both
-}
-
-// unhurried are the settings of a run in calm, where every call must get its end at once, on a busy machine, too.
-var unhurried = map[string]string{
+// atOnce are the settings of a run in calm, where every call must get its end at once, on a busy machine, too.
+var atOnce = map[string]string{
 	"LOCK_TIMEOUT": "3s", "STOCK_TIMEOUT": "4s", "CONFIRM_BUDGET": "5s", "PENDING_LIMIT": "5s", "CANCEL_AFTER": "15s",
 }
 
@@ -144,23 +134,23 @@ var mutants = []trial.Experiment{
 
 	under(quiet, trial.Experiment{
 		Name: "no lock, read-modify-write", Load: dense, Expect: caught(verify.StockBalances),
-		Services: trial.Services{Strategy: "unsafe", Env: meeting(faultpoint.UpdateStock)},
+		Services: trial.Services{Strategy: "unsafe", Env: meeting},
 	}),
 	under(quiet, trial.Experiment{
 		Name: "the condition dropped from the update", Services: trial.Services{Mutants: "no-condition"},
 		Expect: caught(verify.StockBalances),
 	}),
 	under(duplicated, trial.Experiment{
-		Name: "both unique keys dropped", Services: trial.Services{Env: gap, Schema: noUniqueKeys},
+		Name: "both unique keys dropped", Services: trial.Services{Env: shortGap, Schema: noUniqueKeys},
 		Expect: caught(verify.DeductedOnce),
 	}),
-	published("released before the commit, read-modify-write", "A", catalogue.Broken, verify.StockBalances),
-	published("an item's error swallowed", "B", catalogue.Broken, verify.StockBalances),
+	published("released before the commit, read-modify-write", "A", Broken, verify.StockBalances),
+	published("an item's error swallowed", "B", Broken, verify.StockBalances),
 	under("commit/before/error", trial.Experiment{
 		Name: "a statement outside the transaction", Services: trial.Services{Mutants: "flow-outside"},
 		Expect: caught(verify.OperationComplete),
 	}),
-	published("flag absent = repeat", "C", catalogue.Broken, trial.NotGivenUp.Name),
+	published("flag absent = repeat", "C", Broken, trial.NotGivenUp.Name),
 	strictly(redisFlushed, trial.Experiment{
 		Name:     "Redis as the only dedupe, flushed",
 		Services: trial.Services{Mutants: "absent-is-repeat", Env: flagsUntaken},
@@ -170,22 +160,22 @@ var mutants = []trial.Experiment{
 		Name: "commit error = failed", Services: trial.Services{Mutants: "unknown-is-failed,error-is-failed"},
 		Expect: caught(verify.OrderMatchesOperation),
 	}),
-	published("a repeat gets no outcome", "D", catalogue.Broken, verify.OrderMatchesOperation),
-	published("timeout = failed", "E", catalogue.Broken, verify.OrderMatchesOperation),
+	published("a repeat gets no outcome", "D", Broken, verify.OrderMatchesOperation),
+	published("timeout = failed", "E", Broken, verify.OrderMatchesOperation),
 	under(quiet, trial.Experiment{
 		Name: "read before the lock, absolute write", Load: dense, Expect: caught(verify.StockBalances),
-		Services: trial.Services{Mutants: "read-before-lock", Env: meeting(faultpoint.AcquireLock)},
+		Services: trial.Services{Mutants: "read-before-lock", Env: meetingAt(faultpoint.AcquireLock)},
 	}),
 	calm(trial.Experiment{
 		Name: "cancel without a tombstone", Services: trial.Services{Mutants: "no-tombstone"},
 		Checks: probing(lateDeduction), Expect: caught(verify.OrderMatchesOperation),
 	}),
-	published("no reconciler", "F", catalogue.Broken, verify.Settled),
+	published("no reconciler", "F", Broken, verify.Settled),
 	lasting(longOutage, strictly(createLost, trial.Experiment{
 		Name:     "the client library's lock, create reply lost",
 		Services: trial.Services{Strategy: "zk-lock", Env: longSession}, Expect: caught(trial.NotGivenUp.Name),
 	})),
-	published("quantities of zero and less accepted", "Q", catalogue.Broken, verify.OrderAsRequested),
+	published("quantities of zero and less accepted", "Q", Broken, verify.OrderAsRequested),
 	calm(trial.Experiment{
 		Name: "a repeat makes a second order without a key", Services: trial.Services{Mutants: "order-again"},
 		Load: traffic, Expect: caught(verify.Unexplained),
@@ -271,7 +261,7 @@ var mutants = []trial.Experiment{
 // The loads are lighter than the fault matrix's: most mutants break the strategies that take a ZooKeeper lock for each
 // deduction.
 var (
-	usual = fire.Config{Orders: 150, Rate: 50, Concurrency: 48, Mix: fire.Mix{Cancel: 0.15}}
+	light = fire.Config{Orders: 150, Rate: 50, Concurrency: 48, Mix: fire.Mix{Cancel: 0.15}}
 	// uncancelled has no cancellations. They return stock without the lock, by a relative update, which a concurrent
 	// absolute write would overwrite. It has no restock in its middle, either, for the same reason.
 	uncancelled = fire.Config{Orders: 150, Rate: 50, Concurrency: 48, Plain: true}
@@ -306,8 +296,8 @@ var (
 )
 
 var (
-	// In gap, each deduction works for a while before it writes a level, so that others queue behind it.
-	gap = slowly(faultpoint.UpdateStock, faultpoint.Before, 50*time.Millisecond)
+	// In shortGap, each deduction works for a while before it writes a level, so that others queue behind it.
+	shortGap = slowly(faultpoint.UpdateStock, faultpoint.Before, 50*time.Millisecond)
 	// In flagsUntaken, a flag lies in Redis for a while before it is taken, so that a flush meets some.
 	flagsUntaken = slowly(faultpoint.SetFlag, faultpoint.After, 200*time.Millisecond)
 	// In betweenLocks, a process with one lock stands still before it asks for the next, so that others take that.
@@ -315,15 +305,6 @@ var (
 	// In lateCommits, a group stands still before its commit, so that the next one is large.
 	lateCommits = slowly(faultpoint.Commit, faultpoint.Before, 20*time.Millisecond)
 )
-
-// meeting holds each deduction before a step until the next one of the process has come as far.
-func meeting(step faultpoint.Step) map[string]string {
-	return map[string]string{faultpoint.HoldEnv: faultpoint.Meet(step, faultpoint.Before)}
-}
-
-func slowly(step faultpoint.Step, when faultpoint.When, delay time.Duration) map[string]string {
-	return map[string]string{faultpoint.SlowEnv: faultpoint.Slow(step, when, delay)}
-}
 
 // longOutage is longer than the client library's reconnect delay of one second. If the reconnect fails, the library
 // fails the calls that wait for a connection, among them the search for a node whose create was not answered. The
@@ -360,7 +341,7 @@ var layers = []trial.Experiment{
 		Expect:   caught(verify.StockBalances),
 	}),
 	under(duplicated, trial.Experiment{
-		Name: "without the unique key of operations", Services: trial.Services{Env: gap, Schema: noOperationKey},
+		Name: "without the unique key of operations", Services: trial.Services{Env: shortGap, Schema: noOperationKey},
 		Expect: caught(verify.DeductedOnce),
 	}),
 	under(duplicated, trial.Experiment{
@@ -368,14 +349,14 @@ var layers = []trial.Experiment{
 		Expect: absorbed("the unique key of operations"),
 	}),
 	under(duplicated, trial.Experiment{
-		Name: "without both unique keys", Services: trial.Services{Env: gap, Schema: noUniqueKeys},
+		Name: "without both unique keys", Services: trial.Services{Env: shortGap, Schema: noUniqueKeys},
 		Expect: caught(verify.DeductedOnce),
 	}),
 	under(redisDown, trial.Experiment{
 		Name: "without Redis", Expect: absorbed("the look-up in MySQL and the unique key"),
 	}),
 	under(redisDown+"+requests-duplicated", trial.Experiment{
-		Name: "without Redis and the unique keys", Services: trial.Services{Env: gap, Schema: noUniqueKeys},
+		Name: "without Redis and the unique keys", Services: trial.Services{Env: shortGap, Schema: noUniqueKeys},
 		Expect: caught(verify.DeductedOnce),
 	}),
 	under("commit/after/error", trial.Experiment{
@@ -395,20 +376,20 @@ var layers = []trial.Experiment{
 		Services: trial.Services{Mutants: "release-early,read-modify-write"}, Load: uncancelled,
 		Expect: absorbed("the fencing token, which turns the earlier holder away"),
 	}),
-	published("absolute write under lock, fenced", "O", catalogue.Fixed,
+	published("absolute write under lock, fenced", "O", Fixed,
 		"the fencing token, which turns the paused holder away"),
-	published("absolute write under lock, without fencing", "O", catalogue.Broken, verify.StockBalances),
+	published("absolute write under lock, without fencing", "O", Broken, verify.StockBalances),
 }
 
 // published returns the row of one side of a published fault, which the catalogue describes. by is what catches or
 // absorbs it.
-func published(name, letter string, side catalogue.Side, by string) trial.Experiment {
-	f, err := catalogue.Find(letter)
+func published(name, letter string, side Side, by string) trial.Experiment {
+	f, err := Find(letter)
 	if err != nil {
 		panic(err)
 	}
 	v, expect := f.Broken, caught(by)
-	if side == catalogue.Fixed {
+	if side == Fixed {
 		v, expect = f.Fixed, absorbed(by)
 	}
 	e := trial.Experiment{
