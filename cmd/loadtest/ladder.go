@@ -88,8 +88,8 @@ Writes out/ladder.json, out/ladder.svg and, as a report, out/ladder.html.`,
 			return f.give(c, result, err)
 		},
 	}
+	f.Window = ladder.Window
 	addFlags(c.Flags(), &f)
-	c.Flags().Lookup("window").Usage = "time of each measurement, over all rounds (with --quick " +
-		ladder.QuickWindow.String() + "); fast strategies get twice as much"
+	c.Flags().Lookup("window").Usage += "; with --quick " + ladder.QuickWindow.String()
 	return c
 }

@@ -87,7 +87,7 @@ func TestSheetsShowTheMeasurements(t *testing.T) {
 		"a ladder that lost an order when Redis was flushed": {
 			of: func() report.Sheet {
 				return onLadder(func(r *ladder.Result) {
-					r.Survival = []ladder.Survival{{
+					r.Survival = []ladder.Row{{
 						Strategy: ladder.Default, Fault: ladder.Flushed, Verdict: "violation",
 						Broken: []string{"acknowledged-order-kept"},
 					}}

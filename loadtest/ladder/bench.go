@@ -27,8 +27,7 @@ import (
 
 // Config configures the measurements.
 type Config struct {
-	// Warmup is sent and judged before each turn, but not measured. Measure is the measured time of each turn. Run
-	// spreads it over the rounds of a load: there a quick row is measured for twice as long.
+	// Warmup is sent and judged before each turn, but not measured. Measure is the measured time of each turn.
 	Warmup, Measure time.Duration
 	// Seed is the seed of every load; 0: each has a random one.
 	Seed uint64

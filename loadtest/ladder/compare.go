@@ -88,7 +88,7 @@ func (cfg Config) Compare(
 			sides[0].Load, sides[1].Load = load, load
 			says, rows := newRow(sides[0]).load(), all[2*i:2*i+2]
 			cfg.say("leg %d of %d, %s", leg+1, legs, says)
-			measured, err := cfg.measure(ctx, sides[:], cfg.legs(2, leg))
+			measured, err := cfg.measure(ctx, sides[:], 2, leg)
 			if err != nil {
 				return r, fmt.Errorf("leg %d, %s: %w", leg+1, says, err)
 			}
@@ -161,7 +161,7 @@ func (cfg Config) holders(
 		})
 	}
 	cfg.say("groups of %d, commits of %s: %d legs of %v holders", group, delay, plan.Legs, plan.Holders)
-	rows, err = cfg.measure(ctx, variants, cfg.legs(plan.Legs, 0))
+	rows, err = cfg.measure(ctx, variants, plan.Legs, 0)
 	for i := range rows {
 		rows[i].Holders, rows[i].Group, rows[i].DelayMS = plan.Holders[i], group, ms(delay)
 		cfg.say("%d holders: %s of the first", plan.Holders[i], rows[i].Ratio)

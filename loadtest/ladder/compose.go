@@ -98,7 +98,7 @@ func (cfg Config) Compose(ctx context.Context, turns int) (rows []Row, err error
 	defer func() { err = errors.Join(err, direct.close(ctx)) }()
 
 	all := []*contestant{c.scaled(hot, 1, 1), direct, c.scaled(hot, 1, 3), c.scaled(hot, 2, 1), c.scaled(hot, 2, 3)}
-	if rows, err = cfg.race(ctx, all, cfg.legs(turns, 0)); err != nil {
+	if rows, err = cfg.race(ctx, all, turns, 0); err != nil {
 		return nil, err
 	}
 	const delay = 5 * time.Millisecond
@@ -108,7 +108,7 @@ func (cfg Config) Compose(ctx context.Context, turns int) (rows []Row, err error
 	}
 	defer func() { err = errors.Join(err, undo()) }()
 	hot.Load.Mix.Goods = 100
-	delayed, err := cfg.race(ctx, []*contestant{c.scaled(hot, 1, 1), c.scaled(hot, 2, 3)}, cfg.legs(turns, 0))
+	delayed, err := cfg.race(ctx, []*contestant{c.scaled(hot, 1, 1), c.scaled(hot, 2, 3)}, turns, 0)
 	for i := range delayed {
 		delayed[i].DelayMS = ms(delay)
 	}

@@ -34,6 +34,8 @@ type contestant struct {
 	reports []*history.Report // of the turns
 	locks   lockCounts
 	fired   time.Duration // the time over which locks counts
+
+	firstSuccessS float64 // see Row; of the last turn with a fault
 }
 
 func (c *contestant) String() string {

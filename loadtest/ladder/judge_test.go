@@ -29,7 +29,7 @@ func TestJudge(t *testing.T) {
 		"a violation of unsafe":    {err: result(ladder.Unsafe, "violation").Judge()},
 		"unsafe was not found out": {result(ladder.Unsafe, "pass").Judge(), "verdict pass on unsafe", true},
 		"a violation of a holder that failed": {
-			(&ladder.Result{Survival: []ladder.Survival{{Verdict: "violation"}}}).Judge(), "verdict violation", true,
+			(&ladder.Result{Survival: []ladder.Row{{Verdict: "violation"}}}).Judge(), "verdict violation", true,
 		},
 	} {
 		if (test.err == nil) != (test.text == "") || test.err != nil && !strings.Contains(test.err.Error(), test.text) {
@@ -65,7 +65,7 @@ func TestPlanCheck(t *testing.T) {
 func TestJudgeSurvival(t *testing.T) {
 	t.Parallel()
 	lost := func(strategy string, verdict verify.Outcome) error {
-		return (&ladder.Result{Survival: []ladder.Survival{
+		return (&ladder.Result{Survival: []ladder.Row{
 			{Strategy: strategy, Fault: ladder.Flushed, Verdict: verdict, Broken: []string{"acknowledged-order-kept"}},
 		}}).Judge()
 	}

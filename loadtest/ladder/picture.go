@@ -20,7 +20,7 @@ func (r *Result) hot() []Row {
 }
 
 // strategies draws a ladder: for each path, throughput by clients and p99 latency by clients, both on log scales, with
-// a line for each strategy, for one hot product and one replica; and what survived.
+// a line for each strategy, for one hot product and one replica.
 func (r *Result) strategies() template.HTML {
 	rows := r.hot()
 	names := distinct(r.Rows, func(row Row) string { return row.Strategy })
@@ -51,12 +51,6 @@ func (r *Result) strategies() template.HTML {
 				c.Lines = append(c.Lines, l)
 			}
 			f.Charts = append(f.Charts, c)
-		}
-	}
-	if len(r.Survival) > 0 {
-		f.Below = report.NewTable("What survived", "calm", "the service killed and started again", "Redis flushed")
-		for _, s := range names {
-			f.Below.Add(false, s, r.survived(s, Calm), r.survived(s, Killed), r.survived(s, Flushed))
 		}
 	}
 	return f.SVG()

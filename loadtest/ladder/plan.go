@@ -44,9 +44,12 @@ func Full() Plan {
 	}
 }
 
-// QuickWindow is Config.Measure for the quick plan. Orders under conditional-update come in bursts of up to a second,
-// and a turn has to hold several bursts.
-const QuickWindow = 5 * time.Second
+// Window is Config.Measure for the plan. In a quick one, orders under conditional-update come in bursts of up to a
+// second, and a turn has to hold several bursts.
+const Window, QuickWindow = 1500 * time.Millisecond, 2500 * time.Millisecond
+
+// turns is the number of turns of each row.
+const turns = 3
 
 // Quick is a plan for a few minutes: the strategy of the case study, the plain update, groups with and without a lock,
 // and the limit, under load, on one hot product.
@@ -154,9 +157,7 @@ func (cfg Config) Run(ctx context.Context, plan Plan) (*Result, error) {
 	for _, race := range plan.races() {
 		load := newRow(race[0]).load()
 		cfg.say("%s: rows %d to %d of %d", load, len(result.Rows)+1, len(result.Rows)+len(race), plan.Size())
-		turn := cfg
-		turn.Measure /= time.Duration(rounds(race[0].Load.Concurrency))
-		rows, err := turn.measure(ctx, race, turns)
+		rows, err := cfg.measure(ctx, race, turns, 0)
 		if err != nil {
 			return result, fmt.Errorf("measure %s: %w", load, err)
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/trial"
@@ -18,8 +17,8 @@ type Result struct {
 	// Kind is the measurement: "ladder", "scale" or "compare"; "" is a ladder.
 	Kind string `json:"kind,omitempty"`
 	Rows []Row  `json:"rows"`
-	// Survival has the runs in which something broke.
-	Survival []Survival `json:"survival,omitempty"`
+	// Survival has the rows under whose load something broke.
+	Survival []Row `json:"survival,omitempty"`
 }
 
 // Row is one variant under one load, over all its turns. Latencies are in milliseconds.
@@ -46,9 +45,7 @@ type Row struct {
 	Group   int     `json:"group,omitempty" col:"Groups of"`
 	DelayMS float64 `json:"delay_ms,omitempty" col:"A commit waits, ms"`
 	// DonePerS counts sales, RejectedPerS refusals for want of stock.
-	DonePerS float64 `json:"done_per_s" col:"Sales a second" fmt:"%.0f"`
-	// DoneError is the standard error of DonePerS.
-	DoneError    float64 `json:"done_error"`
+	DonePerS     float64 `json:"done_per_s" col:"Sales a second" fmt:"%.0f"`
 	RejectedPerS float64 `json:"rejected_per_s" col:"Refused a second" fmt:"%.0f"`
 	P50MS        float64 `json:"p50_ms" col:"p50 ms" fmt:"%.1f"`
 	P99MS        float64 `json:"p99_ms" col:"p99 ms" fmt:"%.1f"`
@@ -64,8 +61,17 @@ type Row struct {
 	// Legs and P99Legs are the sales a second and the 99th percentile of each turn.
 	Legs    []float64 `json:"legs_per_s,omitempty"`
 	P99Legs []float64 `json:"legs_p99_ms,omitempty"`
-	// Verdict is the verifier's over the row's products.
+	// Fault is what broke, if something did: one of the faults below.
+	Fault string `json:"fault,omitempty" col:"Fault"`
+	// Answers counts the answers to first calls, and Other the ones that are none of 201, 202 and 409.
+	Answers int `json:"answers,omitempty" col:"Answers"`
+	Other   int `json:"other,omitempty" col:"Other than 201, 202, 409"`
+	// FirstSuccessS is how long after the fault every product was sold again: the longest of the products' times until
+	// the first confirmation of an order that was sent after the fault; -1 if a product was never sold again.
+	FirstSuccessS float64 `json:"first_success_s,omitempty" col:"First success after, s" fmt:"%.2f"`
+	// Verdict is the verifier's over the row's products, and Broken names the invariants that do not hold.
 	Verdict verify.Outcome `json:"verdict" col:"Verdict"`
+	Broken  []string       `json:"broken,omitempty"`
 }
 
 // newRow returns the row of an experiment, without figures.
@@ -73,7 +79,7 @@ func newRow(e trial.Experiment) Row {
 	mix := e.Load.Mix
 	return Row{
 		Strategy: e.Services.Strategy, Variant: e.Name, Replicas: e.Services.Replicas, Path: e.Load.Path, Goods: mix.Goods,
-		Zipf: mix.Zipf > 0, Items: mix.ItemsMax, Clients: e.Load.Concurrency, SellOut: mix.Stock > 0,
+		Zipf: mix.Zipf > 0, Items: mix.ItemsMax, Clients: e.Load.Concurrency, SellOut: mix.Stock > 0 && mix.Stock < plenty,
 	}
 }
 
@@ -110,9 +116,7 @@ func relate(rows []Row) error {
 		if rows[0].DonePerS <= 0 {
 			return fmt.Errorf("%s, %s: %w", rows[0].load(), rows[0].Variant, errNothingSold)
 		}
-		if len(r.Legs) == len(rows[0].Legs) { // a quick row of the ladder has more turns than a slow one
-			r.Ratio, r.P99 = overLegs(rows[0].Legs, r.Legs), overLegs(rows[0].P99Legs, r.P99Legs)
-		}
+		r.Ratio, r.P99 = overLegs(rows[0].Legs, r.Legs), overLegs(rows[0].P99Legs, r.P99Legs)
 	}
 	return nil
 }
@@ -166,12 +170,6 @@ func (r Ratio) String() string {
 	return fmt.Sprintf("%.2f ± %.2f", r.Value, r.Error)
 }
 
-// compare divides a's sales a second by b's, which must not be 0.
-func compare(a, b Row) Ratio {
-	value := a.DonePerS / b.DonePerS
-	return Ratio{value, value * math.Hypot(a.DoneError/a.DonePerS, b.DoneError/b.DonePerS)}
-}
-
 func mean(values []float64) (m float64) {
 	for _, v := range values {
 		m += v / float64(len(values))
@@ -196,32 +194,12 @@ func standardError(values []float64) float64 {
 // estimator, by how far each b is from the ratio times its a (W. G. Cochran, Sampling Techniques, chapter 6).
 func overLegs(a, b []float64) Ratio {
 	ratio := mean(b) / mean(a)
+	if len(a) != len(b) { // in a file of an earlier version
+		return Ratio{Value: ratio}
+	}
 	off := make([]float64, len(a))
 	for i := range a {
 		off[i] = b[i] - ratio*a[i]
 	}
 	return Ratio{ratio, standardError(off) / mean(a)}
-}
-
-// slice is the time over which sales are counted to see how much they differ.
-const slice = 250 * time.Millisecond
-
-// doneError returns the standard error of the sales a second, by the slices of all turns.
-func doneError(turns []*history.Report) float64 {
-	var rates []float64
-	for _, turn := range turns {
-		h := turn.History
-		counts := make([]float64, max(1, (h.Window-h.Warmup)/slice))
-		width := (h.Window - h.Warmup) / time.Duration(len(counts))
-		for _, c := range h.Calls {
-			if c.Kind == history.Place && (c.Status == history.Done || c.Status == history.Confirmed) && c.Done >= h.Warmup &&
-				c.Done < h.Warmup+width*time.Duration(len(counts)) {
-				counts[(c.Done-h.Warmup)/width]++
-			}
-		}
-		for _, n := range counts {
-			rates = append(rates, n/width.Seconds())
-		}
-	}
-	return standardError(rates)
 }

@@ -4,33 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"orderstock/loadtest/fire"
-	"orderstock/loadtest/history"
 	"orderstock/loadtest/trial"
 )
-
-// The quick ones go twice in a round.
-func TestTurns(t *testing.T) {
-	const slow, quick = 2 * time.Second, time.Second // to serve all clients of a turn of a second
-	took := map[string]time.Duration{"case-study": slow, "sequential": quick, Default: quick}
-	all := contestants("case-study", "sequential", Default)
-	var got []string
-	for c := range turns(all) {
-		got = append(got, c.String())
-		c.reports = append(c.reports, &history.Report{
-			Elapsed: took[c.Services.Strategy], History: &history.History{Window: time.Second},
-		})
-	}
-	want := []string{
-		"case-study/1", "sequential/1", "grouped/1", "grouped/1", "sequential/1",
-		"grouped/1", "sequential/1", "case-study/1", "sequential/1", "grouped/1",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("%v\nwant %v", got, want)
-	}
-}
 
 func contestants(strategies ...string) (all []*contestant) {
 	for _, s := range strategies {

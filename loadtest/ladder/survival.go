@@ -2,7 +2,6 @@ package ladder
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,25 +11,7 @@ import (
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
-	"orderstock/stock-service/deduct"
 )
-
-// Survival is a run in which something broke.
-type Survival struct {
-	Strategy string `json:"strategy"`
-	Fault    string `json:"fault" col:"Fault"`
-	// Told counts the acknowledged sales, before the fault and after it.
-	Told int `json:"told"`
-	// Answers counts the answers to first calls, and Other the ones that are none of 201, 202 and 409.
-	Answers int `json:"answers" col:"Answers"`
-	Other   int `json:"other" col:"Other than 201, 202, 409"`
-	// FirstSuccessS is how long after the fault every product was sold again: the longest of the products' times until
-	// the first confirmation of an order that was sent after the fault; -1 if a product was never sold again.
-	FirstSuccessS float64 `json:"first_success_s" col:"First success after, s" fmt:"%.2f"`
-	// Verdict is the verifier's, and Broken names the invariants that do not hold.
-	Verdict verify.Outcome `json:"verdict" col:"Verdict"`
-	Broken  []string       `json:"broken,omitempty"`
-}
 
 // The faults.
 const (
@@ -94,37 +75,17 @@ func failing() []trial.Experiment {
 	return []trial.Experiment{breaking(calm, Killed, act("kill")), breaking(calm, Paused, act("pause"))}
 }
 
-// undergo runs experiments on the services of the first, and adds the survivors to the result.
-func (cfg Config) undergo(ctx context.Context, all []trial.Experiment, result *Result) (err error) {
-	c, err := cfg.open(ctx, all[0])
-	if err != nil {
-		return err
+// undergo measures experiments in which something breaks, and adds their rows to the survivors.
+func (cfg Config) undergo(ctx context.Context, all []trial.Experiment, result *Result) error {
+	cfg.say("what %s keeps when something breaks", all[0].Services.Strategy)
+	rows, err := cfg.measure(ctx, all, 1, 0)
+	for _, row := range rows {
+		row.Fault, row.Variant = row.Variant, ""
+		result.Survival = append(result.Survival, row)
+		fmt.Fprintf(cfg.Table, "%-19s %-8s %7.0f sales a second  %s %v\n", row.Strategy, row.Fault, row.DonePerS, row.Verdict,
+			row.Broken)
 	}
-	defer func() { err = errors.Join(err, c.close(ctx)) }()
-	for _, c.Experiment = range all {
-		cfg.say("what %s keeps: %s", c.Services.Strategy, c.Name)
-		load := c.Load
-		load.Mix.Seed = cfg.Seed
-		r, err := c.run(ctx, load)
-		if err != nil {
-			return fmt.Errorf("%s: %w", c.Name, err)
-		}
-		verdict, err := trial.On(c.system, load).Judge(ctx, r.History)
-		if err != nil {
-			return fmt.Errorf("%s: %w", c.Name, err)
-		}
-		total := r.History.Measure()
-		s := Survival{
-			Strategy: c.Services.Strategy, Fault: c.Name, Told: total.Confirmed, Answers: total.Orders, Other: total.Unknown,
-			Verdict: verdict.Outcome, Broken: verdict.Violated(),
-		}
-		if len(r.Strikes) > 0 {
-			s.FirstSuccessS = firstSuccess(r.History, r.Strikes[0].Armed)
-		}
-		result.Survival = append(result.Survival, s)
-		fmt.Fprintf(cfg.Table, "%-19s %-8s %7d acknowledged  %s %v\n", s.Strategy, s.Fault, s.Told, s.Verdict, s.Broken)
-	}
-	return nil
+	return err
 }
 
 // firstSuccess returns how many seconds after the fault every product was sold again, or -1.
@@ -145,12 +106,6 @@ func firstSuccess(h *history.History, struck time.Time) float64 {
 		return -1
 	}
 	return (slices.Max(slices.Collect(maps.Values(sold))) - at).Seconds()
-}
-
-// lost reports whether a strategy that is not unsafe has another verdict than pass.
-func (s Survival) lost() bool {
-	info, err := deduct.Find(s.Strategy)
-	return s.Verdict != verify.Pass && (err != nil || !info.Unsafe())
 }
 
 // survived describes briefly what the fault left; "–" if not measured.

@@ -21,8 +21,6 @@ type Figure struct {
 	Columns       int
 	Width, Height float64
 	Charts        []Chart
-	// Below, if not nil, is a table beneath the charts. Its rows have the lines' colours.
-	Below *Table
 }
 
 // Chart is a diagram of lines, with their names at their ends. Both axes begin at zero or, with Log, are logarithmic.
@@ -99,7 +97,7 @@ func (d *drawing) line(x1, y1, x2, y2 float64, attributes string) {
 // The space around a chart, and of the words above all.
 const (
 	marginLeft, marginTop, marginBelow = 62.0, 40.0, 50.0
-	titleHeight, lineHeight            = 58.0, 18.0
+	titleHeight                        = 58.0
 	letterWidth                        = 7.0
 	pale                               = `fill-opacity="0.75"`
 )
@@ -118,10 +116,6 @@ func (f Figure) SVG() template.HTML {
 		top = titleHeight
 	}
 	width, height := wide*float64(f.Columns), top+float64(rows)*high
-	below := height + lineHeight
-	if f.Below != nil {
-		height += float64(len(f.Below.Rows)+3) * lineHeight
-	}
 	var d drawing
 	d.begin(width, height, cmp.Or(f.Label, f.Title))
 	if f.Title != "" {
@@ -134,38 +128,10 @@ func (f Figure) SVG() template.HTML {
 		x, y := marginLeft+float64(i%f.Columns)*wide, top+float64(i/f.Columns)*high+marginTop
 		area{c, x, y, f.Width, f.Height}.draw(&d)
 	}
-	if f.Below != nil {
-		d.below(f.Below, below)
-	}
 	if f.Title != "" {
 		d.WriteString("</g>")
 	}
 	return d.picture()
-}
-
-// below writes a table.
-func (d *drawing) below(t *Table, y float64) {
-	const name, column = 190, 300
-	for r, row := range append([]Row{{Cells: t.Head}}, t.Rows...) {
-		for i, cell := range row.Cells {
-			attributes, x := "", marginLeft
-			if i > 0 {
-				x += name + float64(i-1)*column
-			}
-			colour, _ := style(max(0, r-1))
-			switch {
-			case r == 0 && i == 0:
-				attributes = `font-weight="bold"`
-			case r == 0:
-				attributes = pale
-			case i == 0:
-				attributes = `fill="` + colour + `"`
-			case strings.Contains(cell, "**"):
-				attributes = `fill="` + colours[0] + `"`
-			}
-			d.text(x, y+float64(r)*lineHeight, attributes, plain.Replace(cell))
-		}
-	}
 }
 
 // area is a chart in its place.

@@ -129,7 +129,7 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		{"lock":"zk.Lock","contenders":65,"hold_ms":1,"p50_ms":90.51,"p99_ms":140,"max_ms":150}]}`)
 	ladderRow := func(path, strategy string, perS int) string {
 		return fmt.Sprintf(`{"path":%q,"strategy":%q,"replicas":1,"goods":1,"clients":256,"done_per_s":%d,
-			"p50_ms":9,"p99_ms":21.5,"verdict":"pass"}`, path, strategy, perS)
+			"legs_per_s":[%d],"p50_ms":9,"p99_ms":21.5,"verdict":"pass"}`, path, strategy, perS, perS)
 	}
 	write("ladder.json", `{"server":"MySQL 9","machine":"2 cores","rows":[`+strings.Join([]string{
 		ladderRow("deduct", "grouped", 9000), ladderRow("deduct", "direct", 18000), ladderRow("order", "grouped", 2000),
