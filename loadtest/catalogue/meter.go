@@ -9,6 +9,7 @@ import (
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/trial"
 )
 
 // Interval is how often a Sample is taken. Runs last seconds.
@@ -51,6 +52,7 @@ type Meter struct {
 	begun func() // called before the first order; nil for nothing
 
 	mu           sync.Mutex
+	phase        trial.Phase
 	started      time.Time
 	path         history.Path
 	goods        []int64
@@ -63,11 +65,32 @@ type Meter struct {
 	latencies []time.Duration
 }
 
-// NewMeter returns a meter for one run.
+// NewMeter returns a meter for one run, which is starting.
 func NewMeter() *Meter {
 	return &Meter{
-		acknowledged: map[int64]int64{}, confirmed: map[int32][]history.Item{}, answers: map[int64][]Answer{},
+		phase: trial.Starting, acknowledged: map[int64]int64{}, confirmed: map[int32][]history.Item{},
+		answers: map[int64][]Answer{},
 	}
+}
+
+// Watching is the phase of a run that another process fires.
+const Watching trial.Phase = "watching"
+
+// Watch returns the meter of a run that another process fires since then. It sees no calls.
+func Watch(since time.Time) *Meter { return &Meter{phase: Watching, started: since} }
+
+// Phase returns the phase of the run: Idle once it is judged or has failed.
+func (m *Meter) Phase() trial.Phase {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.phase
+}
+
+// Enter begins a phase of the run.
+func (m *Meter) Enter(p trial.Phase) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.phase = p
 }
 
 // Started implements fire.Observer.

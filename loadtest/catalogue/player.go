@@ -32,8 +32,8 @@ type Player struct {
 
 	// Show gets each part of what goes on that changes, by its name. A Sample or an Entry is added to those before.
 	Show func(section string, value any)
-	// Begin is called before each try, with its meter.
-	Begin func(Run, *Meter)
+	// Begin is called before each try.
+	Begin func(Run)
 	// Start is called to replace the services, which do does.
 	Start func(ctx context.Context, v trial.Services, do func() error) error
 
@@ -51,10 +51,10 @@ type Player struct {
 func NewPlayer(at *system.System, out string) (*Player, error) {
 	kept, err := OpenRuns(filepath.Join(out, "runs"))
 	p := &Player{
-		system: at, Runs: kept, meter: NewMeter(),
+		system: at, Runs: kept, meter: &Meter{phase: trial.Idle},
 		Declared: func() []string { return nil },
 		Show:     func(string, any) {},
-		Begin:    func(Run, *Meter) {},
+		Begin:    func(Run) {},
 		Start:    func(_ context.Context, _ trial.Services, do func() error) error { return do() },
 	}
 	p.Board = &trial.Board{
@@ -97,7 +97,9 @@ func (p *Player) Play(ctx context.Context, plan Plan, run Run) (last *Record, er
 
 // unjudged returns the headline of a run that ended with an error, and notes it in the log.
 func (p *Player) unjudged(ctx context.Context, err error) Headline {
-	if _, sent := p.meter.Since(); ctx.Err() != nil && !sent {
+	m := p.Meter()
+	m.Enter(trial.Idle)
+	if _, sent := m.Since(); ctx.Err() != nil && !sent {
 		p.Say("run", "stopped before an order was sent")
 		return Headline{"stopped before an order was sent", notJudged}
 	}
@@ -112,7 +114,7 @@ func (p *Player) try(
 	m := NewMeter()
 	m.begun = func() { p.Say("run", "the first order is sent") }
 	p.Restart(m)
-	p.Begin(run, m)
+	p.Begin(run)
 	words := ""
 	if plan.Side != "" {
 		words = ", " + string(plan.Side)
@@ -145,6 +147,7 @@ func (p *Player) show(section string, value any) {
 		if value == trial.Settling {
 			p.Say("run", "the last order is answered")
 		}
+		p.Meter().Enter(value.(trial.Phase))
 		p.Show(section, value)
 		if value == trial.Firing {
 			p.Show("hero", Headline{"the sale begins", Running})
@@ -206,8 +209,16 @@ func (p *Player) keep(ctx context.Context, plan Plan, run Run, of *trial.Result)
 	if err := p.Runs.save(r); err != nil {
 		return nil, err
 	}
+	p.Meter().Enter(trial.Idle)
 	p.Show("record", r)
 	return r, nil
+}
+
+// Meter returns the meter of the present or last run, which saw nothing if there was none.
+func (p *Player) Meter() *Meter {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.meter
 }
 
 // Restart empties the log, whose times count from the meter's first order from now on.
@@ -221,9 +232,7 @@ func (p *Player) Restart(m *Meter) {
 
 // sinceMS returns the time since the run began.
 func (p *Player) sinceMS() int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	since, _ := p.meter.Since()
+	since, _ := p.Meter().Since()
 	return since.Milliseconds()
 }
 

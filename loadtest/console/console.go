@@ -33,15 +33,7 @@ type Console struct {
 	view  *view  // the watched stack; nil while no services run
 	down  bool   // the services did not start, and nothing starts them
 	stop  func() // ends the present run; nil if there is none
-	sale  sale   // that the page shows
 	waits waits
-}
-
-// sale is what the page shows of a run, present or past. The zero value stands for none.
-type sale struct {
-	meter  *catalogue.Meter // nil if this console does not fire
-	live   bool             // the books make the headline: from the beginning of a run until it is judged or has failed
-	firing bool
 }
 
 // Lab returns a console that owns l: it starts the services of each run and may
@@ -132,13 +124,6 @@ func (c *Console) Run(ctx context.Context) error {
 		c.view = nil
 	}
 	return err
-}
-
-// shown returns the sale that the page shows.
-func (c *Console) shown() sale {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.sale
 }
 
 // current returns the watched stack, or nil while no services run.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"orderstock/loadtest/catalogue"
-	"orderstock/loadtest/history"
 )
 
 // showStatuses shows how many orders there are of each status.
@@ -123,10 +122,7 @@ func (c *Console) watchOther(now time.Time) bool {
 	if c.stop != nil {
 		return false
 	}
-	m := catalogue.NewMeter()
-	m.Started(&history.History{Started: now})
-	c.player.Restart(m)
-	c.sale = sale{live: true}
+	c.player.Restart(catalogue.Watch(now))
 	for section, value := range map[string]any{
 		"run":     catalogue.Run{ID: "other", At: now.UTC(), Title: "orders of another process", Attempt: 1, Attempts: 1},
 		"verdict": nil, "hero": nil, "compare": nil, "doing": "another process fires at this stack",

@@ -56,12 +56,12 @@ func TestStopWhileServicesStart(t *testing.T) {
 // TestOwnRunIsNotTakenForAnothers: it may begin while another process's is noticed.
 func TestOwnRunIsNotTakenForAnothers(t *testing.T) {
 	c := testConsole(t)
-	c.beginTry(catalogue.Run{}, catalogue.NewMeter())
+	c.player.Restart(catalogue.NewMeter())
 	c.stop = func() {}
 	c.show("phase", trial.Firing)
 	c.watchOther(time.Now())
 	c.idle()
-	if c.sale.meter == nil {
+	if c.player.Meter().Phase() == catalogue.Watching {
 		t.Error("the run is taken for another process's")
 	}
 	c.shows(t, `"phase":"firing"`)

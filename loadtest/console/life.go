@@ -62,9 +62,7 @@ func (c *Console) Life(ctx context.Context, order string) (*Life, error) {
 	if life.Order == nil && life.Operation == nil {
 		return nil, notFound("there is no order %s in this stack", order)
 	}
-	if m := c.shown().meter; m != nil {
-		life.Answers = append(life.Answers, m.Answers(id)...)
-	}
+	life.Answers = append(life.Answers, c.player.Meter().Answers(id)...)
 	return life, nil
 }
 

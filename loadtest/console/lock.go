@@ -15,7 +15,7 @@ import (
 
 func (c *Console) readLock(ctx context.Context, s *view) error {
 	goods := ""
-	if ids, _, err := c.shown().goods(ctx, s); err == nil && len(ids) > 0 {
+	if ids, _, err := goodsOf(ctx, s, c.player.Meter()); err == nil && len(ids) > 0 {
 		goods = strconv.FormatInt(ids[0], 10)
 	}
 	path, says := s.lockPath(goods)

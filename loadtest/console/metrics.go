@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/system"
 )
 
@@ -22,14 +23,14 @@ type waits struct {
 func (c *Console) metricsReader() func(context.Context, *view) error {
 	var (
 		before figures // in a lab none: the services of each run count from zero
-		of     sale
+		of     *catalogue.Meter
 	)
 	return func(ctx context.Context, s *view) error {
-		now := s.figures(ctx)
+		now, m := s.figures(ctx), c.player.Meter()
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.lab == nil && (before == nil || c.sale.meter != of.meter) {
-			before, of = now, c.sale
+		if c.lab == nil && (before == nil || m != of) {
+			before, of = now, m
 		}
 		c.waits = waits{
 			local:    int(now["orderstock_stock_lock_waiting"] + now["orderstock_stock_group_waiting"]),
@@ -122,10 +123,8 @@ func (c *Console) readEdges(ctx context.Context, s *view) error {
 			sums[edge] += int64(reached[step])
 		}
 	}
-	if m := c.shown().meter; m != nil {
-		if n, whole := m.Orders(); whole {
-			sums["client_order"] = n
-		}
+	if n, whole := c.player.Meter().Orders(); whole {
+		sums["client_order"] = n
 	}
 	c.feed.set("edges", sums)
 	return nil

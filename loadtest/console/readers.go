@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/mysqldb"
 )
@@ -82,19 +83,19 @@ func (c *Console) repeat(ctx context.Context, r reader) {
 // sampleReader samples the run that this console fires.
 func (c *Console) sampleReader() func(context.Context, *view) error {
 	var (
-		of   sale
+		of   *catalogue.Meter
 		last time.Duration
 	)
 	return func(context.Context, *view) error {
-		now := c.shown()
-		if !now.firing {
+		m := c.player.Meter()
+		if m.Phase() != trial.Firing {
 			return nil
 		}
-		if now.meter != of.meter {
-			of, last = now, 0
+		if m != of {
+			of, last = m, 0
 		}
-		if t, begun := now.meter.Since(); begun {
-			c.feed.set("sample", now.meter.Take(t, t-last))
+		if t, begun := m.Since(); begun {
+			c.feed.set("sample", m.Take(t, t-last))
 			last = t
 		}
 		return nil
@@ -104,11 +105,11 @@ func (c *Console) sampleReader() func(context.Context, *view) error {
 // newest is the number of products shown while this process does not fire.
 const newest = 10
 
-// goods returns the goods of the run, and the acknowledged pieces of each. If this console
-// does not fire, it returns the newest goods and nil.
-func (s sale) goods(ctx context.Context, at *view) ([]int64, map[int64]int64, error) {
-	if s.meter != nil {
-		goods, sold := s.meter.Sold()
+// goodsOf returns the goods of the run, and the acknowledged pieces of each. If this console has fired none, it returns
+// the newest goods and nil.
+func goodsOf(ctx context.Context, at *view, m *catalogue.Meter) ([]int64, map[int64]int64, error) {
+	goods, sold := m.Sold()
+	if sold != nil {
 		return goods, sold, nil
 	}
 	goods, err := mysqldb.All(ctx, at.stock, mysqldb.One[int64],
@@ -119,10 +120,11 @@ func (s sale) goods(ctx context.Context, at *view) ([]int64, map[int64]int64, er
 	return goods, nil, nil
 }
 
-// readBooks shows the books and, while orders are fired, the headline that they make.
+// readBooks shows the books and, until the run is judged, the headline that they make.
 func (c *Console) readBooks(ctx context.Context, s *view) error {
-	of := c.shown()
-	goods, sold, err := of.goods(ctx, s)
+	of := c.player.Meter()
+	over := of.Phase() == trial.Idle
+	goods, sold, err := goodsOf(ctx, s, of)
 	if err != nil {
 		return err
 	}
@@ -135,23 +137,24 @@ func (c *Console) readBooks(ctx context.Context, s *view) error {
 			return err
 		}
 	}
-	c.showBooks(of, books)
+	c.showBooks(of, over, books)
 	return nil
 }
 
-// showBooks shows the books of a sale, unless they were read before it ended, or another began.
-func (c *Console) showBooks(of sale, books catalogue.Books) {
+// showBooks shows the books of a run, unless they were read before it was over, or another began.
+func (c *Console) showBooks(of *catalogue.Meter, over bool, books catalogue.Books) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.sale != of {
+	phase := of.Phase()
+	if c.player.Meter() != of || (phase == trial.Idle) != over {
 		return
 	}
 	c.feed.set("books", books)
-	if !of.live || len(books.Rows) == 0 {
+	if over || len(books.Rows) == 0 {
 		return
 	}
 	head := catalogue.Headline{Sentence: books.Sentence()}
-	if of.meter != nil {
+	if phase != catalogue.Watching {
 		head.Word = catalogue.Running
 	}
 	if books.Wrong != "" {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/system/systemtest"
 	"orderstock/loadtest/verify"
 )
@@ -38,25 +39,30 @@ func (c *Console) shows(t *testing.T, texts ...string) {
 // are not shown in the next.
 func TestVerdictOutlivesAReadInFlight(t *testing.T) {
 	c := testConsole(t)
-	c.beginTry(catalogue.Run{}, catalogue.NewMeter())
+	begin := func() *catalogue.Meter {
+		m := catalogue.NewMeter()
+		c.player.Restart(m)
+		c.beginTry(catalogue.Run{})
+		return m
+	}
+	m := begin()
 	books := catalogue.Books{Rows: []catalogue.BookRow{{Name: "product 1"}}, Sold: 3, Stock: 5}
-	before := c.shown()
-	c.showBooks(before, books)
+	c.showBooks(m, false, books)
 	c.shows(t, `"word":"RUNNING"`, `"sentence":"sold 3 of 5"`)
 	end := catalogue.Run{Verdict: verify.Pass, Sentence: "sold 5 of 5"}
+	m.Enter(trial.Idle)
 	c.show("record", &catalogue.Record{Run: end, Books: books})
-	c.showBooks(before, books)
-	c.shows(t, `"word":"PASS"`, `"sentence":"sold 5 of 5"`)
+	c.showBooks(m, false, catalogue.Books{Rows: books.Rows, Sold: 2})
+	c.shows(t, `"word":"PASS"`, `"sentence":"sold 5 of 5"`, `"products":0,"sold":3`)
 	books.Sold = 5
-	c.showBooks(c.shown(), books) // read after the verdict
+	c.showBooks(m, true, books) // read after the verdict
 	c.shows(t, `"word":"PASS"`, `"products":0,"sold":5`)
-	before = c.shown()
-	c.beginTry(catalogue.Run{}, catalogue.NewMeter())
-	c.showBooks(before, catalogue.Books{Rows: books.Rows, Sold: 7})
+	next := begin()
+	c.showBooks(m, true, catalogue.Books{Rows: books.Rows, Sold: 7})
 	c.shows(t, `"hero":null`, `"products":0,"sold":0`)
-	before = c.shown()
+	next.Enter(trial.Idle)
 	c.show("hero", catalogue.Headline{Word: "NOT JUDGED"}) // it failed
-	c.showBooks(before, books)
+	c.showBooks(next, false, books)
 	c.shows(t, `"word":"NOT JUDGED"`)
 }
 
@@ -78,7 +84,7 @@ func TestVerdictComesWithItsOrders(t *testing.T) {
 // TestBooksOfAnotherRunNameTheirScope: the newest products alone are read, and the page says so.
 func TestBooksOfAnotherRunNameTheirScope(t *testing.T) {
 	c, s := testConsole(t), &view{stock: database(t, "stock")}
-	c.sale = sale{live: true}
+	c.player.Restart(catalogue.Watch(time.Now()))
 	add := func(from, to int) {
 		t.Helper()
 		for id := from; id <= to; id++ {
@@ -107,8 +113,8 @@ func TestOrderByHandIsNobodyElses(t *testing.T) {
 		if err := look(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
-		if c.sale.live != other {
-			t.Errorf("another process's run is seen: %t, want %t", c.sale.live, other)
+		if seen := c.player.Meter().Phase() == catalogue.Watching; seen != other {
+			t.Errorf("another process's run is seen: %t, want %t", seen, other)
 		}
 	}
 	insertOrders(t, s.orders, "CONFIRMED", orderID(time.Hour, 1))

@@ -118,10 +118,9 @@ func (c *Console) Heal(ctx context.Context) (string, error) {
 }
 
 // beginTry shows a try that begins.
-func (c *Console) beginTry(run catalogue.Run, m *catalogue.Meter) {
+func (c *Console) beginTry(run catalogue.Run) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sale = sale{meter: m, live: true}
 	for section, value := range map[string]any{
 		"run": run, "doing": "", "verdict": nil, "hero": nil, "compare": nil, "edges": map[string]int{},
 		"books": catalogue.Books{Rows: []catalogue.BookRow{}},
@@ -130,21 +129,15 @@ func (c *Console) beginTry(run catalogue.Run, m *catalogue.Meter) {
 	}
 }
 
-// show shows what the player does. With a record or a last headline, the books that were read before no longer make
-// one.
+// show shows what the player does. Books that were read before the end of a run make no headline after it.
 func (c *Console) show(section string, value any) {
 	switch v := value.(type) {
-	case catalogue.Headline:
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.sale.live = v.Word == catalogue.Running
 	case *catalogue.Record:
 		c.showRecord(v)
 		return
-	case trial.Phase:
+	case catalogue.Headline:
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.sale.firing = v == trial.Firing
 	}
 	c.feed.set(section, value)
 }
@@ -159,7 +152,6 @@ func (c *Console) showRecord(r *catalogue.Record) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sale.live = false
 	for section, value := range map[string]any{
 		"books": r.Books, "run": r.Run, "samples": r.Samples, "verdict": r.Verdict, "hero": r.Run.Headline(),
 		"compare": r.Compare, "runs": c.player.Runs.List(),
