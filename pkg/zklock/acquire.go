@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/go-zookeeper/zk"
 
@@ -164,10 +165,10 @@ func (n *node) hold(life *conn.Lifetime) (*holder, error) {
 	if !life.Alive() {
 		return nil, n.vanished()
 	}
-	h := &holder{node: n, life: life, since: conn.Now()}
+	h := &holder{node: n, life: life, since: conn.Now(), removal: sync.OnceValue(n.remove)}
 	h.ctx, h.cancel = context.WithCancelCause(life.Context())
 	// The session may come back, with the node, after its lifetime has ended by the local clock.
-	life.RemoveAtEnd(h)
+	h.keep = context.AfterFunc(life.Context(), func() { h.removal() })
 	n.s.watchLater(h)
 	return h, nil
 }

@@ -46,8 +46,8 @@
 // With local hand-off the process makes one node in ZooKeeper's queue, and its goroutines hand the
 // lock on through memory for as long as no other process waits, and for a bounded number and time if
 // one does (lock cohorting). Other processes wait longer by one bounded turn for each process before
-// them. WithHandoff sets the bounds; WithHandoff(1, 0) turns local hand-off off. When nobody in the
-// process waits, a release gives the lock up as without hand-off.
+// them, and not for a hold of each of its goroutines. When nobody in the process waits, a release gives
+// the lock up as without hand-off.
 //
 // # The locks
 //

@@ -30,9 +30,8 @@ var (
 	// has closed it.
 	ErrSessionClosed = conn.ErrClosed
 
-	// ErrUsedUp says that ZooKeeper has no more numbers for the children of the lock's node, after 2^31
-	// acquisitions: more than 40 days at 500 a second without a pause. ZooKeeper removes the node when nobody has
-	// used the lock for a minute, and then numbers from 0 again.
+	// ErrUsedUp says that ZooKeeper has no more numbers for the children of the lock's node; see Limits in the package's
+	// documentation.
 	ErrUsedUp = errors.New("zklock: the numbers of the path's children are used up, after 2^31 acquisitions: " +
 		"ZooKeeper begins again at 0 when the path's node is removed, as it is when nobody has used the lock for a minute")
 
@@ -47,11 +46,7 @@ var (
 	ErrLeaseCount = errors.New("zklock: semaphore with a different number of leases")
 )
 
-var (
-	errNodeDeleted = fmt.Errorf("%w: lock node deleted by another", ErrLost)
-	errSilence     = fmt.Errorf("%w: %w", ErrLost, conn.ErrSilence)
-	errExpired     = fmt.Errorf("%w: %w", ErrLost, conn.ErrExpired)
-)
+var errNodeDeleted = fmt.Errorf("%w: lock node deleted by another", ErrLost)
 
 // notAcquired returns an error that is ErrNotAcquired and the cause of ctx's end.
 func notAcquired(ctx context.Context) error {
@@ -71,7 +66,7 @@ func (s *Session) acquireError(ctx context.Context, path string, err error) erro
 		if !errors.Is(err, ErrNotAcquired) {
 			err = fmt.Errorf("%w: %w", ErrNoAnswer, err)
 			if errors.Is(err, context.DeadlineExceeded) {
-				s.unanswered.Do(func() { s.conn.Log().Warn("zookeeper has not answered", "lock", path, "cause", err) })
+				s.unanswered.Do(func() { s.conn.Log.Warn("zookeeper has not answered", "lock", path, "cause", err) })
 			}
 		}
 	}

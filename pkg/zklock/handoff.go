@@ -10,8 +10,7 @@ import (
 
 // localQueue is the queue within the process for one path of a Session. The process makes one node in
 // ZooKeeper's queue for all waiters here, and hands the lock on among them without ZooKeeper: lock
-// cohorting (Dice, Marathe, Shavit, "Lock Cohorting", PPoPP 2012). A grant costs a mutex and a channel
-// then, not a create and a delete on the server's disk.
+// cohorting (Dice, Marathe, Shavit, "Lock Cohorting", PPoPP 2012).
 //
 // It exists while somebody here waits for the lock or holds it. A turn is the time from the end of the
 // wait in ZooKeeper's queue to the removal of the node. The Session's mutex guards it.
@@ -72,7 +71,7 @@ func (m *Mutex) tryLocally(ctx context.Context) (*Lock, error) {
 	if wanted {
 		return nil, ErrNotAcquired
 	}
-	return m.acquireInQueue(ctx, true)
+	return m.acquireInQueue(ctx, m.opts.mutexLine(m.path), true)
 }
 
 // join adds a waiter to the path's queue, which it begins if there is none.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -32,16 +31,11 @@ type holder struct {
 	life   *conn.Lifetime
 	ctx    context.Context // ends when the lock is lost or released
 	cancel context.CancelCauseFunc
+	keep   func() bool // undoes the removal of the node at the end of life
 	since  conn.Instant
 
-	removal sync.Once
-	removed <-chan error
-}
-
-// Remove begins the removal of the node, once. The outcome is for one caller only.
-func (h *holder) Remove() <-chan error {
-	h.removal.Do(func() { h.removed = h.remove() })
-	return h.removed
+	// removal begins the removal of the node, once. The outcome is for one caller only.
+	removal func() <-chan error
 }
 
 // watchLater has keepWatch called within watchDelay if h holds for as long. One timer serves all holders of the
@@ -91,13 +85,13 @@ func (h *holder) keepWatch() {
 
 // deleted ends the holder's context, unless our own release has ended it.
 func (h *holder) deleted() {
-	h.life.KeepAtEnd(h)
+	h.keep()
 	h.cancel(errNodeDeleted)
 }
 
 // end ends the holder's context, unless it has ended, and leaves the node to the caller.
 func (h *holder) end() {
-	h.life.KeepAtEnd(h)
+	h.keep()
 	h.cancel(ErrReleased)
 }
 
@@ -108,7 +102,7 @@ func (h *holder) lost() error {
 		return context.Cause(h.ctx)
 	}
 	if h.life.Left() <= 0 {
-		return errSilence
+		return conn.ErrSilence
 	}
 	return nil
 }
@@ -138,14 +132,14 @@ func (h *holder) awaitRival(ctx context.Context) error {
 func (h *holder) release(ctx context.Context) error {
 	lost := h.lost()
 	h.end()
-	removed := h.Remove()
+	removed := h.removal()
 	if lost != nil {
 		return lost
 	}
 	return h.awaitRemoval(ctx, removed)
 }
 
-// awaitRemoval waits for the outcome of Remove until ctx ends, the lifetime of the session, or the Session.
+// awaitRemoval waits for the outcome of removal until ctx ends, the lifetime of the session, or the Session.
 func (h *holder) awaitRemoval(ctx context.Context, removed <-chan error) error {
 	life := h.life.Context()
 	select {
@@ -161,7 +155,7 @@ func (h *holder) awaitRemoval(ctx context.Context, removed <-chan error) error {
 // drop gives the lock up without waiting for it.
 func (h *holder) drop() {
 	h.end()
-	h.Remove()
+	h.removal()
 }
 
 // lock makes the handle of a holder that has the lock for itself.

@@ -283,8 +283,8 @@ func TestMultiIsAllOrNothing(t *testing.T) {
 	for _, l := range lock.Locks() {
 		paths = append(paths, strings.TrimPrefix(l.Path(), dir))
 	}
-	if !slices.Equal(paths, []string{"/a", "/b", "/c"}) || len(lock.Tokens()) != 3 {
-		t.Errorf("locks %q, tokens %v", paths, lock.Tokens())
+	if !slices.Equal(paths, []string{"/a", "/b", "/c"}) {
+		t.Errorf("locks %q", paths)
 	}
 	must(t, lock.Release(t.Context()))
 	wantErr(t, context.Cause(lock.Context()), zklock.ErrReleased, "the cause")

@@ -24,6 +24,25 @@ type Locker interface {
 
 var _, _, _, _ Locker = (*Mutex)(nil), (*ReentrantMutex)(nil), (*Semaphore)(nil), side{}
 
+// queued has the parts that a Mutex, an RWMutex and a Semaphore share.
+type queued struct {
+	s    *Session
+	path string
+	opts options
+}
+
+// Path returns the lock's path in ZooKeeper.
+func (q *queued) Path() string { return q.path }
+
+// acquireInQueue acquires the lock in ZooKeeper, without local hand-off.
+func (q *queued) acquireInQueue(ctx context.Context, l line, try bool) (*Lock, error) {
+	h, err := q.s.acquire(ctx, l, try)
+	if err != nil {
+		return nil, err
+	}
+	return h.lock(ctx, q.path), nil
+}
+
 // undoTimeout bounds the release of locks when the caller's context may have ended.
 const undoTimeout = 5 * time.Second
 

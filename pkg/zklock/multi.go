@@ -72,7 +72,8 @@ func (m *Multi) TryAcquire(ctx context.Context) (*MultiLock, error) {
 
 func (m *Multi) acquire(ctx context.Context, acquire acquireFunc) (*MultiLock, error) {
 	for {
-		ml := newMultiLock(ctx)
+		ml := &MultiLock{}
+		ml.ctx, ml.end = context.WithCancelCause(context.WithoutCancel(ctx))
 		path, err := ml.acquireAll(ctx, m.locks, acquire)
 		if err == nil {
 			return ml, nil
@@ -96,12 +97,6 @@ type MultiLock struct {
 	ctx   context.Context //nolint:containedctx // callers wait for its end: see Context
 	end   context.CancelCauseFunc
 	stops []func() bool
-}
-
-func newMultiLock(ctx context.Context) *MultiLock {
-	ml := &MultiLock{}
-	ml.ctx, ml.end = context.WithCancelCause(context.WithoutCancel(ctx))
-	return ml
 }
 
 // acquireAll acquires the locks one after the other, while none of the earlier ones is lost. Its error
@@ -130,27 +125,8 @@ func (ml *MultiLock) valid() bool {
 	return !slices.ContainsFunc(ml.locks, func(l *Lock) bool { return !l.Valid() })
 }
 
-// Locks returns the handles of the single locks, sorted by path.
+// Locks returns the handles of the single locks, sorted by path: each has its token and its Guard.
 func (ml *MultiLock) Locks() []*Lock { return slices.Clone(ml.locks) }
-
-// Tokens returns the fencing token of each path.
-func (ml *MultiLock) Tokens() map[string]Token {
-	tokens := make(map[string]Token, len(ml.locks))
-	for _, lock := range ml.locks {
-		tokens[lock.path] = lock.token
-	}
-	return tokens
-}
-
-// Guard returns operations for a multi that is done only if no lock was given to another holder; see
-// Lock.Guard.
-func (ml *MultiLock) Guard() []any {
-	var operations []any
-	for _, lock := range ml.locks {
-		operations = append(operations, lock.Guard()...)
-	}
-	return operations
-}
 
 // Context returns a context that ends when one of the locks is lost, or all are released; see
 // Lock.Context.

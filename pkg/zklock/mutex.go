@@ -7,24 +7,13 @@ import (
 // Mutex is a lock that one holder at a time has, among all processes. It is a cheap value: make one
 // wherever the lock is needed; all values on one path are the same lock. It is not reentrant. Its
 // methods are safe for concurrent use.
-//
-// It has the nodes of Apache Curator's InterProcessMutex in ZooKeeper. A Mutex excludes that lock
-// and the client library's own Lock, and they exclude it. Curator's other mutex,
-// InterProcessSemaphoreMutex, has the nodes of a Semaphore with one lease.
-type Mutex struct {
-	s    *Session
-	path string
-	opts options
-}
+type Mutex struct{ queued }
 
 // NewMutex returns the lock on path, an absolute path in ZooKeeper such as "/locks/stock". The nodes
 // of the path need not exist.
 func NewMutex(s *Session, path string, opts ...Option) *Mutex {
-	return &Mutex{s: s, path: path, opts: optionsOf(s, path, opts)}
+	return &Mutex{queued{s, path, optionsOf(s, path, opts)}}
 }
-
-// Path returns the lock's path in ZooKeeper.
-func (m *Mutex) Path() string { return m.path }
 
 // Acquire waits for the lock until ctx ends, over reconnects and session losses. If ctx ends first,
 // the error is both ErrNotAcquired and the context's.
@@ -37,22 +26,13 @@ func (m *Mutex) TryAcquire(ctx context.Context) (*Lock, error) { return m.acquir
 func (m *Mutex) acquire(ctx context.Context, try bool) (lock *Lock, err error) {
 	switch {
 	case m.opts.handoffs <= 1:
-		lock, err = m.acquireInQueue(ctx, try)
+		lock, err = m.acquireInQueue(ctx, m.opts.mutexLine(m.path), try)
 	case try:
 		lock, err = m.tryLocally(ctx) // see handoff.go
 	default:
 		lock, err = m.acquireLocally(ctx)
 	}
 	return lock, m.s.acquireError(ctx, m.path, err)
-}
-
-// acquireInQueue acquires the lock without local hand-off.
-func (m *Mutex) acquireInQueue(ctx context.Context, try bool) (*Lock, error) {
-	h, err := m.s.acquire(ctx, m.opts.mutexLine(m.path), try)
-	if err != nil {
-		return nil, err
-	}
-	return h.lock(ctx, m.path), nil
 }
 
 func (o *options) mutexLine(path string) line {

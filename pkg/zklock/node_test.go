@@ -2,9 +2,7 @@ package zklock_test
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"net"
 	"path"
 	"slices"
 	"testing"
@@ -321,35 +319,6 @@ func TestTwoNodesWithOneGUID(t *testing.T) {
 	l.dialing.Unlock()
 	release(t, a.wait(t))
 	awaitChildren(t, other.Conn(), m.Path(), 0)
-}
-
-// oldConn makes requests that a server before 3.5 does not know unknown to this one.
-type oldConn struct{ net.Conn }
-
-func (c oldConn) Write(p []byte) (int, error) {
-	if len(p) >= 12 {
-		switch binary.BigEndian.Uint32(p[8:]) {
-		case opCreate, opCreateContainer:
-			binary.BigEndian.PutUint32(p[8:], 9999)
-		}
-	}
-	return c.Conn.Write(p)
-}
-
-// A server before 3.5 knows no create2: then the token comes from the request that sets the watch.
-func TestServerBeforeCreate2(t *testing.T) {
-	s := connect(t, zklock.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
-		conn, err := net.DialTimeout(network, address, timeout)
-		return oldConn{conn}, err
-	}))
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/locks/stock", zklock.WithHandoff(1, 0))
-	first := acquire(t, m)
-	release(t, first)
-	second := acquire(t, m)
-	release(t, second)
-	if first.Token().Czxid == 0 || !first.Token().Less(second.Token()) {
-		t.Errorf("token %v after %v", second.Token(), first.Token())
-	}
 }
 
 // An acquisition without a wait costs a create, a look and a delete, as the client library's lock does, and its

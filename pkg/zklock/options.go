@@ -118,10 +118,6 @@ var hostname = sync.OnceValue(func() string {
 // hand-off off: then each acquisition queues in ZooKeeper by itself, in one order for all processes.
 // Default: 4096 and 25 ms.
 //
-// Hand-off keeps a busy process from starving the others: a contender against many goroutines of another
-// process waits for d and one hold, and not for a hold of each of them with two requests to ZooKeeper
-// between any two. TestALoneContenderIsNotStarved shows it.
-//
 // All Mutex values on one path of a Session share a queue, with the options of the value that began
 // it.
 func WithHandoff(count int, d time.Duration) Option {

@@ -38,7 +38,7 @@ func (n *node) remove() <-chan error {
 	begun := n.s.conn.Go(func() {
 		ctx := n.s.conn.Context()
 		n.removeUntilGone(ctx, report)
-		if n.doubtful && sleep(ctx, secondSearch) == nil {
+		if n.doubtful && conn.Sleep(ctx, secondSearch) == nil {
 			_ = n.removeAgain(ctx, func(error) {}) // fails only after Close
 		}
 	})
@@ -46,12 +46,6 @@ func (n *node) remove() <-chan error {
 		report(ErrSessionClosed)
 	}
 	return outcome
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	return conn.Wait(ctx, timer.C)
 }
 
 func (n *node) removeUntilGone(ctx context.Context, report func(error)) {
@@ -83,7 +77,7 @@ func (n *node) removeUntilGone(ctx context.Context, report func(error)) {
 func (n *node) loss(err error) error {
 	switch {
 	case n.clock != nil && n.clock.Expired():
-		return errExpired
+		return conn.ErrExpired
 	case errors.Is(err, zk.ErrNoNode):
 		return errNodeDeleted
 	}
@@ -103,7 +97,7 @@ func (n *node) removeAgain(ctx context.Context, report func(error)) error {
 			_ = pause.Wait(ctx) // the loop checks whether ctx has ended
 		default:
 			report(err)
-			_ = sleep(ctx, refusedPause) // as above
+			_ = conn.Sleep(ctx, refusedPause) // as above
 		}
 	}
 }
@@ -193,7 +187,7 @@ func (ns *nodes) deleted(node string, err error) error {
 		ns.refused[node] = struct{}{}
 		close(ns.another)
 		ns.another = make(chan struct{})
-		ns.conn.Log().Error("zookeeper lock node cannot be deleted", "node", node, "cause", err)
+		ns.conn.Log.Error("zookeeper lock node cannot be deleted", "node", node, "cause", err)
 		if errors.Is(err, zk.ErrNoAuth) {
 			err = fmt.Errorf("give delete permission on its parent: %w", err)
 		}

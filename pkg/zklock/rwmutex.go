@@ -7,23 +7,13 @@ import (
 // RWMutex is a lock that many readers hold together, or one writer alone, among all processes. It
 // is fair: a reader waits for the writers that came before it and for no others, a writer for all
 // that came before it. It is not reentrant. There is no local hand-off. Its methods are safe for concurrent use.
-//
-// It has the nodes of Apache Curator's InterProcessReadWriteLock in ZooKeeper. A Mutex on the same
-// path is another lock.
-type RWMutex struct {
-	s    *Session
-	path string
-	opts options
-}
+type RWMutex struct{ queued }
 
 // NewRWMutex returns the lock on path, an absolute path in ZooKeeper; see NewMutex. The nodes of the
 // path need not exist.
 func NewRWMutex(s *Session, path string, opts ...Option) *RWMutex {
-	return &RWMutex{s: s, path: path, opts: optionsOf(s, path, opts)}
+	return &RWMutex{queued{s, path, optionsOf(s, path, opts)}}
 }
-
-// Path returns the lock's path in ZooKeeper.
-func (m *RWMutex) Path() string { return m.path }
 
 // RLock waits for a share of the lock until ctx ends; see Mutex.Acquire. The tokens of readers that
 // share it differ: only the writers' are of use for fencing.
@@ -53,7 +43,7 @@ func (m side) Acquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx
 
 func (m side) TryAcquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, m.write, true) }
 
-func (m *RWMutex) acquire(ctx context.Context, write, try bool) (lock *Lock, err error) {
+func (m *RWMutex) acquire(ctx context.Context, write, try bool) (*Lock, error) {
 	l := line{
 		dir: m.path, own: readKind, kinds: []kind{readKind, writeKind}, before: afterLast(writeKind),
 		watchParent: m.opts.watchParent, opts: &m.opts,
@@ -61,9 +51,6 @@ func (m *RWMutex) acquire(ctx context.Context, write, try bool) (lock *Lock, err
 	if write {
 		l.own, l.before = writeKind, inTurn
 	}
-	h, err := m.s.acquire(ctx, l, try)
-	if err == nil {
-		lock = h.lock(ctx, m.path)
-	}
+	lock, err := m.acquireInQueue(ctx, l, try)
 	return lock, m.s.acquireError(ctx, m.path, err)
 }

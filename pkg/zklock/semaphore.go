@@ -11,18 +11,15 @@ import (
 )
 
 // Semaphore is a lock that up to a given number of holders have together, among all processes. All of
-// them must agree on the number: an acquisition is refused if its number is not the present holders'.
-// It is fair and not reentrant, and has no local hand-off. Its methods are safe for
-// concurrent use.
+// them must agree on the number: an acquisition fails with ErrLeaseCount if its number is not the present holders'.
+// It is fair and not reentrant, and has no local hand-off. Its methods are safe for concurrent use.
 //
 // It has the nodes of Apache Curator's InterProcessSemaphoreV2 in ZooKeeper: a lease is a node in
 // path/leases, and a contender holds the mutex path/locks while it takes one. So one contender at a
 // time waits for a lease to come back, and the others wait in order for the mutex.
 type Semaphore struct {
-	s      *Session
-	path   string
+	queued
 	leases int
-	opts   options
 }
 
 // NewSemaphore returns the semaphore on path with the given number of leases. If that is less than 1,
@@ -31,17 +28,11 @@ func NewSemaphore(s *Session, path string, leases int, opts ...Option) *Semaphor
 	o := optionsOf(s, path, opts)
 	o.owner.Leases = leases
 	o.data = o.owner.encode()
-	return &Semaphore{s: s, path: path, leases: leases, opts: o}
+	return &Semaphore{queued{s, path, o}, leases}
 }
-
-// Path returns the semaphore's path in ZooKeeper.
-func (m *Semaphore) Path() string { return m.path }
 
 // Acquire waits for a lease until ctx ends; see Mutex.Acquire. A later lease has a greater token, but
 // since several are held at a time the tokens do not fence anything off.
-//
-// While others hold leases of a semaphore with a different number of them on the same path, all
-// acquisitions fail with ErrLeaseCount.
 func (m *Semaphore) Acquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, false) }
 
 // TryAcquire takes a lease if one is left and nobody else is about to take one, and returns

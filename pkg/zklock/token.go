@@ -55,35 +55,16 @@ func (t Token) String() string {
 	return hex.EncodeToString(b[:])
 }
 
-// ParseToken reads what String returns.
-func ParseToken(s string) (Token, error) {
-	b, err := hex.DecodeString(s)
-	if err != nil {
-		return Token{}, fmt.Errorf("parse token %q: %w", s, err)
-	}
-	return tokenFrom(b)
-}
-
 // MarshalText returns String, so that tokens look the same in JSON and in logs.
 func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// UnmarshalText reads what MarshalText returns.
+// UnmarshalText reads what MarshalText and String return.
 func (t *Token) UnmarshalText(text []byte) error {
-	token, err := ParseToken(string(text))
-	if err == nil {
-		*t = token
+	b, err := hex.DecodeString(string(text))
+	if err != nil {
+		return fmt.Errorf("read token %q: %w", text, err)
 	}
-	return err
-}
-
-func tokenFrom(b []byte) (Token, error) {
-	if len(b) != tokenBytes {
-		return Token{}, fmt.Errorf("parse token: %d bytes, want %d", len(b), tokenBytes)
-	}
-	return Token{
-		Czxid: int64(binary.BigEndian.Uint64(b[:8])),
-		Local: binary.BigEndian.Uint64(b[8:]),
-	}, nil
+	return t.Scan(b)
 }
 
 // Value stores the token as its sixteen bytes, for a BINARY(16) column: the database compares them
@@ -104,14 +85,14 @@ func (t *Token) Scan(src any) error {
 		*t = Token{}
 		return nil
 	case []byte:
-		token, err := tokenFrom(v)
-		if err == nil {
-			*t = token
+		if len(v) != tokenBytes {
+			return fmt.Errorf("read token: %d bytes, want %d", len(v), tokenBytes)
 		}
-		return err
+		t.Czxid, t.Local = int64(binary.BigEndian.Uint64(v[:8])), binary.BigEndian.Uint64(v[8:])
+		return nil
 	case string:
 		return t.Scan([]byte(v))
 	default:
-		return fmt.Errorf("scan token: cannot read a %T", src)
+		return fmt.Errorf("read token: it is a %T", src)
 	}
 }

@@ -68,9 +68,6 @@ type Lock struct {
 	end   context.CancelCauseFunc
 
 	requests sync.WaitGroup // that are under way
-
-	mu       sync.Mutex
-	released bool
 }
 
 // ask runs a request, again until it is answered or ctx ends.
@@ -191,18 +188,12 @@ func (l *Lock) Token() zklock.Token { return l.token }
 // zklock.ErrLost. It keeps the values of the context that Acquire was given, and not its deadline.
 func (l *Lock) Context() context.Context { return l.ctx }
 
-// Release deletes the acquisition's own node. A call after a success does nothing. zklock.ErrLost says
+// Release deletes the acquisition's own node. A call after a success changes nothing. zklock.ErrLost says
 // that the lock was lost before; nodes that may be left are removed in the background. After any other
 // error Release may be called again.
 func (l *Lock) Release(ctx context.Context) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.released {
-		return nil
-	}
 	l.end(zklock.ErrReleased)
 	if errors.Is(context.Cause(l.ctx), zklock.ErrLost) {
-		l.released = true
 		go l.abandon(context.WithoutCancel(ctx))
 		return zklock.ErrLost
 	}
@@ -212,7 +203,6 @@ func (l *Lock) Release(ctx context.Context) error {
 		err = zklock.ErrLost
 	default:
 	}
-	l.released = err == nil || errors.Is(err, zklock.ErrLost)
 	if err != nil {
 		return fmt.Errorf("release lock: %w", err)
 	}

@@ -3,6 +3,7 @@ package conn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 )
@@ -13,13 +14,11 @@ var (
 	ErrLost   = errors.New("zklock: lock lost")
 
 	// ErrExpired and ErrSilence say why a lifetime has ended.
-	ErrExpired = errors.New("ZooKeeper session expired")
-	ErrSilence = errors.New("nothing heard from ZooKeeper for a session timeout")
+	ErrExpired = fmt.Errorf("%w: ZooKeeper session expired", ErrLost)
+	ErrSilence = fmt.Errorf("%w: nothing heard from ZooKeeper for a session timeout", ErrLost)
 )
 
-// Call runs a request of the client library, which takes no context, until ctx ends. The request is
-// sent even if ctx has ended before. One that is left behind goes on until it is answered or its
-// connection ends.
+// Call is zklock.Call.
 func Call[T any](ctx context.Context, request func() (T, error)) (T, error) {
 	return call(ctx, func(f func()) bool { go f(); return true }, request, nil)
 }
@@ -77,7 +76,12 @@ type Pause struct{ next time.Duration }
 // Wait waits, and returns ctx's cause if that ends first.
 func (p *Pause) Wait(ctx context.Context) error {
 	p.next = min(max(2*p.next, 5*time.Millisecond), time.Second)
-	timer := time.NewTimer(p.next/2 + rand.N(p.next/2))
+	return Sleep(ctx, p.next/2+rand.N(p.next/2))
+}
+
+// Sleep waits for d, and returns ctx's cause if that ends first.
+func Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	return Wait(ctx, timer.C)
 }

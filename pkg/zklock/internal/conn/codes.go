@@ -17,12 +17,10 @@ const (
 	// Failed is a fault in the server: it is unknown whether the request was executed, and the same
 	// request would fail again. Codes that are not in Codes are taken for it.
 	Failed Class = "failed"
-	// Later says that the request was not executed, and may succeed soon.
+	// Later says that the request was not executed, and may succeed soon, perhaps in the next session.
 	Later Class = "later"
 	// Unknown says that the request may have been executed, and may succeed soon.
 	Unknown Class = "unknown"
-	// Over says that the session has ended.
-	Over Class = "over"
 )
 
 // Codes classifies the error codes of ZooKeeper's KeeperException.Code.
@@ -35,7 +33,7 @@ var Codes = map[int]Class{
 	-6:   Refused, // unknown operation
 	-7:   Unknown, // operation timeout
 	-8:   Refused, // bad arguments
-	-12:  Over,    // unknown session
+	-12:  Later,   // unknown session
 	-13:  Later,   // no quorum for a new configuration
 	-14:  Later,   // reconfiguration in progress
 	-100: Refused, // API error
@@ -45,7 +43,7 @@ var Codes = map[int]Class{
 	-108: Refused, // no children for ephemeral nodes
 	-110: Refused, // node exists
 	-111: Refused, // not empty
-	-112: Over,    // session expired
+	-112: Later,   // session expired
 	-113: Refused, // invalid callback
 	-114: Refused, // invalid ACL
 	-115: Refused, // authentication failed
@@ -60,15 +58,13 @@ var Codes = map[int]Class{
 	-127: Later,   // throttled
 }
 
-// ClassOf returns the class of an error that is not nil.
-func ClassOf(err error) Class {
+// classOf returns the class of an error that is not nil.
+func classOf(err error) Class {
 	switch {
 	case errors.Is(err, zk.ErrConnectionClosed), errors.Is(err, zk.ErrSessionMoved):
 		return Unknown
-	case errors.Is(err, zk.ErrNoServer):
+	case errors.Is(err, zk.ErrNoServer), errors.Is(err, zk.ErrSessionExpired):
 		return Later
-	case errors.Is(err, zk.ErrSessionExpired):
-		return Over
 	}
 	code, ok := unnamedCode(err)
 	if !ok {
@@ -103,7 +99,7 @@ func Unanswered(err error) bool {
 	if err == nil {
 		return false
 	}
-	class := ClassOf(err)
+	class := classOf(err)
 	return class == Unknown || class == Failed
 }
 
@@ -113,6 +109,6 @@ func Temporary(err error) bool {
 	if err == nil {
 		return false
 	}
-	class := ClassOf(err)
-	return class == Later || class == Unknown || class == Over
+	class := classOf(err)
+	return class == Later || class == Unknown
 }

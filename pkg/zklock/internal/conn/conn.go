@@ -24,10 +24,11 @@ type Conn struct {
 	// ACL is the default for new nodes: all rights for clients that authenticate as this connection
 	// does, or for everybody if it does not authenticate.
 	ACL []zk.ACL
+	// Log is the logger of the options.
+	Log *slog.Logger
 
 	monitor *Monitor
 	events  <-chan zk.Event // closed when ZK has ended; nil if ZK is the caller's
-	log     *slog.Logger
 
 	ctx     context.Context // ends at Close
 	cancel  context.CancelCauseFunc
@@ -54,8 +55,7 @@ type Auth struct {
 	Secret []byte
 }
 
-// Connect connects to any of the servers, each "host:port", and returns when there is a session, or
-// when ctx ends.
+// Connect is zklock.Connect.
 func Connect(ctx context.Context, servers []string, o Options) (*Conn, error) {
 	if o.Timeout < time.Millisecond || o.Timeout > math.MaxInt32*time.Millisecond {
 		return nil, fmt.Errorf("connect to ZooKeeper: session timeout %s: want 1ms to %s", o.Timeout,
@@ -74,12 +74,13 @@ func Connect(ctx context.Context, servers []string, o Options) (*Conn, error) {
 	}
 	c := newConn(zkConn, events, monitor, o)
 	if err := c.begin(ctx, o); err != nil {
+		_ = c.Close(nil) // there is nothing to lose yet
 		return nil, fmt.Errorf("connect to ZooKeeper at %v: %w", servers, errors.Join(err, hosts.trouble()))
 	}
 	return c, nil
 }
 
-// Wrap uses a connection that stays the caller's and has the monitor's Dial as its dialer.
+// Wrap is zklock.Wrap.
 func Wrap(ctx context.Context, zkConn *zk.Conn, monitor *Monitor, o Options) (*Conn, error) {
 	if zkConn == nil || monitor == nil {
 		return nil, errors.New("wrap ZooKeeper connection: there is no connection or no monitor")
@@ -92,10 +93,9 @@ func Wrap(ctx context.Context, zkConn *zk.Conn, monitor *Monitor, o Options) (*C
 	err := Wait(ctx, known)
 	if err == nil {
 		err = c.begin(ctx, o)
-	} else {
-		_ = c.Close(func(time.Duration) {}) // there is nothing to lose yet
 	}
 	if err != nil {
+		_ = c.Close(func(time.Duration) {}) // as above
 		return nil, fmt.Errorf("wrap ZooKeeper connection: %w", err)
 	}
 	return c, nil
@@ -107,7 +107,7 @@ func newConn(zkConn *zk.Conn, events <-chan zk.Event, monitor *Monitor, o Option
 		acl = zk.AuthACL(zk.PermAll)
 	}
 	c := &Conn{
-		ZK: zkConn, ACL: acl, events: events, monitor: monitor, log: o.Log,
+		ZK: zkConn, ACL: acl, events: events, monitor: monitor, Log: o.Log,
 		changed: make(chan struct{}), watches: map[string]*Watch{},
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background()) //nolint:forbidigo // it lives until Close
@@ -115,13 +115,8 @@ func newConn(zkConn *zk.Conn, events <-chan zk.Event, monitor *Monitor, o Option
 	return c
 }
 
-// begin waits for the session and authenticates it. If it fails, c is closed.
-func (c *Conn) begin(ctx context.Context, o Options) (err error) {
-	defer func() {
-		if err != nil {
-			_ = c.Close(func(time.Duration) {}) // there is nothing to lose yet
-		}
-	}()
+// begin waits for the session and authenticates it.
+func (c *Conn) begin(ctx context.Context, o Options) error {
 	if _, err := c.Ready(ctx); err != nil {
 		return err
 	}
@@ -150,8 +145,9 @@ func (c *Conn) watchOwner(known chan<- struct{}) {
 	var pause Pause
 	for failed, strange := 0, 0; failed < 5; {
 		_, _, events, err := c.ZK.ExistsW("/")
+		_, clock, _ := c.monitor.state()
 		switch {
-		case err == nil && !c.monitor.knows(c.ZK.SessionID()): // or a new session has just begun
+		case err == nil && (clock == nil || clock.ID != c.ZK.SessionID()): // or a new session has just begun
 			if strange++; strange == 5 {
 				c.cancel(errNotDialled)
 				return
@@ -181,9 +177,6 @@ func (c *Conn) watchOwner(known chan<- struct{}) {
 // a wrapped connection has closed that.
 func (c *Conn) Context() context.Context { return c.ctx }
 
-// Log returns the logger of the options.
-func (c *Conn) Log() *slog.Logger { return c.log }
-
 // Go runs f in a goroutine that Close waits for. It returns false after Close, and does nothing.
 // What f waits for must end with Context, or be a request of the client library, which ends with the
 // connection.
@@ -196,10 +189,8 @@ func (c *Conn) Go(f func()) bool {
 	return !c.closed
 }
 
-// Close ends Context, closes a connection that Connect made, and waits for the goroutines of Go, about
-// ten seconds at most. If the connection is the caller's, Close first calls tidy, which should remove
-// the nodes that would otherwise stay within the limit, and waits for it, ten seconds at most. The second time Close
-// returns ErrClosed.
+// Close is Session.Close. If the connection is the caller's, it calls tidy, which should remove the nodes that would
+// otherwise stay within the limit.
 func (c *Conn) Close(tidy func(limit time.Duration)) error {
 	c.mu.Lock()
 	if c.closed {

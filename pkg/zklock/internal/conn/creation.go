@@ -16,8 +16,6 @@ import (
 const (
 	opCreate  = 1
 	opCreate2 = 15
-	// unknownOperation is the error code of a server that does not know the operation.
-	unknownOperation = -6
 	// statBytes is the length of a Stat, at the end of an answer.
 	statBytes = 4*8 + 3*4 + 8 + 2*4 + 8
 )
@@ -73,19 +71,14 @@ func (c *Conn) CreateInLine(
 
 // create2 creates an ephemeral sequential node.
 func (c *Conn) create2(prefix string, data []byte, acl []zk.ACL) (Created, error) {
-	for {
-		made := c.monitor.expect(prefix)
-		node, err := c.ZK.Create(prefix, data, zk.FlagEphemeralSequential, acl)
-		c.monitor.expectNoMore(prefix)
-		if made != nil && c.monitor.notePlain(err) {
-			continue
-		}
-		created := Created{Path: node}
-		if err == nil && made != nil && made.session != nil {
-			created.Czxid, created.Session = made.czxid, made.session
-		}
-		return created, err
+	made := &creation{}
+	c.monitor.creations.Store(prefix, made)
+	defer c.monitor.creations.Delete(prefix)
+	node, err := c.ZK.Create(prefix, data, zk.FlagEphemeralSequential, acl)
+	if err != nil {
+		return Created{}, err
 	}
+	return Created{Path: node, Czxid: made.czxid, Session: made.session}, nil
 }
 
 // unmake deletes nodes that makeParents has made, unless they have children by now.
@@ -111,34 +104,6 @@ type creation struct {
 	session *Clock
 }
 
-// expect returns where the answer to the next create of prefix is to be put, and nil if the server knows no
-// create2.
-func (m *Monitor) expect(prefix string) *creation {
-	if m.plain.Load() {
-		return nil
-	}
-	made := &creation{}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.creations[prefix] = made
-	return made
-}
-
-// notePlain reports whether err is the answer of a server that knows neither create2 nor containers.
-func (m *Monitor) notePlain(err error) bool {
-	code, _ := unnamedCode(err)
-	if code == unknownOperation {
-		m.plain.Store(true)
-	}
-	return code == unknownOperation
-}
-
-func (m *Monitor) expectNoMore(prefix string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.creations, prefix)
-}
-
 // expected returns the creation that a create request is expected for, or nil.
 func (m *Monitor) expected(request []byte) *creation {
 	const at = requestHeader + 4 // of the path, after its length
@@ -149,9 +114,9 @@ func (m *Monitor) expected(request []byte) *creation {
 	if uint64(len(request)) < at+length {
 		return nil
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.creations[string(request[at:at+length])]
+	made, _ := m.creations.Load(string(request[at : at+length]))
+	found, _ := made.(*creation)
+	return found
 }
 
 // answered reads the answer to a create2 of a session: the error, the path, the Stat.

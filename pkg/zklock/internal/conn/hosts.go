@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
@@ -59,18 +58,9 @@ func (h *hosts) Init(servers []string) error {
 	for _, s := range servers {
 		host, port, err := net.SplitHostPort(s)
 		_, badPort := strconv.ParseUint(port, 10, 16)
-		switch {
-		case strings.Contains(s, "/"):
-			return fmt.Errorf("server %q: a path after the port (chroot) is not supported: "+
-				"put it before each lock's path instead", s)
-		case strings.Contains(s, ","):
-			return fmt.Errorf("server %q: several servers in one string: give each by itself", s)
-		case strings.ContainsFunc(s, unicode.IsSpace):
-			return fmt.Errorf("server %q: a space in the address: want host:port", s)
-		case err != nil:
-			return fmt.Errorf("server %q: want host:port: %w", s, err)
-		case host == "" || badPort != nil:
-			return fmt.Errorf("server %q: want host:port", s)
+		if err != nil || badPort != nil || host == "" || strings.ContainsAny(host, "/, \t\r\n") {
+			return fmt.Errorf("server %q: want host:port, without a space; give each by itself, "+
+				"and put a path (chroot) before each lock's path instead", s)
 		}
 		h.servers = append(h.servers, server{host: host, port: port})
 	}

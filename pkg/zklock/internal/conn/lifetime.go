@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -56,45 +55,6 @@ type Lifetime struct {
 	*Clock
 	ctx context.Context
 	end context.CancelCauseFunc
-
-	mu     sync.Mutex
-	ended  bool
-	remove map[Remover]struct{} // at the end
-}
-
-// Remover is something that must go when a lifetime ends by the local clock.
-type Remover interface{ Remove() <-chan error }
-
-// RemoveAtEnd has r removed when the lifetime ends, or now if it has ended. Context ends before the removals begin, so
-// that thousands of them do not delay the holders that wait for its end.
-func (l *Lifetime) RemoveAtEnd(r Remover) {
-	l.mu.Lock()
-	ended := l.ended
-	if !ended {
-		l.remove[r] = struct{}{}
-	}
-	l.mu.Unlock()
-	if ended {
-		r.Remove()
-	}
-}
-
-// KeepAtEnd undoes RemoveAtEnd.
-func (l *Lifetime) KeepAtEnd(r Remover) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.remove, r)
-}
-
-// removeAll begins the removal of all that is to go at the end.
-func (l *Lifetime) removeAll() {
-	l.mu.Lock()
-	all := l.remove
-	l.ended, l.remove = true, nil
-	l.mu.Unlock()
-	for r := range all {
-		r.Remove()
-	}
 }
 
 // Context returns a context that ends with the lifetime. Its cause is ErrLost then.
@@ -126,7 +86,7 @@ func (c *Conn) keepLifetime() {
 		case <-changed:
 		case <-timer.C:
 		case <-c.ctx.Done():
-			c.endLifetime(ErrClosed)
+			c.endLifetime(fmt.Errorf("%w: %w", ErrLost, ErrClosed))
 			return
 		}
 	}
@@ -145,7 +105,7 @@ func (c *Conn) turnLifetime(up bool, clock *Clock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lifetime == nil && up && clock != nil && clock.Left() > 0 {
-		l := &Lifetime{Clock: clock, remove: map[Remover]struct{}{}}
+		l := &Lifetime{Clock: clock}
 		l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(c.ctx))
 		c.lifetime = l
 	}
@@ -162,10 +122,9 @@ func (c *Conn) endLifetime(cause error) {
 		return
 	}
 	if !errors.Is(cause, ErrClosed) {
-		c.log.Warn("zookeeper session over", "session", fmt.Sprintf("%#x", l.ID), "cause", cause)
+		c.Log.Warn("zookeeper session over", "session", fmt.Sprintf("%#x", l.ID), "cause", cause)
 	}
-	l.end(fmt.Errorf("%w: %w", ErrLost, cause))
-	c.Go(l.removeAll)
+	l.end(cause)
 }
 
 // Lifetime returns the current lifetime, nil while no session is alive.

@@ -24,15 +24,14 @@ type Monitor struct {
 	zxid    atomic.Int64 // of the last answer in the newest session; see monitoredConn
 	refused atomic.Int32 // handshakes in a row that were not answered; see monitoredConn.shake
 
-	plain atomic.Bool // the server knows no create2; see creation.go
+	creations sync.Map // by the path that is asked for: the *creation that is expected
 
-	mu        sync.Mutex
-	newest    *monitoredConn
-	ended     bool   // no more connections
-	up        bool   // the newest connection's handshake is done and it is not closed
-	clock     *Clock // of the newest session, nil before the first and after an expiry
-	changed   chan struct{}
-	creations map[string]*creation // that are expected, by the path that is asked for
+	mu      sync.Mutex
+	newest  *monitoredConn
+	ended   bool   // no more connections
+	up      bool   // the newest connection's handshake is done and it is not closed
+	clock   *Clock // of the newest session, nil before the first and after an expiry
+	changed chan struct{}
 }
 
 // NewMonitor returns a monitor of the connections that dial makes; nil means net.DialTimeout.
@@ -40,7 +39,7 @@ func NewMonitor(dial zk.Dialer) *Monitor {
 	if dial == nil {
 		dial = net.DialTimeout
 	}
-	return &Monitor{dial: dial, changed: make(chan struct{}), creations: map[string]*creation{}}
+	return &Monitor{dial: dial, changed: make(chan struct{})}
 }
 
 // Dial connects; it is a zk.Dialer.
@@ -88,16 +87,8 @@ func (m *Monitor) state() (up bool, clock *Clock, changed <-chan struct{}) {
 
 // over reports whether the server may have expired the session.
 func (m *Monitor) over() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.clock == nil || m.clock.Left() <= 0
-}
-
-// knows reports whether id is the current session.
-func (m *Monitor) knows(id int64) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.clock != nil && m.clock.ID == id
+	_, clock, _ := m.state()
+	return clock == nil || clock.Left() <= 0
 }
 
 // tell wakes all that wait for a change. The caller holds the mutex.

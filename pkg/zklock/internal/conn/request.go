@@ -40,18 +40,10 @@ func (c *Conn) ChildrenW(ctx context.Context, dir string) (Listing, error) {
 
 // makeParents creates the node dir and the missing ones above it, as containers: the server removes
 // a container that has had children and has none any more, so that a lock for each order leaves no
-// node behind. Servers before 3.5 know no containers; there the nodes are persistent. It returns the nodes that it
-// has made, from the top down.
+// node behind. It returns the nodes that it has made, from the top down.
 func (c *Conn) makeParents(dir string, acl []zk.ACL) (made []string, err error) {
 	err = MakePath(dir, func(dir string) error {
-		var err error
-		if !c.monitor.plain.Load() {
-			_, err = c.ZK.CreateContainer(dir, nil, zk.FlagContainer, acl)
-			c.monitor.notePlain(err)
-		}
-		if c.monitor.plain.Load() {
-			_, err = c.ZK.Create(dir, nil, zk.FlagPersistent, acl)
-		}
+		_, err := c.ZK.CreateContainer(dir, nil, zk.FlagContainer, acl)
 		if err == nil {
 			made = append(made, dir)
 		}
@@ -60,10 +52,8 @@ func (c *Conn) makeParents(dir string, acl []zk.ACL) (made []string, err error) 
 	return made, err
 }
 
-// MakePath creates the node dir and the missing ones above it, each by create. Any number of clients
-// may do this at once: it does not look first, and a node that another client made is as good. If
-// a parent is reaped in between, MakePath returns nil, and the next create in dir fails with
-// zk.ErrNoNode.
+// MakePath is zklock.MakePath. It does not look first, and a node that another client made is as good. If a parent is
+// reaped in between, MakePath returns nil, and the next create in dir fails with zk.ErrNoNode.
 func MakePath(dir string, create func(dir string) error) error {
 	err := create(dir)
 	if errors.Is(err, zk.ErrNoNode) && path.Dir(dir) != dir {
