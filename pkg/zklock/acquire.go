@@ -137,7 +137,9 @@ func (n *node) awaitTurn(ctx context.Context, life *conn.Lifetime, try bool) (*h
 			gone = watch.Listed()
 		}
 		own := n.s.conn.Watch(n.path)
-		n.waits(true)
+		if n.behind != nil {
+			n.behind.Store(true)
+		}
 		select {
 		case <-gone:
 			n.opts.woken(n.dir)
@@ -153,7 +155,9 @@ func (n *node) awaitTurn(ctx context.Context, life *conn.Lifetime, try bool) (*h
 				err = notAcquired(ctx)
 			}
 		}
-		n.waits(false)
+		if n.behind != nil {
+			n.behind.Store(false)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -168,14 +172,7 @@ func (n *node) hold(life *conn.Lifetime) (*holder, error) {
 	h := &holder{node: n, life: life, since: conn.Now(), removal: sync.OnceValue(n.remove)}
 	h.ctx, h.cancel = context.WithCancelCause(life.Context())
 	// The session may come back, with the node, after its lifetime has ended by the local clock.
-	h.keep = context.AfterFunc(life.Context(), func() { h.removal() })
+	h.keep = life.AfterEnd(func() { h.removal() })
 	n.s.watchLater(h)
 	return h, nil
-}
-
-// waits notes whether the node waits behind another contender.
-func (n *node) waits(is bool) {
-	if n.behind != nil {
-		n.behind.Store(is)
-	}
 }

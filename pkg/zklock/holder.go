@@ -73,26 +73,20 @@ func (h *holder) keepWatch() {
 		switch {
 		case err == nil:
 			if conn.Wait(h.ctx, own.Fired()) == nil && own.Deleted() {
-				h.deleted()
+				h.end(errNodeDeleted)
 			}
 		case errors.Is(err, zk.ErrNoNode):
-			h.deleted()
+			h.end(errNodeDeleted)
 		default:
 			_ = pause.Wait(h.ctx) // the loop checks whether h.ctx has ended
 		}
 	}
 }
 
-// deleted ends the holder's context, unless our own release has ended it.
-func (h *holder) deleted() {
-	h.keep()
-	h.cancel(errNodeDeleted)
-}
-
 // end ends the holder's context, unless it has ended, and leaves the node to the caller.
-func (h *holder) end() {
+func (h *holder) end(cause error) {
 	h.keep()
-	h.cancel(ErrReleased)
+	h.cancel(cause)
 }
 
 // lost returns why the lock is not held any more, by all that can be known without asking the server, or nil.
@@ -131,7 +125,7 @@ func (h *holder) awaitRival(ctx context.Context) error {
 // ctx has ended, and again for as long as it takes. If the lock is lost, release does not wait.
 func (h *holder) release(ctx context.Context) error {
 	lost := h.lost()
-	h.end()
+	h.end(ErrReleased)
 	removed := h.removal()
 	if lost != nil {
 		return lost
@@ -154,7 +148,7 @@ func (h *holder) awaitRemoval(ctx context.Context, removed <-chan error) error {
 
 // drop gives the lock up without waiting for it.
 func (h *holder) drop() {
-	h.end()
+	h.end(ErrReleased)
 	h.removal()
 }
 

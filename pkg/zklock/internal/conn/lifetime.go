@@ -55,7 +55,13 @@ type Lifetime struct {
 	*Clock
 	ctx context.Context
 	end context.CancelCauseFunc
+	// over ends after ctx: thousands of removals must not delay the holders that wait for ctx's end.
+	over   context.Context
+	remove context.CancelFunc
 }
+
+// AfterEnd calls f in a goroutine when the lifetime has ended, unless stop was called.
+func (l *Lifetime) AfterEnd(f func()) (stop func() bool) { return context.AfterFunc(l.over, f) }
 
 // Context returns a context that ends with the lifetime. Its cause is ErrLost then.
 func (l *Lifetime) Context() context.Context { return l.ctx }
@@ -107,6 +113,7 @@ func (c *Conn) turnLifetime(up bool, clock *Clock) {
 	if c.lifetime == nil && up && clock != nil && clock.Left() > 0 {
 		l := &Lifetime{Clock: clock}
 		l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(c.ctx))
+		l.over, l.remove = context.WithCancel(context.WithoutCancel(c.ctx))
 		c.lifetime = l
 	}
 	close(c.changed)
@@ -125,6 +132,7 @@ func (c *Conn) endLifetime(cause error) {
 		c.Log.Warn("zookeeper session over", "session", fmt.Sprintf("%#x", l.ID), "cause", cause)
 	}
 	l.end(cause)
+	c.Go(l.remove)
 }
 
 // Lifetime returns the current lifetime, nil while no session is alive.
