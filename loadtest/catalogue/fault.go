@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/trial"
 )
@@ -51,6 +52,8 @@ type Fault struct {
 	Fixed  Variant `json:"fixed"`
 	// Strike, if not "", names the cell of the fault matrix that strikes during the run.
 	Strike string `json:"-"`
+	// Meanwhile are points of the other stock service that must have struck before a holder wakes up that Strike pauses.
+	Meanwhile []faultpoint.Rule `json:"-"`
 	// Always are acts from the first order to the end of the load.
 	Always []trial.Action `json:"-"`
 	// Checks are made in addition to the verdict.

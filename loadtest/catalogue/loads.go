@@ -70,12 +70,21 @@ var sleeper = fire.Config{
 }
 
 // lateSleeper is a sleeper's sale that comes faster than holders work, so that there is another holder, and a queue
-// behind it, when the sleeper wakes up.
+// behind it, when the sleeper's session ends.
 var lateSleeper = fire.Config{
-	Path: history.PathDeduct, Orders: 140, Concurrency: 140, Rate: 35, Timeout: 30 * time.Second,
+	Path: history.PathDeduct, Orders: 100, Concurrency: 100, Rate: 35, Timeout: 30 * time.Second,
 	Disturbed: true, Plain: true,
 	Mix: fire.Mix{Goods: 1, Stock: 400, ItemsMax: 1, NumMax: 3},
 }
+
+// When a sleeper wakes up, another holder has committed, or is standing between the read of a level and its write until
+// the sleeper has released the lock and the next one has sold.
+var (
+	committed = []faultpoint.Rule{{Step: faultpoint.Commit, When: faultpoint.After, Action: faultpoint.Delay}}
+	standing  = []faultpoint.Rule{{
+		Step: faultpoint.UpdateStock, When: faultpoint.Before, Action: faultpoint.Hold, DelayMS: 20_000,
+	}}
+)
 
 // In unhurried, timeouts are longer than the queue for the lock, so that an order is lost by the fault and not by a
 // timeout.

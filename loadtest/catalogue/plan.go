@@ -47,13 +47,12 @@ func (f Fault) Plan(s Side, seed uint64) Plan {
 	return Plan{Experiment: e, Fault: &f, Side: s, Says: v.Says, TraceSample: traced}
 }
 
-// Acts returns what breaks during a run. A holder that is paused sleeps until another one has written, and a step that
-// is delayed waits until its caller has given up.
+// Acts returns what breaks during a run. A step that is delayed waits until its caller has given up.
 func (f Fault) Acts() (acts []trial.Action) {
 	acts = append(acts, f.Always...)
 	cell, _ := FindCell(f.Strike) // none: nothing
 	for _, a := range cell.Acts {
-		a.EndsLoad, a.Outlast = false, true
+		a.EndsLoad, a.Outlast, a.Meanwhile = false, true, f.Meanwhile
 		acts = append(acts, a.At(500*time.Millisecond))
 	}
 	return acts

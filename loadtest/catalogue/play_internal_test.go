@@ -101,6 +101,20 @@ func TestLateDeductionIsNotFound(t *testing.T) {
 	}
 }
 
+// TestSleeperMeetsAnotherHolder: a holder that sleeps does not wake up before another stock service has come to a point.
+func TestSleeperMeetsAnotherHolder(t *testing.T) {
+	for letter, want := range map[string]string{"M": "update-stock before hold", "O": "commit after delay"} {
+		for _, a := range find(t, letter).Acts() {
+			if len(a.Meanwhile) != 1 || a.Action != "arm-pause" {
+				t.Fatalf("%s: %+v strikes, want a pause until another one has come to a point", letter, a)
+			}
+			if r := a.Meanwhile[0]; fmt.Sprint(r.Step, " ", r.When, " ", r.Action) != want {
+				t.Errorf("%s: a sleeper wakes up after %+v, want %s", letter, r, want)
+			}
+		}
+	}
+}
+
 // TestCommandRepeatsTheRun: the command line has what differs from its own defaults, and the seed of the attempt.
 func TestCommandRepeatsTheRun(t *testing.T) {
 	for seed, want := range map[uint64]string{42: "make play FAULT=A SEED=42", 44: "make play FAULT=A SEED=44"} {

@@ -70,6 +70,7 @@ const (
 	Stop  Action = "stop"  // SIGSTOP: the process sleeps until it is continued
 	Error Action = "error" // the step fails (before) or its reply is lost (after)
 	Delay Action = "delay" // the step takes DelayMS longer
+	Hold  Action = "hold"  // the step stands still until the process is disarmed, for at most DelayMS
 	Call  Action = "call"  // POST to URL and wait for the answer, so that the harness can cut a connection
 )
 
@@ -118,6 +119,8 @@ type Rule struct {
 	Outlast bool `json:"outlast,omitempty"`
 	// URL is called when a Call strikes.
 	URL string `json:"url,omitempty"`
+
+	freed chan struct{} // closed when it is replaced or removed
 
 	// Fired counts how often it fired. It is output only.
 	Fired int `json:"fired"`

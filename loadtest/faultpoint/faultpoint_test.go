@@ -230,6 +230,28 @@ func TestActions(t *testing.T) {
 		}
 	})
 
+	t.Run("a hold lasts until the process has other rules", func(t *testing.T) {
+		v := start(t, bin)
+		v.arm(map[string]any{"step": "commit", "when": "before", "action": "hold", "delay_ms": 60_000})
+		answered := make(chan int, 1)
+		go func() {
+			code, _ := v.step(time.Minute)
+			answered <- code
+		}()
+		for limit := time.Now().Add(10 * time.Second); v.fired() == ""; time.Sleep(time.Millisecond) {
+			if time.Now().After(limit) {
+				t.Fatal("nobody is held")
+			}
+		}
+		if code, _ := v.step(30 * time.Second); code != http.StatusOK || v.passed() != 1 {
+			t.Errorf("another arrival is answered %d, and %d have passed, want it alone", code, v.passed())
+		}
+		v.arm(map[string]any{"step": "commit", "when": "after", "action": "error"})
+		if code := <-answered; code != http.StatusOK {
+			t.Errorf("the one that was held is answered %d", code)
+		}
+	})
+
 	t.Run("a point holds each arrival until the next", func(t *testing.T) {
 		v := start(t, bin, faultpoint.HoldEnv+"="+faultpoint.Meet(faultpoint.Commit, faultpoint.Before))
 		if code, body := v.step(300 * time.Millisecond); code != 0 {

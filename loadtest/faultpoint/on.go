@@ -148,6 +148,8 @@ func At(ctx context.Context, step Step, when When) error {
 			return nil
 		}
 		return sleep(ctx, time.Duration(strike.DelayMS)*time.Millisecond)
+	case Hold:
+		return holdUntil(ctx, strike.freed, time.Duration(strike.DelayMS)*time.Millisecond)
 	case Call:
 		return call(ctx, strike.URL)
 	}
@@ -169,7 +171,14 @@ func sleep(ctx context.Context, d time.Duration) error {
 	if d == 0 {
 		return nil
 	}
+	return holdUntil(ctx, nil, d)
+}
+
+// holdUntil waits until freed is closed, for at most d.
+func holdUntil(ctx context.Context, freed <-chan struct{}, d time.Duration) error {
 	select {
+	case <-freed:
+		return nil
 	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
@@ -207,6 +216,17 @@ func record(r *Rule) {
 	_ = f.Close()
 }
 
+// replace arms other rules, and lets the steps go on that the present ones hold.
+func replace(next []*Rule) {
+	for _, r := range rules {
+		close(r.freed)
+	}
+	for _, r := range next {
+		r.freed = make(chan struct{})
+	}
+	rules = next
+}
+
 // Handler controls this process's points: PUT a JSON list of rules to replace the armed ones, GET to read them with
 // their counts, DELETE to disarm all.
 func Handler() http.Handler {
@@ -220,9 +240,9 @@ func Handler() http.Handler {
 				http.Error(w, err.Error(), http.StatusBadRequest)
 				return
 			}
-			rules = next
+			replace(next)
 		case http.MethodDelete:
-			rules = nil
+			replace(nil)
 		}
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(map[string]any{"rules": rules, "reached": reached})

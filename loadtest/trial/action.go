@@ -36,9 +36,11 @@ type Action struct {
 	Reach []faultpoint.Rule `json:"-"`
 	// Outage is how long connections are refused after a lost reply.
 	Outage time.Duration `json:"-"`
-	// Outlast lets a paused stock service sleep on until another one has committed, and a delayed step wait until its
-	// caller has given up.
+	// Outlast lets a delayed step wait until its caller has given up.
 	Outlast bool `json:"-"`
+	// Meanwhile are rules of the other stock services from the end of For on. A paused stock service sleeps on until all
+	// have struck. A hold among them lasts until it has done its step, and another one has committed if it can.
+	Meanwhile []faultpoint.Rule `json:"-"`
 	// EndsLoad ends the load once the action is healed. The load's own end is only a bound.
 	EndsLoad bool `json:"-"`
 	// Then makes AfterMS, of this action and of those behind it, count from when all actions before it are over.

@@ -205,29 +205,78 @@ func (s *strike) losesReply() bool { return s.action.Action == "arm-reply-lost" 
 // outlastWithin bounds how long a pause goes on for others.
 const outlastWithin = 20 * time.Second
 
-// awaitOthers waits until another stock service than the struck ones commits.
-func (s *strike) awaitOthers(ctx context.Context) error {
-	first := -1
+// others are the stock services that are not struck.
+func (s *strike) others() []*system.Service {
+	return slices.DeleteFunc(slices.Clone(s.lab.Stocks), func(r *system.Service) bool {
+		return slices.Contains(s.replicas, r)
+	})
+}
+
+// holdOthers arms the other stock services with Meanwhile, and waits until all of that has struck.
+func (s *strike) holdOthers(ctx context.Context) error {
+	for _, r := range s.others() {
+		if err := r.Arm(ctx, s.action.Meanwhile...); err != nil {
+			return err
+		}
+	}
 	return await(ctx, outlastWithin, "for another replica", func(ctx context.Context) error {
-		commits := 0
-		for _, r := range s.lab.Stocks {
-			if slices.Contains(s.replicas, r) {
-				continue
+		for _, r := range s.others() {
+			if left, err := r.Armed(ctx); err != nil || len(left) > 0 {
+				return errors.Join(err, fmt.Errorf("%d points of %s have not struck", len(left), r.Name()))
 			}
-			reached, err := r.Reached(ctx)
-			if err != nil {
-				return err
-			}
-			commits += reached[string(faultpoint.Commit)+"/"+string(faultpoint.After)]
-		}
-		if first < 0 {
-			first = commits
-		}
-		if commits == first {
-			return errors.New("none has committed")
 		}
 		return nil
 	})
+}
+
+// nextWithin is how long the next holder of a lock may take to commit.
+const nextWithin = 5 * time.Second
+
+// freeOthers ends Meanwhile once the replicas that slept have done the step before which they did, and another stock
+// service has committed since, if that lets one.
+func (s *strike) freeOthers(ctx context.Context) error {
+	commits, err := passed(ctx, s.others(), faultpoint.Commit, faultpoint.After)
+	done := 0
+	err = errors.Join(err, await(ctx, outlastWithin, "for the step", func(ctx context.Context) (err error) {
+		if done == 0 {
+			if done, err = passed(ctx, s.replicas, s.rule.Step, faultpoint.Before); err != nil {
+				return err
+			}
+		}
+		return reach(ctx, s.replicas, s.rule.Step, done)
+	}))
+	_ = await(ctx, nextWithin, "for a commit", func(ctx context.Context) error { // there is none if nothing is broken
+		return reach(ctx, s.others(), faultpoint.Commit, commits+1)
+	})
+	for _, r := range s.others() {
+		err = errors.Join(err, r.Disarm(ctx))
+	}
+	return err
+}
+
+// reach returns an error unless the services have passed a step that many times.
+func reach(ctx context.Context, services []*system.Service, step faultpoint.Step, times int) error {
+	n, err := passed(ctx, services, step, faultpoint.After)
+	if err == nil && n < times {
+		err = fmt.Errorf("%s was passed %d times, want %d", step, n, times)
+	}
+	return err
+}
+
+// passed counts how often the services have come to one side of a step.
+func passed(
+	ctx context.Context, services []*system.Service, step faultpoint.Step, when faultpoint.When,
+) (n int, err error) {
+	for _, r := range services {
+		reached, failed := r.Reached(ctx)
+		n, err = n+reached[string(step)+"/"+string(when)], errors.Join(err, failed)
+	}
+	return n, err
+}
+
+// holds reports whether a rule of Meanwhile holds others until they are freed.
+func (s *strike) holds() bool {
+	return slices.ContainsFunc(s.action.Meanwhile, func(r faultpoint.Rule) bool { return r.Action == faultpoint.Hold })
 }
 
 func (s *strike) heal(ctx context.Context) error {
@@ -236,8 +285,9 @@ func (s *strike) heal(ctx context.Context) error {
 		s.hangUp = nil
 	}
 	var errs []error
-	if s.action.Outlast && slices.ContainsFunc(s.replicas, func(r *system.Service) bool { return system.Paused(r) }) {
-		errs = append(errs, s.awaitOthers(ctx))
+	asleep := slices.ContainsFunc(s.replicas, func(r *system.Service) bool { return system.Paused(r) })
+	if asleep && len(s.action.Meanwhile) > 0 {
+		errs = append(errs, s.holdOthers(ctx))
 	}
 	s.mu.Lock()
 	if s.losesReply() { // the connection is lost with the reply, and a new one is refused for a while
@@ -256,6 +306,9 @@ func (s *strike) heal(ctx context.Context) error {
 	}
 	for _, r := range s.replicas {
 		errs = append(errs, system.Repair(ctx, r))
+	}
+	if asleep && s.holds() {
+		errs = append(errs, s.freeOthers(ctx))
 	}
 	return errors.Join(errs...)
 }
