@@ -39,10 +39,9 @@ const (
 // bench measures all locks in all shapes.
 type bench struct {
 	Config
-	dir     string
-	root    string // of all paths, so that two runs on one server do not meet
-	classes string // compiled Java, once it was needed
-	table   *report.Table
+	dir   string // with the source of the Java worker
+	root  string // of all paths, so that two runs on one server do not meet
+	table *report.Table
 
 	begun      time.Time
 	todo, done time.Duration // of all windows, as planned
@@ -90,6 +89,9 @@ func Run(ctx context.Context, cfg Config) (_ *Result, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := os.WriteFile(filepath.Join(dir, curatorFile), curatorSource, 0o644); err != nil {
+		return nil, err
+	}
 	if cfg.Servers == "" {
 		o := servers.Options{Dir: filepath.Join(dir, "zookeeper"), Args: []string{"-Xmx1024m"}}
 		zk, err := servers.StartZooKeeper(ctx, o)

@@ -43,16 +43,15 @@ func (b *bench) startFleet(ctx context.Context, c *cell) error {
 	return nil
 }
 
-func (b *bench) start(ctx context.Context, w Worker) (_ *Process, err error) {
+func (b *bench) start(ctx context.Context, w Worker) (*Process, error) {
 	if w.Lock != curatorLock {
 		return Start(ctx, b.Worker, w)
 	}
-	if b.classes == "" {
-		if b.classes, err = compileCurator(ctx, b.dir); err != nil {
-			return nil, err
-		}
+	cmd, err := curatorCommand(ctx, b.dir, w)
+	if err != nil {
+		return nil, err
 	}
-	return start(curatorCommand(ctx, b.classes, w))
+	return start(cmd)
 }
 
 // measure runs one window on all processes of the cell together.

@@ -15,12 +15,8 @@ func (w Worker) connectSession(ctx context.Context) (*subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &subject{close: session.Close}
-	if w.Lock == singleLock {
-		s.measureSingleNode(session)
-		return s, nil
-	}
 	var wakeups atomic.Int64
+	s := &subject{wakeups: wakeups.Load, close: session.Close}
 	options := []zklock.Option{zklock.WithHooks(zklock.Hooks{Woken: func(string) { wakeups.Add(1) }})}
 	if w.Lock != zklockLock {
 		options = append(options, zklock.WithHandoff(1, 0))
@@ -28,9 +24,12 @@ func (w Worker) connectSession(ctx context.Context) (*subject, error) {
 	if w.Lock == watchAllLock || w.Lock == sharedLock {
 		options = append(options, zklock.WithParentWatch())
 	}
-	s.wakeups = wakeups.Load
 	s.contender = func(at string) (acquireFunc, error) {
 		switch w.Lock {
+		case singleLock:
+			lock := herd.NewSingleNode(session, at)
+			lock.Woken = func() { wakeups.Add(1) }
+			return acquirer(lock.Acquire), nil
 		case sharedLock:
 			return acquirer(zklock.NewRWMutex(session, at, options...).Lock), nil
 		case namedLock:
@@ -40,22 +39,6 @@ func (w Worker) connectSession(ctx context.Context) (*subject, error) {
 		return acquirer(zklock.NewMutex(session, at, options...).Acquire), nil
 	}
 	return s, nil
-}
-
-// measureSingleNode adds up the wake-ups, which each lock counts.
-func (s *subject) measureSingleNode(session *zklock.Session) {
-	var locks []*herd.SingleNode
-	s.wakeups = func() (n int64) {
-		for _, l := range locks {
-			n += l.Wakeups()
-		}
-		return n
-	}
-	s.contender = func(path string) (acquireFunc, error) {
-		lock := herd.NewSingleNode(session, path)
-		locks = append(locks, lock)
-		return acquirer(lock.Acquire), nil
-	}
 }
 
 func acquirer[L interface{ Release(context.Context) error }](acquire func(context.Context) (L, error)) acquireFunc {

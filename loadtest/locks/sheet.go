@@ -13,8 +13,7 @@ import (
 func (r *Result) Sheet() report.Sheet {
 	s := report.Sheet{Title: "ZooKeeper locks compared"}
 	lone := report.NewTable("lock", "others", "all hold for", "p50 ms", "p99 ms", "longest ms")
-	loads, cells, bars := []string{}, map[string]map[string]string{}, map[string][]report.Bar{}
-	var locks []string
+	loads, cells, bars := []string{}, map[[2]string]string{}, map[string][]report.Bar{}
 	for _, row := range r.Rows {
 		if row.Hold > 0 {
 			lone.Add(false, row.Lock, row.Contenders-1, fmt.Sprintf("%g ms", row.Hold), fmt.Sprintf("%.1f", row.P50),
@@ -23,17 +22,14 @@ func (r *Result) Sheet() report.Sheet {
 		}
 		load := fmt.Sprintf("%s in %s on %s",
 			plural(row.Contenders, "contender"), plural(row.Processes, "process"), plural(row.Paths, "path"))
-		if cells[load] == nil {
-			loads, cells[load] = append(loads, load), map[string]string{}
-		}
-		if !slices.Contains(locks, row.Lock) {
-			locks = append(locks, row.Lock)
+		if bars[load] == nil {
+			loads = append(loads, load)
 		}
 		cell := fmt.Sprintf("%.0f/s, %s, %s ms", row.PerSecond, short(row.P50), short(row.P99))
 		if row.WakeupsPerRelease >= 0.05 { // 0.0
 			cell += fmt.Sprintf(", %.1f wake-ups", row.WakeupsPerRelease)
 		}
-		cells[load][row.Lock] = cell
+		cells[[2]string{row.Lock, load}] = cell
 		bars[load] = append(bars[load], report.Bar{Name: row.Lock, Value: row.PerSecond})
 	}
 	if len(r.Rows) > 0 {
@@ -41,12 +37,15 @@ func (r *Result) Sheet() report.Sheet {
 		s.Sentence = fmt.Sprintf("%s: up to %.0f locks a second", best.Lock, best.PerSecond)
 	}
 	compared := report.NewTable(append([]string{"lock"}, loads...)...)
-	for _, lock := range locks {
-		row := []any{lock}
+	for _, lock := range Names {
+		row, measured := []any{lock}, false
 		for _, load := range loads {
-			row = append(row, cells[load][lock])
+			cell, found := cells[[2]string{lock, load}]
+			row, measured = append(row, cell), measured || found
 		}
-		compared.Add(false, row...)
+		if measured {
+			compared.Add(false, row...)
+		}
 	}
 	s.Add(
 		report.Part{

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -27,16 +26,15 @@ const cleanupTimeout = 30 * time.Second
 // ownership: all acquisitions share one path, and a delete does not say whose node is meant, so without
 // it a stale release would delete the next holder's node (fault M).
 type SingleNode struct {
-	s       *zklock.Session
-	path    string
-	wakeups atomic.Int64
+	// Woken is called for each watch event that wakes a waiter of this value, by many at once. It may be nil.
+	Woken func()
+
+	s    *zklock.Session
+	path string
 }
 
 // NewSingleNode returns a lock on path, which becomes an ephemeral node while it is held.
 func NewSingleNode(s *zklock.Session, path string) *SingleNode { return &SingleNode{s: s, path: path} }
-
-// Wakeups counts the watch events that woke a waiter of this value since it was made.
-func (m *SingleNode) Wakeups() int64 { return m.wakeups.Load() }
 
 // Acquire waits until the lock is held or ctx ends; it then returns ctx's cause. It does not survive the loss of
 // the session.
@@ -110,7 +108,9 @@ func (l *Lock) acquire(ctx context.Context) error {
 		if err := conn.Wait(ctx, gone); err != nil {
 			return err
 		}
-		l.m.wakeups.Add(1)
+		if l.m.Woken != nil {
+			l.m.Woken()
+		}
 	}
 }
 
