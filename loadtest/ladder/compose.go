@@ -37,10 +37,9 @@ func newComposed(ctx context.Context) (c *composed, err error) {
 		return nil, err
 	}
 	c.Env = []string{
-		fmt.Sprintf("COMPOSE_PROJECT_NAME=orderstock-scale-%d", os.Getpid()), "CONSOLE_PORT=0", "RATE_LIMIT_ORDERS=",
-		"RATE_LIMIT_READS=",
+		fmt.Sprintf("COMPOSE_PROJECT_NAME=orderstock-scale-%d", os.Getpid()), "RATE_LIMIT_ORDERS=", "RATE_LIMIT_READS=",
 	}
-	for _, name := range []string{"ORDER_PORT", "STOCK_PORT"} {
+	for _, name := range []string{"ORDER_PORT", "STOCK_PORT", "CONSOLE_PORT"} {
 		port, err := servers.FreePort()
 		if err != nil {
 			return nil, err
