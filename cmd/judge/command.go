@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/judge"
@@ -25,18 +24,8 @@ import (
 // config has the flags.
 type config struct {
 	judge.Config
-	json   bool
-	report string
-}
-
-func (c *config) flags(f *pflag.FlagSet) {
-	f.IntVar(&c.Orders, "orders", 0, "orders of each phase (default: half as many again as empty the stock)")
-	f.IntVar(&c.Clients, "clients", 40, "calls at the same time")
-	f.Uint64Var(&c.Seed, "seed", 1, "makes the same orders and repeats again")
-	f.StringSliceVar(&c.Hosts, "host", nil,
-		"the target's host, if that is another machine; it must be one where you may do this")
-	f.BoolVar(&c.json, "json", false, "print the result as JSON, and the text to the standard error")
-	f.StringVar(&c.report, "report", "", "file for a report as one HTML page that needs no server")
+	JSON   bool   `flag:"json" help:"print the result as JSON, and the text to the standard error"`
+	Report string `flag:"report" help:"file for a report as one HTML page that needs no server"`
 }
 
 func newCommand(out, progress io.Writer) *cobra.Command {
@@ -72,7 +61,7 @@ Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
 	}
 	cmd.SetOut(out)
 	cmd.SetErr(progress)
-	cfg.flags(cmd.Flags())
+	command.Flags(cmd.Flags(), &cfg)
 	cmd.Flags().StringSliceVar(&cfg.Phases, "phase", nil, "run these phases only: "+strings.Join(judge.Phases(), ", "))
 	cmd.AddCommand(fileCommand(), tryCommand(), demoCommand())
 	return cmd
@@ -80,12 +69,6 @@ Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
 
 // load reads the file.
 func (c *config) load(file string) (err error) {
-	switch {
-	case c.Orders < 0 || c.Orders > 100_000:
-		return fmt.Errorf("--orders %d: want 0 to 100000", c.Orders)
-	case c.Clients < 1 || c.Clients > 1000:
-		return fmt.Errorf("--clients %d: want 1 to 1000", c.Clients)
-	}
 	c.Name = filepath.Base(file)
 	c.File, err = shop.Load(file, c.Hosts)
 	return err
@@ -100,11 +83,11 @@ func (c *config) conclude(cmd *cobra.Command, result *judge.Result, err error) e
 		fmt.Fprintln(c.text(cmd), "unknown:", reason)
 	}
 	fmt.Fprintln(c.text(cmd), result)
-	if c.json {
+	if c.JSON {
 		err = history.WriteJSON(cmd.OutOrStdout(), result)
 	}
-	if c.report != "" {
-		err = errors.Join(err, result.Sheet().Save(c.report))
+	if c.Report != "" {
+		err = errors.Join(err, result.Sheet().Save(c.Report))
 	}
 	if err == nil && result.Outcome != verify.Pass {
 		err = &command.ExitError{Code: result.Outcome.ExitCode()}
@@ -114,7 +97,7 @@ func (c *config) conclude(cmd *cobra.Command, result *judge.Result, err error) e
 
 // text returns where the text goes.
 func (c *config) text(cmd *cobra.Command) io.Writer {
-	if c.json {
+	if c.JSON {
 		return cmd.ErrOrStderr()
 	}
 	return cmd.OutOrStdout()
@@ -161,7 +144,7 @@ func tryCommand() *cobra.Command {
 			return cfg.conclude(cmd, result, err)
 		},
 	}
-	cfg.flags(cmd.Flags())
+	command.Flags(cmd.Flags(), &cfg)
 	return cmd
 }
 

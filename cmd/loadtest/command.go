@@ -18,6 +18,8 @@ import (
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
+	"orderstock/pkg/command"
+	"orderstock/stock-service/deduct"
 )
 
 func newCommand(out, progress io.Writer) *cobra.Command {
@@ -34,7 +36,7 @@ own.
 Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
 	}
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		return errors.Join(readEnvironment(cmd.Flags()), checkTimes(cmd.Flags()))
+		return errors.Join(command.ReadEnvironment(cmd.Flags()), checkTimes(cmd.Flags()))
 	}
 	root.SetOut(out)
 	root.SetErr(progress)
@@ -60,6 +62,15 @@ func checkTimes(flags *pflag.FlagSet) error {
 		}
 	})
 	return err
+}
+
+// named replaces names in the tags help.
+var named = strings.NewReplacer("{strategies}", strings.Join(deduct.Names(), ", "), "{strategy}", deduct.Default)
+
+// addFlags adds the flags of the settings.
+func addFlags(f *pflag.FlagSet, settings any) {
+	command.Flags(f, settings)
+	f.VisitAll(func(flag *pflag.Flag) { flag.Usage = named.Replace(flag.Usage) })
 }
 
 // bringUp is the advice if no service answers.

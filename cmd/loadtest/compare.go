@@ -10,19 +10,20 @@ import (
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/trial"
+	"orderstock/pkg/command"
 )
 
 func compareCommand() *cobra.Command {
 	var f struct {
 		ladderFlags
-		Paths   []string `flag:"paths" help:"what to measure: deduct, order"`
-		Goods   int      `flag:"goods" default:"1" bounds:"1 1000" help:"products in demand, all equally"`
-		Items   int      `flag:"items-max" default:"1" bounds:"1 100" help:"most products in one order"`
-		Stocks  int      `flag:"replicas" default:"1" bounds:"1 100" help:"stock services"`
-		Clients int      `flag:"clients" default:"256" bounds:"1 10000" help:"concurrent clients"`
-		Old     each     `flag:"old" help:"the one side: a folder of programs, or NAME=VALUE; several times"`
-		New     each     `flag:"new" help:"the other side"`
-		Legs    int      `flag:"legs" default:"10" bounds:"2 10000" help:"how often each load is measured, with new services"`
+		Paths   []string     `flag:"paths" help:"what to measure: deduct, order"`
+		Goods   int          `flag:"goods" default:"1" bounds:"1 1000" help:"products in demand, all equally"`
+		Items   int          `flag:"items-max" default:"1" bounds:"1 100" help:"most products in one order"`
+		Stocks  int          `flag:"replicas" default:"1" bounds:"1 100" help:"stock services"`
+		Clients int          `flag:"clients" default:"256" bounds:"1 10000" help:"concurrent clients"`
+		Old     command.Each `flag:"old" help:"the one side: a folder of programs, or NAME=VALUE; several times"`
+		New     command.Each `flag:"new" help:"the other side"`
+		Legs    int          `flag:"legs" default:"10" bounds:"2 10000" help:"how often each load is measured, with new services"`
 	}
 	f.Paths = []string{string(history.PathDeduct), string(history.PathOrder)}
 	var sides [2]trial.Experiment

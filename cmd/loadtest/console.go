@@ -27,16 +27,16 @@ import (
 // consoleConfig configures the console.
 type consoleConfig struct {
 	folders
-	Listen    string   `flag:"listen" default:"127.0.0.1:0" help:"address to serve on; one that is not of this machine alone needs --remote"`
-	Published string   `flag:"published" help:"host:port that others use to reach --listen; printed instead"`
-	Traces    string   `flag:"traces" help:"second address, which only receives the services' spans, from anyone who can reach it"`
-	Remote    bool     `flag:"remote" help:"serve other machines, too, under an IP address or a name of --host; needs --token"`
-	Hosts     []string `flag:"host" help:"with --remote: host names of the page"`
-	Token     string   `flag:"token" help:"token that opens the page (default CONSOLE_TOKEN or, without it, random)"`
-	Attach    bool     `flag:"attach" help:"watch the stack that the environment names, and start none"`
-	Watch     each     `flag:"watch" help:"with --attach: replicas to show, as KIND=URL or KIND=URL=OPS-URL, where KIND is order or stock; a name that has several addresses is as many replicas (default: the services that orders are fired at)"`
-	Strategy  string   `flag:"strategy" help:"with --attach: how the stock services deduct, to find the lock's queue (default {strategy})"`
-	Program   string   `flag:"program" default:"bin/loadtest" help:"with --attach: how a shell calls this program, for the commands that the page shows"`
+	Listen    string       `flag:"listen" default:"127.0.0.1:0" help:"address to serve on; one that is not of this machine alone needs --remote"`
+	Published string       `flag:"published" help:"host:port that others use to reach --listen; printed instead"`
+	Traces    string       `flag:"traces" help:"second address, which only receives the services' spans, from anyone who can reach it"`
+	Remote    bool         `flag:"remote" help:"serve other machines, too, under an IP address or a name of --host; needs --token"`
+	Hosts     []string     `flag:"host" help:"with --remote: host names of the page"`
+	Token     string       `flag:"token" help:"token that opens the page (default CONSOLE_TOKEN or, without it, random)"`
+	Attach    bool         `flag:"attach" help:"watch the stack that the environment names, and start none"`
+	Watch     command.Each `flag:"watch" help:"with --attach: replicas to show, as KIND=URL or KIND=URL=OPS-URL, where KIND is order or stock; a name that has several addresses is as many replicas (default: the services that orders are fired at)"`
+	Strategy  string       `flag:"strategy" help:"with --attach: how the stock services deduct, to find the lock's queue (default {strategy})"`
+	Program   string       `flag:"program" default:"bin/loadtest" help:"with --attach: how a shell calls this program, for the commands that the page shows"`
 }
 
 func consoleCommand() *cobra.Command {

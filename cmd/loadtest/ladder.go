@@ -22,10 +22,10 @@ type ladderFlags struct {
 	resultFlags
 }
 
-// config returns the configuration that prints where the text goes.
+// config returns the configuration, which shows its progress.
 func (f *ladderFlags) config(c *cobra.Command) ladder.Config {
 	return ladder.Config{
-		Warmup: f.Warmup, Measure: f.Window, Seed: f.Seed, Table: f.text(c), Progress: command.Progress(c.ErrOrStderr()),
+		Warmup: f.Warmup, Measure: f.Window, Seed: f.Seed, Progress: command.Progress(c.ErrOrStderr()),
 	}
 }
 

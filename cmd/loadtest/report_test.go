@@ -32,7 +32,7 @@ func TestSheetsShowTheMeasurements(t *testing.T) {
 	onLadder := func(change func(*ladder.Result)) report.Sheet {
 		row := func(name string, verdict verify.Outcome, perS float64) ladder.Row {
 			return ladder.Row{
-				Strategy: name, Path: history.PathDeduct, Goods: 1, Clients: 64, Replicas: 1, DonePerS: perS,
+				Strategy: name, Path: history.PathDeduct, Goods: 1, Clients: 64, Replicas: 1, DonePerS: perS, Legs: []float64{perS},
 				P50MS: 2.25, P99MS: 9.75, WakeupsPerRelease: 1.5, Verdict: verdict,
 			}
 		}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"orderstock/loadtest/catalogue"
-	"orderstock/loadtest/trial"
 	"orderstock/loadtest/system/systemtest"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 )
 

@@ -38,13 +38,13 @@ type Config struct {
 	// Name is the file's name in the result.
 	Name string
 	// Orders is the number of orders of each phase. Default: half as much again as empties the stock, at most 2000.
-	Orders int
+	Orders int `flag:"orders" bounds:"0 100000" help:"orders of each phase (default: half as many again as empty the stock)"`
 	// Clients is the number of calls at the same time. Default 40.
-	Clients int
+	Clients int `flag:"clients" default:"40" bounds:"1 1000" help:"calls at the same time"`
 	// Seed chooses baskets and repeats. Default 1.
-	Seed uint64
+	Seed uint64 `flag:"seed" default:"1" help:"makes the same orders and repeats again"`
 	// Hosts are the other machines to which orders may be sent.
-	Hosts []string
+	Hosts []string `flag:"host" help:"the target's host, if that is another machine; it must be one where you may do this"`
 	// Phases to run. Default: all that the file allows.
 	Phases []string
 	// Progress, if not nil, shows the work. Done, if not nil, is called after each phase.

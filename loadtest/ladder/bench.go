@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"strings"
@@ -31,8 +30,7 @@ type Config struct {
 	Warmup, Measure time.Duration
 	// Seed is the seed of every load; 0: each has a random one.
 	Seed uint64
-	// Table gets the rows of Run as they are measured. Progress, if not nil, gets a description of each step.
-	Table    io.Writer
+	// Progress, if not nil, gets a description of each step.
 	Progress func(doing string)
 
 	// Servers serve every row. Bin is the folder of the services' programs, and Dir the folder of the run's logs.

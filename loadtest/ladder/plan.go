@@ -151,18 +151,13 @@ func (cfg Config) Run(ctx context.Context, plan Plan) (*Result, error) {
 	if result.Bench, err = cfg.bench(ctx); err != nil {
 		return result, err
 	}
-	fmt.Fprintln(cfg.Table, result.Server, "·", result.Machine)
-	table := rowTable()
-	table.Follow(cfg.Table, len("conditional-update"))
+	cfg.say("%s · %s", result.Server, result.Machine)
 	for _, race := range plan.races() {
 		load := newRow(race[0]).load()
 		cfg.say("%s: rows %d to %d of %d", load, len(result.Rows)+1, len(result.Rows)+len(race), plan.Size())
 		rows, err := cfg.measure(ctx, race, turns, 0)
 		if err != nil {
 			return result, fmt.Errorf("measure %s: %w", load, err)
-		}
-		for _, row := range rows {
-			table.AddRow(row)
 		}
 		result.Rows = append(result.Rows, rows...)
 	}

@@ -12,12 +12,6 @@ import (
 	"orderstock/stock-service/deduct"
 )
 
-// rowTable has every figure of a ladder's rows.
-func rowTable(rows ...Row) *report.Table {
-	return report.TableOf(rows, "Strategy", "Path", "Replicas", "Products", "Clients", "Sold out", "Sales a second",
-		"Refused a second", "p50 ms", "p99 ms", "Wake-ups", "Verdict")
-}
-
 // Wrong marks a row of a table.
 func (r Row) Wrong() bool { return r.Verdict != verify.Pass || r.FirstSuccessS < 0 }
 
@@ -101,8 +95,9 @@ func (r *Result) describeLadder(s *report.Sheet) {
 			Alt: "Throughput and latency by clients for each strategy",
 		},
 		report.Part{
-			Title: "Every row", Says: "Only ratios between rows of one run mean anything.", Table: rowTable(r.Rows...),
-			Detail: true,
+			Title: "Every row", Says: "Only ratios between rows of one run mean anything.",
+			Table: report.TableOf(r.Rows, "Strategy", "Path", "Replicas", "Products", "Clients", "Sold out", "Sales a second",
+				"Refused a second", "p50 ms", "p99 ms", "Wake-ups", "Verdict"), Detail: true,
 		},
 	)
 }

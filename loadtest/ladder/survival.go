@@ -82,8 +82,6 @@ func (cfg Config) undergo(ctx context.Context, all []trial.Experiment, result *R
 	for _, row := range rows {
 		row.Fault, row.Variant = row.Variant, ""
 		result.Survival = append(result.Survival, row)
-		fmt.Fprintf(cfg.Table, "%-19s %-8s %7.0f sales a second  %s %v\n", row.Strategy, row.Fault, row.DonePerS, row.Verdict,
-			row.Broken)
 	}
 	return err
 }

@@ -1,7 +1,6 @@
 package ladder_test
 
 import (
-	"io"
 	"testing"
 	"time"
 
@@ -26,7 +25,7 @@ func TestASmallLadder(t *testing.T) {
 	cfg := ladder.Config{
 		Servers: &system.Servers{MySQL: serverstest.MySQL(t), Redis: redis, ZooKeeper: serverstest.ZooKeeper(t)},
 		Bin:     systemtest.Build(t), Dir: t.TempDir(),
-		Warmup: 20 * time.Millisecond, Measure: time.Second, Table: io.Discard,
+		Warmup: 20 * time.Millisecond, Measure: time.Second,
 	}
 	r, err := cfg.Run(t.Context(), ladder.Plan{
 		Strategies: []string{ladder.Default, ladder.Direct}, Replicas: []int{1}, Clients: []int{8}, Goods: []int{1},

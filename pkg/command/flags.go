@@ -1,32 +1,27 @@
-package main
+package command
 
 import (
 	"errors"
 	"fmt"
 	"os"
 	"reflect"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"orderstock/pkg/config"
-	"orderstock/stock-service/deduct"
 )
 
-// each is a flag that is given several times, each time with one value, which may have commas.
-type each []string
+// Each is a flag that is given several times, each time with one value, which may have commas.
+type Each []string
 
-// named replaces names in the tags help.
-var named = strings.NewReplacer("{strategies}", strings.Join(deduct.Names(), ", "), "{strategy}", deduct.Default)
-
-// addFlags adds a flag for each exported field of the struct that has the tag flag, its name, also in embedded structs.
+// Flags adds a flag for each exported field of the struct that has the tag flag, its name, also in embedded structs.
 // The tag help is its usage, default its default, unless the field has a value, and env the variable that sets it if it
-// is not given; see readEnvironment. Of a number, bounds are the least and the most. A list is separated by commas.
-func addFlags(f *pflag.FlagSet, settings any) {
+// is not given; see ReadEnvironment. Of a number, bounds are the least and the most. A list is separated by commas.
+func Flags(f *pflag.FlagSet, settings any) {
 	v := reflect.ValueOf(settings).Elem()
 	for _, field := range reflect.VisibleFields(v.Type()) {
-		name, help := field.Tag.Get("flag"), named.Replace(field.Tag.Get("help"))
+		name, help := field.Tag.Get("flag"), field.Tag.Get("help")
 		if name == "" {
 			continue
 		}
@@ -49,7 +44,7 @@ func addFlags(f *pflag.FlagSet, settings any) {
 			f.DurationVar(to, name, *to, help)
 		case *[]string:
 			f.Var(config.NewListFlag(to), name, help)
-		case *each:
+		case *Each:
 			f.StringArrayVar((*[]string)(to), name, *to, help)
 		case *[]int:
 			f.IntSliceVar(to, name, *to, help)
@@ -73,8 +68,8 @@ func addFlags(f *pflag.FlagSet, settings any) {
 	}
 }
 
-// readEnvironment sets the flags that are not given from their environment variables.
-func readEnvironment(f *pflag.FlagSet) (err error) {
+// ReadEnvironment sets the flags that are not given from their environment variables.
+func ReadEnvironment(f *pflag.FlagSet) (err error) {
 	f.VisitAll(func(flag *pflag.Flag) {
 		for _, variable := range flag.Annotations["env"] {
 			if value := os.Getenv(variable); value != "" && !flag.Changed {
