@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
 
 	"orderstock/pkg/tracing"
 )
@@ -26,7 +27,7 @@ func TestASilentCollectorIsNoFailure(t *testing.T) { // not parallel: tracing is
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, span := otel.Tracer("test").Start(t.Context(), "lost")
+	_, span := otel.Tracer("test").Start(t.Context(), "lost", trace.WithSpanKind(trace.SpanKindServer))
 	span.End()
 	e.Close(t.Context())
 	if !strings.Contains(log.String(), "end tracing") {

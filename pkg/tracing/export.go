@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -27,6 +28,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
 
 	"orderstock/pkg/config"
 )
@@ -91,15 +93,45 @@ func (s Exports) on() (on, console bool) {
 	return on || s.Console != "", !on
 }
 
+// samples returns the decision of a sampler that follows a request's trace, about a request without one. For any other
+// sampler it returns nil.
+func (s Exports) samples() func() bool {
+	share := 1.0
+	switch s.Sampler {
+	case "parentbased_always_off":
+		share = 0
+	case "parentbased_traceidratio":
+		if set, err := strconv.ParseFloat(s.SamplerArg, 64); err == nil { // otherwise it is not set
+			share = set
+		}
+	case "", "parentbased_always_on":
+	default:
+		return nil
+	}
+	return func() bool { return rand.Float64() < share }
+}
+
+// requests samples every request, because the Handler has decided about it, and nothing else: a ping of Redis by a
+// health check begins no trace.
+type requests struct{}
+
+func (requests) ShouldSample(p sdk.SamplingParameters) sdk.SamplingResult {
+	if p.Kind == trace.SpanKindServer {
+		return sdk.AlwaysSample().ShouldSample(p)
+	}
+	return sdk.NeverSample().ShouldSample(p)
+}
+
+func (requests) Description() string { return "Requests" }
+
 // Exporter exports the spans of this process. Methods on a nil *Exporter are no-ops.
 type Exporter struct {
 	provider *sdk.TracerProvider
-	// followsParent is true if a request with a trace is recorded if, and only if, that trace is.
-	followsParent bool
-	// beginsNone is true if a request without a trace is not recorded.
-	beginsNone bool
-	cancel     context.CancelFunc
-	watching   sync.WaitGroup
+	// samples returns the decision about a request without a trace. It is nil if the provider decides about each request,
+	// also below a trace.
+	samples  func() bool
+	cancel   context.CancelFunc
+	watching sync.WaitGroup
 }
 
 // Start sets up tracing for the whole process, as configured by the environment; name is the service's unless
@@ -119,7 +151,10 @@ func Start(ctx context.Context, name string, s Exports, log *slog.Logger) (*Expo
 		s.Sampler = "parentbased_always_off"
 		to = append(to, otlptracehttp.WithEndpointURL(s.Console+"/v1/traces"))
 		batch = append(batch, sdk.WithBatchTimeout(soon)) // somebody looks
-		sampler = append(sampler, sdk.WithSampler(sdk.ParentBased(sdk.NeverSample())))
+	}
+	samples := s.samples()
+	if samples != nil {
+		sampler = append(sampler, sdk.WithSampler(sdk.ParentBased(requests{})))
 	}
 	client, err := otlptrace.New(ctx, otlptracehttp.NewClient(to...))
 	if err != nil {
@@ -136,10 +171,7 @@ func Start(ctx context.Context, name string, s Exports, log *slog.Logger) (*Expo
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("tracing", "error", err.Error()) }))
 	otel.SetTracerProvider(provider)
 	otel.SetTextMapPropagator(propagation.TraceContext{})
-	e := &Exporter{
-		provider: provider, followsParent: s.Sampler == "" || strings.HasPrefix(s.Sampler, "parentbased_"),
-		beginsNone: s.Sampler == "parentbased_always_off",
-	}
+	e := &Exporter{provider: provider, samples: samples}
 	ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	e.watching.Go(func() { WatchPauses(ctx) })
 	return e, nil

@@ -26,25 +26,24 @@ func (e *Exporter) Handler(h http.Handler, trusted func(*http.Request) bool) htt
 		otelhttp.WithFilter(func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v1/") }),
 		otelhttp.WithPublicEndpointFn(func(r *http.Request) bool { return !trusted(r) }),
 		otelhttp.WithSpanNameFormatter(func(_ string, r *http.Request) string { return r.Method + " " + r.URL.Path }))
-	if !e.followsParent {
+	if e.samples == nil {
 		return traced
 	}
-	// A request whose trace is not sampled is not recorded. Its context gets only the trace's id, for the log.
+	// A request that is not recorded gets the trace's id alone, for the log and for the calls that it makes.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		parent := Parse(r.Header.Get(Header))
-		record := !e.beginsNone
-		if parent.IsValid() && trusted(r) {
-			record = parent.IsSampled()
+		record := parent.IsSampled()
+		if !parent.IsValid() || !trusted(r) {
+			record = e.samples()
 		}
-		switch {
-		case record:
+		if record {
 			traced.ServeHTTP(w, r)
-		case parent.IsValid():
-			parent = parent.WithTraceFlags(0)
-			h.ServeHTTP(w, r.WithContext(trace.ContextWithRemoteSpanContext(r.Context(), parent)))
-		default:
-			h.ServeHTTP(w, r)
+			return
 		}
+		if !parent.IsValid() {
+			parent = newContext()
+		}
+		h.ServeHTTP(w, r.WithContext(trace.ContextWithSpanContext(r.Context(), parent.WithTraceFlags(0))))
 	})
 }
 
@@ -85,7 +84,11 @@ func untraced(ctx context.Context) string {
 	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
 		return Format(sc)
 	}
-	return Format(trace.NewSpanContext(trace.SpanContextConfig{TraceID: NewTraceID(), SpanID: NewSpanID()}))
+	return Format(newContext())
+}
+
+func newContext() trace.SpanContext {
+	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: NewTraceID(), SpanID: NewSpanID()})
 }
 
 // Header is the name of W3C's header.

@@ -6,6 +6,9 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"go.opentelemetry.io/otel"
+
+	"orderstock/pkg/observe"
 	"orderstock/pkg/tracing"
 )
 
@@ -16,7 +19,6 @@ func TestTheSamplingDecisionIsOurs(t *testing.T) {
 	defer receiver.Close()
 	const id = "0af7651916cd43dd8448eb211c80319c"
 	const sampled, unsampled = "00-" + id + "-b7ad6b7169203331-01", "00-" + id + "-b7ad6b7169203331-00"
-	t.Setenv("OTEL_TRACES_SAMPLER_ARG", "0")
 	for _, c := range []struct {
 		sampler, from, header string
 		recorded              bool
@@ -33,8 +35,8 @@ func TestTheSamplingDecisionIsOurs(t *testing.T) {
 	} {
 		t.Setenv("OTEL_TRACES_SAMPLER", c.sampler)
 		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.URL)
-		e, err := tracing.Start(t.Context(), "test", tracing.Exports{Endpoint: receiver.URL, Sampler: c.sampler},
-			slog.New(slog.DiscardHandler))
+		e, err := tracing.Start(t.Context(), "test",
+			tracing.Exports{Endpoint: receiver.URL, Sampler: c.sampler, SamplerArg: "0"}, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,6 +57,46 @@ func TestTheSamplingDecisionIsOurs(t *testing.T) {
 		if sc := tracing.Parse(trace); recorded && (sc.TraceID().String() == id) != (c.from == "inside") {
 			t.Errorf("%s, from %s: in the trace %s", c.sampler, c.from, sc.TraceID())
 		}
+		if _, stray := otel.Tracer("test").Start(t.Context(), "ping"); stray.IsRecording() {
+			t.Errorf("%s: work outside any request is recorded", c.sampler)
+		}
 		e.Close(t.Context()) // nobody takes the spans
 	}
 }
+
+// TestAnUnsampledRequestIsCheap: nothing is prepared for a span that nobody records, and its log lines have one trace's
+// id, which its calls carry.
+func TestAnUnsampledRequestIsCheap(t *testing.T) { // not parallel: it counts allocations
+	e, err := tracing.Start(t.Context(), "test", tracing.Exports{
+		Endpoint: "http://127.0.0.1:1", Sampler: "parentbased_traceidratio", SamplerArg: "0",
+	}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close(t.Context())
+	var at, sent string
+	rt := e.Transport(transportFunc(func(r *http.Request) (*http.Response, error) {
+		sent = r.Header.Get(tracing.Header)
+		return nil, http.ErrHandlerTimeout
+	}))
+	call := true
+	h := e.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if call {
+			at = observe.TraceID(r.Context())
+			_, _ = rt.RoundTrip(r) //nolint:bodyclose // it has none
+		}
+	}), func(*http.Request) bool { return false })
+	req, w := httptest.NewRequest(http.MethodGet, "/v1/orders", nil), httptest.NewRecorder()
+	h.ServeHTTP(w, req)
+	if sc := tracing.Parse(sent); at == "" || sc.TraceID().String() != at || sc.IsSampled() {
+		t.Errorf("in the trace %q, it sends %q", at, sent)
+	}
+	call = false
+	if n := testing.AllocsPerRun(100, func() { h.ServeHTTP(w, req) }); n > 10 {
+		t.Errorf("%v allocations for a request that is not recorded", n)
+	}
+}
+
+type transportFunc func(*http.Request) (*http.Response, error)
+
+func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
