@@ -3,6 +3,7 @@ package system
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -43,7 +44,7 @@ func overlay(root, dir string, patches []Patch) (string, error) {
 	add := func(path, text string) error {
 		to := filepath.Join(dir, strings.ReplaceAll(path, "/", "-")+".go")
 		replace[filepath.Join(root, path)] = to
-		return os.WriteFile(to, []byte(text), 0o644)
+		return writeWhole(to, []byte(text))
 	}
 	for path, of := range edits {
 		text, err := apply(root, path, of)
@@ -62,10 +63,23 @@ func overlay(root, dir string, patches []Patch) (string, error) {
 		return "", fmt.Errorf("write overlay: %w", err)
 	}
 	file := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(file, list, 0o644); err != nil {
+	if err := writeWhole(file, list); err != nil {
 		return "", fmt.Errorf("write overlay: %w", err)
 	}
 	return file, nil
+}
+
+// writeWhole writes a file as a whole: another process may be compiling from it.
+func writeWhole(path string, text []byte) error {
+	next, err := os.CreateTemp(filepath.Dir(path), "next-")
+	if err != nil {
+		return err
+	}
+	_, err = next.Write(text)
+	if err := errors.Join(err, next.Chmod(0o644), next.Close()); err != nil {
+		return errors.Join(err, os.Remove(next.Name()))
+	}
+	return os.Rename(next.Name(), path)
 }
 
 // edit replaces drop lines of a file, from line at. Lines count from 0.

@@ -2,6 +2,7 @@ package system_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,37 @@ import (
 
 // root is the folder of the module.
 const root = "../.."
+
+// A run may compile while another one begins in the same folder.
+func TestOverlayIsWholeWhileItIsWritten(t *testing.T) {
+	dir := t.TempDir()
+	file, err := system.Overlay(root, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := make(chan error)
+	go func() {
+		var err error
+		for range 20 {
+			_, failed := system.Overlay(root, dir)
+			err = errors.Join(err, failed)
+		}
+		written <- err
+	}()
+	for {
+		select {
+		case err := <-written:
+			if err != nil {
+				t.Error(err)
+			}
+			return
+		default:
+		}
+		if data, err := os.ReadFile(file); err != nil || !json.Valid(data) {
+			t.Fatalf("%v, the list of %d bytes is not whole", err, len(data))
+		}
+	}
+}
 
 // Every patch applies to the product as it stands, together with all others.
 func TestAllPatchesApplyTogether(t *testing.T) {
