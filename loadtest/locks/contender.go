@@ -50,10 +50,12 @@ func Work(
 		return fmt.Errorf("read worker: %w", err)
 	}
 	log := &recorder{out: json.NewEncoder(out)}
+	work := w.contend
 	if w.Lock != "" {
-		return errors.Join(w.measure(ctx, orders, log), log.err)
+		work = w.measure
 	}
-	return errors.Join(w.contend(ctx, orders, log), log.err)
+	err := work(ctx, orders, log)
+	return errors.Join(err, log.err)
 }
 
 // acquireLimit bounds one acquisition: under faults it may rightly fail, but not hang.

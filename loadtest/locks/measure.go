@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 )
 
@@ -67,16 +67,12 @@ func (w window) run(ctx context.Context, contenders []acquireFunc, hold time.Dur
 	// The processes agreed on the start by the wall clock; from here on each uses its monotonic clock.
 	begin := time.Now().Add(w.warmup)
 	end := begin.Add(w.length)
-	var (
-		errs = make([]error, len(contenders))
-		used = processorTime()
-		all  sync.WaitGroup
-	)
+	used := processorTime()
+	var all errgroup.Group
 	for i, acquire := range contenders {
-		all.Go(func() { errs[i] = tallies[i].loop(ctx, acquire, hold, begin, end) })
+		all.Go(func() error { return tallies[i].loop(ctx, acquire, hold, begin, end) })
 	}
-	all.Wait()
-	if err := errors.Join(errs...); err != nil {
+	if err := all.Wait(); err != nil {
 		return nil, err
 	}
 	r := count{ProcessorNS: processorTime() - used}
