@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/system"
@@ -43,16 +44,9 @@ func down(ctx context.Context, dir string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if held, err := lockHeld(dir); err != nil || !held {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("process %d does not end; see %s: %w", s.Pid, filepath.Join(dir, "stack.log"), ctx.Err())
-		case <-tick.C:
-		}
+	f := flock.New(lockPath(dir))
+	if _, err := f.TryLockContext(ctx, 100*time.Millisecond); err != nil {
+		return fmt.Errorf("process %d does not end; see %s: %w", s.Pid, filepath.Join(dir, "stack.log"), err)
 	}
+	return f.Unlock()
 }

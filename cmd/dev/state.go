@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,11 +53,12 @@ func stateOf(st *system.Stack) state {
 
 func statePath(dir string) string { return filepath.Join(dir, "state.json") }
 func envPath(dir string) string   { return filepath.Join(dir, "env") }
+func lockPath(dir string) string  { return filepath.Join(dir, "lock") }
 
 // write stores the state, and the environment in a form that a shell can read.
 func (s state) write(dir string) error {
 	var env strings.Builder
-	for _, name := range s.names() {
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		fmt.Fprintf(&env, "export %s='%s'\n", name, s.Env[name])
 	}
 	if err := os.WriteFile(envPath(dir), []byte(env.String()), 0o600); err != nil {
@@ -77,15 +79,6 @@ func (s state) write(dir string) error {
 
 // forget removes the files of write: a shell that read them would take a later stack for this one.
 func forget(dir string) error { return errors.Join(os.Remove(envPath(dir)), os.Remove(statePath(dir))) }
-
-func (s state) names() []string {
-	var names []string
-	for name := range s.Env {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
 
 // errDown is returned when no stack is up, errHeld when one is up already.
 var (
@@ -118,7 +111,7 @@ func lock(dir string) (f *flock.Flock, free bool, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, false, fmt.Errorf("lock %s: %w", dir, err)
 	}
-	f = flock.New(filepath.Join(dir, "lock"))
+	f = flock.New(lockPath(dir))
 	if free, err = f.TryLock(); err != nil {
 		return nil, false, fmt.Errorf("lock %s: %w", dir, err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -147,68 +146,68 @@ func (cfg *runConfig) experiments(f, own *pflag.FlagSet, names []string) ([]expe
 	return all, nil
 }
 
-// named returns the experiment of that name.
+// named returns the experiment of that name: a published fault by its letter, or a row of a table.
 func (cfg *runConfig) named(name string, seeded bool) (e experiment, err error) {
-	letter, side, sided := strings.Cut(name, "/")
-	variants := []string{string(catalogue.Broken), string(catalogue.Fixed)}
-	cell, at, cellSeeded := strings.Cut(name, "@")
-	_, isCell := catalogue.FindCell(cell)
-	mutant, isMutant := trial.Find(catalogue.Mutants(), name)
-	if e.first = 1; len(letter) == 1 {
-		e.first = catalogue.FirstSeed
-	}
 	if seeded {
-		e.first = cmp.Or(cfg.own.Load.Mix.Seed, e.first)
+		e.first = cfg.own.Load.Mix.Seed
+	}
+	if letter, side, sided := strings.Cut(name, "/"); len(letter) == 1 {
+		return cfg.published(e.first, letter, catalogue.Side(side), sided)
+	}
+	name, at, seededByName := strings.Cut(name, "@")
+	table := "faults-cell"
+	row, found := catalogue.FindCell(name)
+	if !found {
+		table = "mutants-only"
+		row, found = trial.Find(catalogue.Mutants(), name)
 	}
 	switch {
-	case len(letter) == 1 && sided && !slices.Contains(variants, side):
-		return e, fmt.Errorf("a fault is broken or fixed, not %q", side)
-	case len(letter) == 1 && sided:
-		f, err := catalogue.Find(letter)
-		if f.Plan(catalogue.Side(side), e.first).Expect.Broken != "" {
-			e.exit = command.Failed
+	case !found:
+		return e, fmt.Errorf(`no fault, cell or mutant %q: there are A to Q, and what "run faults --list" and `+
+			`"run mutants --list" print`, name)
+	case row.NA != "":
+		return e, fmt.Errorf("%s does not apply: %s", name, row.NA)
+	case seededByName && seeded:
+		return e, fmt.Errorf("%s@%s has a seed: leave --seed out", name, at)
+	case seededByName:
+		if e.first, err = strconv.ParseUint(at, 10, 64); err != nil {
+			return e, fmt.Errorf("%s: seed %q: %w", name, at, err)
 		}
-		e.run = func(cmd *cobra.Command, seed uint64) error {
-			return cfg.play(cmd, f.Plan(catalogue.Side(side), seed))
-		}
+	}
+	e.first = cmp.Or(e.first, 1)
+	e.run = func(cmd *cobra.Command, seed uint64) error {
+		return runSuite(cmd, trial.Suite{
+			Table: table, Experiments: []trial.Experiment{row}, FirstSeed: seed, Out: cfg.Out,
+		}, cfg.resultFlags)
+	}
+	return e, nil
+}
+
+// published returns one side of a published fault or, unless it is sided, both. first is the first seed; 0 is the
+// default.
+func (cfg *runConfig) published(first uint64, letter string, side catalogue.Side, sided bool) (e experiment, err error) {
+	e.first = cmp.Or(first, catalogue.FirstSeed)
+	f, err := catalogue.Find(letter)
+	switch {
+	case err != nil:
 		return e, err
-	case len(letter) == 1:
-		_, err := catalogue.Find(letter)
+	case !sided:
 		e.run = func(cmd *cobra.Command, seed uint64) error {
-			if seed == e.first && !seeded {
+			if first == 0 && seed == e.first {
 				seed = 0 // the default of each variant
 			}
 			return tour(cmd, tourConfig{
 				folders: cfg.folders, resultFlags: cfg.resultFlags, Letters: []string{letter}, Seed: seed,
 			})
 		}
-		return e, err
-	case isCell && seeded && cellSeeded:
-		return e, fmt.Errorf("%s has a seed: leave --seed out", name)
-	case isCell:
-		if cellSeeded {
-			if e.first, err = strconv.ParseUint(at, 10, 64); err != nil {
-				return e, fmt.Errorf("%s: seed %q: %w", cell, at, err)
-			}
-		}
-		e.run = func(cmd *cobra.Command, seed uint64) error {
-			c := faultsConfig{Suite: trial.Suite{Out: cfg.Out, FirstSeed: seed}, Cell: cell}
-			if err := c.choose(); err != nil {
-				return err
-			}
-			return runSuite(cmd, c.Suite, cfg.resultFlags)
-		}
 		return e, nil
-	case isMutant:
-		e.run = func(cmd *cobra.Command, seed uint64) error {
-			return runSuite(cmd, trial.Suite{
-				Table: "mutants-only", Experiments: []trial.Experiment{mutant}, FirstSeed: seed, Out: cfg.Out,
-			}, cfg.resultFlags)
-		}
-		return e, nil
+	case side != catalogue.Broken && side != catalogue.Fixed:
+		return e, fmt.Errorf("a fault is broken or fixed, not %q", side)
+	case f.Plan(side, e.first).Expect.Broken != "":
+		e.exit = command.Failed
 	}
-	return e, fmt.Errorf(`no fault, cell or mutant %q: there are A to Q, and what "run faults --list" and `+
-		`"run mutants --list" print`, name)
+	e.run = func(cmd *cobra.Command, seed uint64) error { return cfg.play(cmd, f.Plan(side, seed)) }
+	return e, nil
 }
 
 // readBreaks adds the faults of the flags to the load, and validates it.

@@ -217,21 +217,6 @@ func (s Sheet) Draw(dir string) (files []string, err error) {
 	return files, nil
 }
 
-// Wrong returns the rows that are marked as wrong, without the details.
-func (s Sheet) Wrong() (rows []string) {
-	for _, p := range s.Parts {
-		if p.Table == nil || p.Detail {
-			continue
-		}
-		for _, row := range p.Table.Rows {
-			if row.Wrong {
-				rows = append(rows, plain.Replace(strings.Join(row.Cells, "  ")))
-			}
-		}
-	}
-	return rows
-}
-
 // Text prints the headline, then the tables in columns, each after an empty line, without the details.
 func (s Sheet) Text(w io.Writer) error {
 	if s.Sentence != "" {

@@ -63,26 +63,6 @@ func withRedis(server *servers.Redis, db int, do func(redis.Cmdable) error) erro
 	return errors.Join(do(c), c.Close())
 }
 
-// RedisPrefix returns a key prefix that no other test uses, "test-…:". The
-// keys under it are deleted at the test's end.
-func RedisPrefix(t testing.TB) string {
-	t.Helper()
-	server := Redis(t)
-	prefix := "test-" + strings.ToLower(rand.Text()[:16]) + ":"
-	cleanup(t, "delete the test's Redis keys", func(ctx context.Context) error {
-		return withRedis(server, 0, func(c redis.Cmdable) error {
-			keys := c.Scan(ctx, 0, prefix+"*", 1000).Iterator()
-			for keys.Next(ctx) {
-				if err := c.Del(ctx, keys.Val()).Err(); err != nil {
-					return err
-				}
-			}
-			return keys.Err()
-		})
-	})
-	return prefix
-}
-
 // ZooKeeperRoot makes an empty node "/test-…" on the run's ZooKeeper server and
 // returns its path. It is deleted with all below it at the test's end.
 func ZooKeeperRoot(t testing.TB) string {
