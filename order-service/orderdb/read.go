@@ -7,9 +7,9 @@ import (
 	"gorm.io/gorm"
 
 	"orderstock/order-service/order"
+	"orderstock/pkg/coordination"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/operation"
-	"orderstock/pkg/snowid"
 )
 
 // FindByKey implements order.Store. Concurrent calls share one statement.
@@ -99,7 +99,7 @@ func (d *DB) Get(ctx context.Context, id int64) (order.Order, error) {
 func (d *DB) Page(ctx context.Context, r order.Range) (page []order.Order, more bool, err error) {
 	query := d.db.Where("id > ?", r.After)
 	if !r.Before.IsZero() {
-		query = query.Where("id < ?", snowid.First(r.Before))
+		query = query.Where("id < ?", coordination.FirstID(r.Before))
 	}
 	if r.Status != "" {
 		query = query.Where("status = ?", string(r.Status))

@@ -17,7 +17,6 @@ import (
 	"orderstock/pkg/coordination"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
-	"orderstock/pkg/snowid"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines()...) }
@@ -69,7 +68,7 @@ func TestItBeginsWithoutZooKeeper(t *testing.T) {
 	}
 	s := open(t, cfg)
 	ids := s.LeaseIDs(t.Context(), "ids")
-	if _, err := ids.Next(); !errors.Is(err, snowid.ErrNoLease) || !errors.Is(ids.Ready(t.Context()), snowid.ErrNoLease) {
+	if _, err := ids.Next(); !errors.Is(err, coordination.ErrNoLease) || !errors.Is(ids.Ready(t.Context()), coordination.ErrNoLease) {
 		t.Errorf("an id without ZooKeeper: %v", err)
 	}
 	if !shows(0) {
@@ -93,7 +92,7 @@ func TestItBeginsWithoutZooKeeper(t *testing.T) {
 	if err := ids.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if err := ids.Ready(t.Context()); !errors.Is(err, snowid.ErrNoLease) || !shows(1) {
+	if err := ids.Ready(t.Context()); !errors.Is(err, coordination.ErrNoLease) || !shows(1) {
 		t.Errorf("without a number: %v; the gauge shows a session: %t", err, shows(1))
 	}
 	if err := zookeeper.Kill(); err != nil {

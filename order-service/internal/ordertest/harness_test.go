@@ -165,7 +165,7 @@ func (w *world) cuttable(cfg order.Config) (*replica, *serverstest.Proxy) {
 	return cut.replica(cfg), proxy
 }
 
-// ids are rising and unique within the process. The service itself takes its ids from pkg/snowid.
+// ids are rising and unique within the process. The service itself takes its ids from pkg/coordination.
 var ids idSource
 
 type idSource struct{ last atomic.Int64 }

@@ -1,4 +1,4 @@
-package snowid
+package coordination
 
 import (
 	"context"
@@ -17,29 +17,17 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// Conn is the part of *zk.Conn that the package uses.
-type Conn interface {
-	SessionID() int64
-	Children(path string) ([]string, *zk.Stat, error)
-	Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
-	Delete(path string, version int32) error
-	Get(path string) ([]byte, *zk.Stat, error)
-	Multi(ops ...any) ([]zk.MultiResponse, error)
-}
-
-var _ Conn = (*zk.Conn)(nil)
-
-// errLost means that the number is no longer this generator's.
+// errLost means that the number is no longer this process's.
 var errLost = errors.New("lease lost")
 
-// lease is a number that this generator holds.
+// lease is a number that this process holds.
 type lease struct {
 	number int
 	node   *snowflake.Node
 	wall   int64     // the wall clock when node was made, in milliseconds
 	since  time.Time // the same moment by the monotonic clock, which node runs by
 
-	// Guarded by the generator's mutex.
+	// Guarded by the mutex of the IDs.
 	mark    int64 // ids up to this time may be given, in milliseconds
 	version int32 // of the mark's node
 	last    int64 // time of the last id given
@@ -66,13 +54,13 @@ func (l *lease) drift(now func() time.Time) time.Duration {
 // registry keeps the claims (ephemeral nodes) and marks (persistent nodes) of the
 // node numbers in ZooKeeper.
 type registry struct {
-	conn   Conn
+	conn   *zk.Conn
 	root   string
 	acl    []zk.ACL
-	holder string // unique to this generator
+	holder string // unique to these IDs
 }
 
-func newRegistry(conn Conn, root string, acl []zk.ACL) registry {
+func newRegistry(conn *zk.Conn, root string, acl []zk.ACL) registry {
 	return registry{conn: conn, root: path.Clean(root), acl: acl, holder: rand.Text()}
 }
 
@@ -88,19 +76,21 @@ func (r registry) value(mark int64) []byte {
 }
 
 // take leases a free number, starting at a random one.
-func (r registry) take(ctx context.Context, o options) (*lease, error) {
+func (r registry) take(
+	ctx context.Context, numbers int, reserve time.Duration, now func() time.Time,
+) (*lease, error) {
 	taken, err := zklock.Call(ctx, func() (map[string]bool, error) { return r.claims() })
 	if err != nil {
 		return nil, err
 	}
 	free := ErrNoNumber
-	first := mathrand.IntN(o.numbers)
-	for i := range o.numbers {
-		number := (first + i) % o.numbers
+	first := mathrand.IntN(numbers)
+	for i := range numbers {
+		number := (first + i) % numbers
 		if taken[path.Base(r.claim(number))] {
 			continue
 		}
-		l, err := zklock.Call(ctx, func() (*lease, error) { return r.takeNumber(number, o) })
+		l, err := zklock.Call(ctx, func() (*lease, error) { return r.takeNumber(number, reserve, now) })
 		switch {
 		case err == nil:
 			return l, nil
@@ -113,7 +103,7 @@ func (r registry) take(ctx context.Context, o options) (*lease, error) {
 	return nil, free
 }
 
-// claims returns the numbers in use, and creates the parents if they are missing. It removes a claim of this generator
+// claims returns the numbers in use, and creates the parents if they are missing. It removes a claim of these IDs
 // left behind by a lost reply.
 func (r registry) claims() (map[string]bool, error) {
 	names, _, err := r.conn.Children(r.root + "/claims")
@@ -143,8 +133,8 @@ func (r registry) claims() (map[string]bool, error) {
 }
 
 // takeNumber claims the number and moves its mark, in one transaction. errLost means
-// that another generator was faster, ErrClockBack that the mark is ahead of the clock.
-func (r registry) takeNumber(number int, o options) (*lease, error) {
+// that another process was faster, ErrClockBack that the mark is ahead of the clock.
+func (r registry) takeNumber(number int, reserve time.Duration, now func() time.Time) (*lease, error) {
 	data, stat, err := r.conn.Get(r.mark(number))
 	if errors.Is(err, zk.ErrNoNode) {
 		_, err = r.conn.Create(r.mark(number), []byte("0"), 0, r.acl)
@@ -162,14 +152,14 @@ func (r registry) takeNumber(number int, o options) (*lease, error) {
 		return nil, fmt.Errorf("read mark of node number %d: %w", number, err)
 	}
 	l := &lease{number: number, last: used}
-	l.wall, l.since = readClocks(o.now)
+	l.wall, l.since = readClocks(now)
 	if ahead := used - l.clock(); ahead >= 0 {
 		return nil, fmt.Errorf("%w: ids of node number %d may reach %d ms ahead", ErrClockBack, number, ahead)
 	}
 	if l.node, err = snowflake.NewNode(int64(number)); err != nil {
 		return nil, fmt.Errorf("make snowflake node: %w", err)
 	}
-	l.mark = l.clock() + o.reserve.Milliseconds()
+	l.mark = l.clock() + reserve.Milliseconds()
 	done, err := r.conn.Multi(
 		&zk.CreateRequest{
 			Path: r.claim(number), Data: []byte(r.holder), Acl: r.acl, Flags: zk.FlagEphemeral,
@@ -197,7 +187,7 @@ func readClocks(now func() time.Time) (wall int64, since time.Time) {
 	}
 }
 
-// move writes the new mark if the number is still this generator's.
+// move writes the new mark if the number is still this process's.
 func (r registry) move(ctx context.Context, l *lease, mark int64) (version int32, err error) {
 	return zklock.Call(ctx, func() (int32, error) {
 		done, err := r.conn.Multi(
@@ -223,7 +213,7 @@ func (r registry) release(ctx context.Context, l *lease) error {
 			&zk.DeleteRequest{Path: r.claim(l.number), Version: -1},
 		)
 		if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion) {
-			err = nil // the number is another generator's already
+			err = nil // the number is another process's already
 		}
 		return struct{}{}, err
 	})

@@ -1,4 +1,4 @@
-package snowid_test
+package coordination_test
 
 import (
 	"context"
@@ -13,16 +13,13 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"go.uber.org/goleak"
 
+	"orderstock/pkg/coordination"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
-	"orderstock/pkg/snowid"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines()...) }
-
-func connect(t *testing.T, addr string) *zk.Conn {
+func connection(t *testing.T, addr string) *zk.Conn {
 	t.Helper()
 	conn, events, err := zk.Connect([]string{addr}, 5*time.Second, zk.WithLogger(log.New(io.Discard, "", 0)))
 	must(t, err)
@@ -34,33 +31,29 @@ func connect(t *testing.T, addr string) *zk.Conn {
 	return conn
 }
 
-func lease(t *testing.T, conn snowid.Conn, root string, opts ...snowid.Option) *snowid.Generator {
+func lease(t *testing.T, conn *zk.Conn, root string, o coordination.IDOptions) *coordination.IDs {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	g, err := snowid.Lease(ctx, conn, root, opts...)
-	must(t, err)
+	ids := coordination.KeepIDs(t.Context(), conn, root, o)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
 		defer cancel()
-		_ = g.Close(ctx) // closed before by some tests, cut off from ZooKeeper by others
+		_ = ids.Close(ctx) // closed before by some tests, cut off from ZooKeeper by others
 	})
-	return g
+	eventually(t, "a number is leased", func() bool { return ids.Ready(t.Context()) == nil })
+	return ids
 }
 
-// eventually waits for something that another goroutine brings about.
-func eventually(t *testing.T, what string, ok func() bool) {
+// refused leases a number, which must fail with want.
+func refused(t *testing.T, conn *zk.Conn, root string, o coordination.IDOptions, want error) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never happened: %s", what)
-		}
-	}
+	ids := coordination.KeepIDs(t.Context(), conn, root, o)
+	eventually(t, want.Error(), func() bool { return errors.Is(ids.Ready(t.Context()), want) })
+	must(t, ids.Close(t.Context()))
 }
 
 // first returns an id as soon as there is one: if a write to ZooKeeper takes longer than a short reserve, the next one
 // has to be awaited.
-func first(t *testing.T, g *snowid.Generator) (id int64) {
+func first(t *testing.T, g *coordination.IDs) (id int64) {
 	t.Helper()
 	eventually(t, "the first id", func() bool {
 		var err error
@@ -78,7 +71,7 @@ func TestNoIDComesTwice(t *testing.T) {
 		all  sync.WaitGroup
 	)
 	for range 4 {
-		g := lease(t, connect(t, addr), root+"/ids")
+		g := lease(t, connection(t, addr), root+"/ids", coordination.IDOptions{})
 		for range 4 {
 			all.Go(func() {
 				last := int64(0)
@@ -115,9 +108,9 @@ func TestNoIDComesTwice(t *testing.T) {
 
 // TestReadyTakesNoID: the first id after any number of questions is the first of its millisecond.
 func TestReadyTakesNoID(t *testing.T) {
-	g := lease(t, connect(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t))
+	g := lease(t, connection(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t), coordination.IDOptions{})
 	for range 1000 {
-		must(t, g.Ready())
+		must(t, g.Ready(t.Context()))
 	}
 	if id, err := g.Next(); err != nil || id&0xfff != 0 {
 		t.Errorf("id %d, %v: %d ids of its millisecond were taken before it", id, err, id&0xfff)
@@ -130,24 +123,26 @@ func TestReadyTakesNoID(t *testing.T) {
 // decides whether a robbed holder or a new one is faster, so the rounds go on until
 // three new ones were.
 func TestHoldersOfOneNumberNeverGiveTheSameID(t *testing.T) {
-	conn, root := connect(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t)
+	conn, root := connection(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t)
 	var (
-		holders []*snowid.Generator
+		holders []*coordination.IDs
 		seen    = map[int64]int{}
 	)
 	for deadline := time.Now().Add(time.Minute); len(holders) < 4; {
 		if time.Now().After(deadline) {
 			t.Fatalf("only %d ever had the number", len(holders))
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
-		g, err := snowid.Lease(ctx, conn, root, snowid.WithNumbers(1), snowid.WithReserve(100*time.Millisecond))
-		cancel()
-		switch {
-		case err == nil:
+		g := coordination.KeepIDs(t.Context(), conn, root, coordination.IDOptions{
+			Numbers: 1, Reserve: 100 * time.Millisecond,
+		})
+		err := g.Ready(t.Context())
+		for end := time.Now().Add(400 * time.Millisecond); err != nil && time.Now().Before(end); time.Sleep(time.Millisecond) {
+			err = g.Ready(t.Context())
+		}
+		if err == nil {
 			holders = append(holders, g)
-		case !errors.Is(err, snowid.ErrNoNumber) && !errors.Is(err, snowid.ErrClockBack) &&
-			!errors.Is(err, context.DeadlineExceeded): // one of the robbed was faster
-			t.Fatal(err)
+		} else { // one of the robbed was faster
+			must(t, g.Close(t.Context()))
 		}
 		for i, g := range holders {
 			for range rand.IntN(50) {
@@ -180,7 +175,7 @@ func (c *stepped) now() time.Time       { return time.Now().Add(time.Duration(c.
 
 func TestIDsGoOnAfterAClockADayAheadIsSetRight(t *testing.T) {
 	var clock stepped
-	g := lease(t, connect(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t), snowid.WithClock(clock.now))
+	g := lease(t, connection(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t), coordination.IDOptions{Now: clock.now})
 	seen := map[int64]bool{}
 	for i, by := range []time.Duration{0, 24 * time.Hour, 0, 48 * time.Hour, 0} {
 		clock.set(by)
@@ -198,9 +193,9 @@ func TestIDsGoOnAfterAClockADayAheadIsSetRight(t *testing.T) {
 // Without a new lease, ids would lag behind a clock that was set forward: their time follows the
 // monotonic clock.
 func TestANumberIsLeasedAnewAfterTheClockWasSetForth(t *testing.T) {
-	conn, root := connect(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t)
+	conn, root := connection(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t)
 	var clock stepped
-	g := lease(t, conn, root, snowid.WithClock(clock.now), snowid.WithNumbers(1))
+	g := lease(t, conn, root, coordination.IDOptions{Now: clock.now, Numbers: 1})
 	clock.set(24 * time.Hour)
 	eventually(t, "the mark lies ahead of the clock", func() bool {
 		_, err := g.Next()
@@ -218,14 +213,14 @@ func TestANumberIsLeasedAnewAfterTheClockWasSetForth(t *testing.T) {
 
 func TestAClockThatStepsBackIsAnErrorWhereNoOtherNumberIsFree(t *testing.T) {
 	var clock stepped
-	g := lease(t, connect(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t),
-		snowid.WithClock(clock.now), snowid.WithNumbers(1), snowid.WithReserve(500*time.Millisecond))
+	g := lease(t, connection(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t),
+		coordination.IDOptions{Now: clock.now, Numbers: 1, Reserve: 500 * time.Millisecond})
 	last := first(t, g)
 	clock.set(-time.Minute)
-	if _, err := g.Next(); !errors.Is(err, snowid.ErrClockBack) {
+	if _, err := g.Next(); !errors.Is(err, coordination.ErrClockBack) {
 		t.Fatalf("a minute back: %v, want ErrClockBack", err)
 	}
-	if _, err := g.Next(); !errors.Is(err, snowid.ErrNoLease) {
+	if _, err := g.Next(); !errors.Is(err, coordination.ErrNoLease) {
 		t.Fatalf("a minute back: %v, want ErrNoLease", err)
 	}
 	clock.set(0)
@@ -239,39 +234,30 @@ func TestAClockThatStepsBackIsAnErrorWhereNoOtherNumberIsFree(t *testing.T) {
 }
 
 func TestAClockThatStepsBackOverARestartIsAnError(t *testing.T) {
-	conn, root := connect(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t)
-	ahead := snowid.WithClock(func() time.Time { return time.Now().Add(time.Hour) })
-	one := snowid.WithNumbers(1)
-	first := lease(t, conn, root, ahead, one)
+	conn, root := connection(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t)
+	ahead := func() time.Time { return time.Now().Add(time.Hour) }
+	first := lease(t, conn, root, coordination.IDOptions{Now: ahead, Numbers: 1})
 	if _, err := first.Next(); err != nil {
 		t.Fatal(err)
 	}
 	// It dies without giving the number back.
 	must(t, conn.Delete(root+"/claims/0000", -1))
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	if _, err := snowid.Lease(ctx, conn, root, one); !errors.Is(err, snowid.ErrClockBack) {
-		t.Fatalf("an hour behind the mark: %v, want ErrClockBack", err)
-	}
-	second := lease(t, conn, root, snowid.WithNumbers(2))
-	if n, ok := second.Number(); !ok || n != 1 {
-		t.Errorf("took number %d, want the one whose mark is not ahead", n)
+	refused(t, conn, root, coordination.IDOptions{Numbers: 1}, coordination.ErrClockBack)
+	lease(t, conn, root, coordination.IDOptions{Numbers: 2})
+	if took, _, err := conn.Exists(root + "/claims/0001"); err != nil || !took {
+		t.Errorf("not the number whose mark is not ahead is taken: %v", err)
 	}
 }
 
 func TestANumberIsGivenBack(t *testing.T) {
-	conn, root := connect(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t)
-	one := snowid.WithNumbers(1)
+	conn, root := connection(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t)
+	one := coordination.IDOptions{Numbers: 1}
 	first := lease(t, conn, root, one)
 	last, err := first.Next()
 	must(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	if _, err := snowid.Lease(ctx, conn, root, one); !errors.Is(err, snowid.ErrNoNumber) {
-		t.Fatalf("all numbers in use: %v, want ErrNoNumber", err)
-	}
+	refused(t, conn, root, one, coordination.ErrNoNumber)
 	must(t, first.Close(t.Context()))
-	if _, err := first.Next(); !errors.Is(err, snowid.ErrNoLease) {
+	if _, err := first.Next(); !errors.Is(err, coordination.ErrNoLease) {
 		t.Errorf("after Close: %v, want ErrNoLease", err)
 	}
 	id, err := lease(t, conn, root, one).Next() // at once, not after the reserve of ten seconds
@@ -281,8 +267,8 @@ func TestANumberIsGivenBack(t *testing.T) {
 }
 
 func TestALostLeaseIsNoticedAndTakenAnew(t *testing.T) {
-	conn, root := connect(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t)
-	g := lease(t, conn, root, snowid.WithReserve(300*time.Millisecond))
+	conn, root := connection(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t)
+	g := lease(t, conn, root, coordination.IDOptions{Reserve: 300 * time.Millisecond})
 	before := first(t, g)
 	claims, _, err := conn.Children(root + "/claims")
 	if err != nil || len(claims) != 1 {
@@ -303,11 +289,11 @@ func TestIDsStopWithoutZooKeeperAndComeBack(t *testing.T) {
 	server, err := servers.StartZooKeeper(t.Context(), servers.Options{Dir: t.TempDir()})
 	must(t, err)
 	t.Cleanup(func() { _ = server.Kill() })
-	g := lease(t, connect(t, server.Addr()), "/ids", snowid.WithReserve(500*time.Millisecond))
+	g := lease(t, connection(t, server.Addr()), "/ids", coordination.IDOptions{Reserve: 500 * time.Millisecond})
 	must(t, server.Pause())
 	eventually(t, "ids stop", func() bool {
 		_, err := g.Next()
-		return errors.Is(err, snowid.ErrNoLease)
+		return errors.Is(err, coordination.ErrNoLease)
 	})
 	must(t, server.Resume())
 	eventually(t, "ids come back", func() bool {
