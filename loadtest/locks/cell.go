@@ -47,11 +47,7 @@ func (b *bench) start(ctx context.Context, w Worker) (*Process, error) {
 	if w.Lock != curatorLock {
 		return Start(ctx, b.Worker, w)
 	}
-	cmd, err := curatorCommand(ctx, b.dir, w)
-	if err != nil {
-		return nil, err
-	}
-	return start(cmd)
+	return startCurator(ctx, b.dir, w)
 }
 
 // measure runs one window on all processes of the cell together.

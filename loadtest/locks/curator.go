@@ -16,8 +16,8 @@ var curatorSource []byte
 
 const curatorFile = "CuratorBench.java"
 
-// curatorCommand runs the Java worker, whose source is in dir.
-func curatorCommand(ctx context.Context, dir string, w Worker) (*exec.Cmd, error) {
+// startCurator starts the Java worker, whose source is in dir.
+func startCurator(ctx context.Context, dir string, w Worker) (*Process, error) {
 	var jars []string
 	for _, name := range []string{
 		"curator-recipes", "curator-framework", "curator-client",
@@ -32,7 +32,7 @@ func curatorCommand(ctx context.Context, dir string, w Worker) (*exec.Cmd, error
 	if _, err := exec.LookPath("javac"); err != nil {
 		return nil, fmt.Errorf("%w: install the package default-jdk-headless", err)
 	}
-	return exec.CommandContext(ctx, "java", "-Xmx256m", "-cp", strings.Join(jars, string(filepath.ListSeparator)),
+	return start(exec.CommandContext(ctx, "java", "-Xmx256m", "-cp", strings.Join(jars, string(filepath.ListSeparator)),
 		filepath.Join(dir, curatorFile), strings.Join(w.Servers, ","), w.Path, strconv.Itoa(w.Paths),
-		strconv.Itoa(w.First), strconv.Itoa(w.Goroutines)), nil
+		strconv.Itoa(w.First), strconv.Itoa(w.Goroutines)))
 }

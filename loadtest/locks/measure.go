@@ -109,11 +109,8 @@ func (t *tally) loop(ctx context.Context, acquire acquireFunc, hold time.Duratio
 			return fmt.Errorf("release: %w", err)
 		}
 		released := time.Now()
-		if released.Before(begin) || !released.Before(end) {
-			continue
-		}
-		if err := record(t.waits, granted.Sub(start)); err != nil {
-			return err
+		if !released.Before(begin) && released.Before(end) {
+			record(t.waits, granted.Sub(start))
 		}
 	}
 }

@@ -239,8 +239,8 @@ func (c *contention) everyone(t *testing.T) {
 	}
 }
 
-// awaitEnsemble waits until the ensemble has a leader and begins sessions for clients. The client library finds that out:
-// what the test is about has no part in it.
+// awaitEnsemble waits until the ensemble has a leader and begins sessions for clients. The client library finds that
+// out: what the test is about has no part in it.
 func (c *contention) awaitEnsemble(t *testing.T) {
 	t.Helper()
 	for began := time.Now(); ; {
