@@ -4,9 +4,9 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
+	_ "embed"
 	"encoding/hex"
-	"fmt"
-	"html"
+	"html/template"
 	"io"
 	"net"
 	"net/http"
@@ -87,21 +87,17 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
+//go:embed locked.html
+var lockedFile string
+
+var locked = template.Must(template.New("locked").Parse(lockedFile))
+
 // askForToken answers a browser that shows no token. A browser that has the cookie does not send it when it comes from
 // another site, but does when it follows a link of this page.
 func askForToken(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(http.StatusUnauthorized)
-	_, _ = fmt.Fprintf(w, `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>orderstock: no token</title>
-<h1>This page needs the console's token</h1>
-<p>Open the address that the console printed when it started: it holds the token.
-<p>If this browser has opened it before, <a href="%s">go on to the console</a>.
-</html>
-`, html.EscapeString(r.URL.RequestURI())) // an error says that the client has gone
+	_ = locked.Execute(w, r.URL.RequestURI()) // an error says that the client has gone
 }
 
 // admits reports whether the request carries the token or, without an Authorization header, the cookie.

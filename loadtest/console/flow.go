@@ -13,16 +13,32 @@ func (c *Console) showStatuses(ctx context.Context, s *view) (map[string]int64, 
 	return s.tally.show(ctx, s.orders, func(counts map[string]int64) { c.feed.set("statuses", counts) })
 }
 
-// commitsReader reads how many orders there are of each status, and how many ended with each commit.
-func (c *Console) commitsReader() func(context.Context, *view) error {
-	var (
-		last, orders int64
-		at           time.Time
-	)
+// flowReader reads how many orders there are of each status, how many ended with each commit and, if attached, what
+// another process fires.
+func (c *Console) flowReader() func(context.Context, *view) error {
+	commits, others := c.commitsReader(), c.othersReader()
 	return func(ctx context.Context, s *view) error {
 		statuses, err := c.showStatuses(ctx, s)
 		if err != nil {
 			return err
+		}
+		if c.lab == nil {
+			others(statuses)
+		}
+		return commits(ctx, s, statuses)
+	}
+}
+
+// commitsReader shows how many orders end with each commit, at most once a second.
+func (c *Console) commitsReader() func(context.Context, *view, map[string]int64) error {
+	var (
+		last, orders int64
+		at           time.Time
+	)
+	return func(ctx context.Context, s *view, statuses map[string]int64) error {
+		now := time.Now()
+		if now.Sub(at) < time.Second {
+			return nil
 		}
 		var name string
 		var n int64 // since the server started
@@ -30,7 +46,6 @@ func (c *Console) commitsReader() func(context.Context, *view) error {
 			return fmt.Errorf("count commits: %w", err)
 		}
 		ended := statuses["CONFIRMED"] + statuses["REJECTED"] + statuses["CANCELLED"]
-		now := time.Now()
 		if seconds := now.Sub(at).Seconds(); !at.IsZero() && n >= last && ended >= orders {
 			commits := Commits{PerS: float64(n-last) / seconds}
 			if n > last {
@@ -46,9 +61,9 @@ func (c *Console) commitsReader() func(context.Context, *view) error {
 // quiet is how long after the last order another process's run counts as over.
 const quiet = 5 * time.Second
 
-// othersReader shows the rates of a run that another process fires, from the database. That run is not judged, since
-// the console does not know the answers to its clients.
-func (c *Console) othersReader() func(context.Context, *view) error {
+// othersReader shows the rates of a run that another process fires, from the numbers of orders. That run is not judged,
+// since the console does not know the answers to its clients.
+func (c *Console) othersReader() func(counts map[string]int64) {
 	var (
 		last          map[string]int64
 		at, begun     time.Time
@@ -56,14 +71,10 @@ func (c *Console) othersReader() func(context.Context, *view) error {
 		byHand        int   // orders that were placed by hand here
 		moved         time.Time
 	)
-	return func(ctx context.Context, s *view) error {
-		counts, err := c.showStatuses(ctx, s)
-		if err != nil {
-			return err
-		}
+	return func(counts map[string]int64) {
 		placing, hand := c.byHand.count() // after the read: an order by hand that it counts is known here
 		if placing > 0 {
-			return nil
+			return
 		}
 		now := time.Now()
 		before, took := placed, now.Sub(at).Seconds()
@@ -82,28 +93,27 @@ func (c *Console) othersReader() func(context.Context, *view) error {
 		switch {
 		case c.fires():
 			begun = time.Time{}
-			return nil
+			return
 		case first:
-			return nil
+			return
 		case placed > before:
 			moved = now
 			if begun.IsZero() {
 				if !c.watchOther(now) {
-					return nil
+					return
 				}
 				begun, heard = now, before
 			}
 		case begun.IsZero():
-			return nil
+			return
 		case now.Sub(moved) > quiet:
 			begun = time.Time{}
 			c.idle()
 			c.player.Say("run", "the other process has stopped; it placed %d orders", placed-heard)
-			return nil
+			return
 		}
 		sample.TMS = catalogue.Millis(now.Sub(begun).Milliseconds())
 		c.feed.set("sample", sample)
-		return nil
 	}
 }
 

@@ -34,7 +34,6 @@ func (c *Console) watch(ctx context.Context) {
 	readers := []reader{
 		{every: catalogue.Interval, read: c.sampleReader(), always: true},
 		{every: 500 * time.Millisecond, read: c.readBooks, most: 30 * time.Second},
-		{every: time.Second, read: c.commitsReader(), most: 30 * time.Second},
 		{every: 200 * time.Millisecond, read: c.readLock},
 		{every: time.Second, read: c.readMembers},
 		{every: time.Second, read: c.metricsReader()},
@@ -42,10 +41,11 @@ func (c *Console) watch(ctx context.Context) {
 	}
 	if c.lab != nil {
 		readers = append(readers,
+			reader{every: time.Second, read: c.flowReader(), most: 30 * time.Second},
 			reader{every: 500 * time.Millisecond, read: c.readEdges}, reader{every: time.Second, read: c.readExpired},
 			reader{every: 125 * time.Millisecond, read: c.readFaults, most: 250 * time.Millisecond, always: true})
 	} else { // at the longest pause a short run still has a shape
-		readers = append(readers, reader{every: catalogue.Interval, read: c.othersReader(), most: 400 * time.Millisecond})
+		readers = append(readers, reader{every: catalogue.Interval, read: c.flowReader(), most: 400 * time.Millisecond})
 	}
 	var reading sync.WaitGroup
 	defer reading.Wait()

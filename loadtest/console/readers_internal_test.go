@@ -106,10 +106,10 @@ func TestBooksOfAnotherRunNameTheirScope(t *testing.T) {
 // TestOrderByHandIsNobodyElses: it does not count as another process's run, which would erase the verdict.
 func TestOrderByHandIsNobodyElses(t *testing.T) {
 	c, s := testConsole(t), &view{orders: ordersDB(t)}
-	look := c.othersReader()
+	look := c.flowReader()
 	read := func(other bool) {
 		t.Helper()
-		s.tally.at, s.tally.all = time.Time{}, time.Time{} // count again
+		s.tally.forget() // count again
 		if err := look(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}

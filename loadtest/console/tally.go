@@ -21,15 +21,11 @@ type tally struct {
 	ended map[string]int64 // the orders up to mark
 	mark  int64
 
-	counts map[string]int64
-	at     time.Time // when counts were read
-	all    time.Time // when all orders were read
-	took   time.Duration
+	all  time.Time // when all orders were read
+	took time.Duration
 }
 
 const (
-	// tallyFresh is how long counts may be used again.
-	tallyFresh = 100 * time.Millisecond
 	// belowTime is how many bits of an id stand below its time.
 	belowTime = 22
 	// tallyLate is the age of an id whose order is taken to be in the table.
@@ -53,14 +49,11 @@ func (t *tally) show(ctx context.Context, orders *sql.DB, report func(map[string
 func (t *tally) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.ended, t.counts = nil, nil
+	t.ended = nil
 }
 
 // read returns the number of orders of each status; mu is held.
 func (t *tally) read(ctx context.Context, orders *sql.DB) (map[string]int64, error) {
-	if t.counts != nil && time.Since(t.at) < tallyFresh {
-		return t.counts, nil
-	}
 	mark := (time.Now().Add(-tallyLate).UnixMilli() - snowflake.Epoch) << belowTime
 	var open sql.NullInt64
 	err := orders.QueryRowContext(ctx, "SELECT MIN(id) FROM orders WHERE status IN ('PENDING', 'CANCELLING')").Scan(&open)
@@ -93,7 +86,6 @@ func (t *tally) read(ctx context.Context, orders *sql.DB) (map[string]int64, err
 	for status, n := range t.ended {
 		counts[status] += n
 	}
-	t.counts, t.at = counts, time.Now()
 	return counts, nil
 }
 

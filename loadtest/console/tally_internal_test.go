@@ -69,7 +69,6 @@ func TestTally(t *testing.T) {
 	var counted tally
 	check := func(confirmed, pending int64) {
 		t.Helper()
-		counted.at = time.Time{} // not fresh
 		got, err := counted.read(t.Context(), pool)
 		want := map[string]int64{"CONFIRMED": confirmed, "PENDING": pending, "REJECTED": 0, "CANCELLING": 0, "CANCELLED": 0}
 		if err != nil || !maps.Equal(got, want) {

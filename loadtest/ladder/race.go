@@ -81,13 +81,13 @@ func ordered(all []*contestant, leg int) []*contestant {
 	return all
 }
 
-// rates returns the sales a second of the last turns.
+// rates names the contestants with the sales a second of their last turns.
 func rates(all []*contestant) string {
 	var each []string
 	for _, c := range all {
-		each = append(each, fmt.Sprintf("%.0f/s", c.reports[len(c.reports)-1].DonePerS))
+		each = append(each, fmt.Sprintf("%s %.0f/s", c, c.reports[len(c.reports)-1].DonePerS))
 	}
-	return strings.Join(each, ", ")
+	return strings.Join(each, "; ")
 }
 
 // fire measures a turn.
