@@ -15,11 +15,11 @@ import (
 	"orderstock/migrations"
 )
 
-func fireAt(st *system.Stack) fire.Config {
+func fireAt(st *system.System) fire.Config {
 	return fire.Config{Target: st.Target(), Concurrency: 32}
 }
 
-func judge(t *testing.T, st *system.Stack, h *history.History) *verify.Verdict {
+func judge(t *testing.T, st *system.System, h *history.History) *verify.Verdict {
 	t.Helper()
 	v, err := verify.Run(t.Context(), verify.Config{Databases: st.Databases(), History: h, Settle: time.Minute})
 	if err != nil {
@@ -50,7 +50,7 @@ func passesWhenServicesDie(t *testing.T, bin string) {
 	cfg.Orders, cfg.Rate, cfg.Mix = 400, 200, fire.Mix{Goods: 4, Stock: 120, Repeat: 0.2, Cancel: 0.2}
 	cfg.Disturbed = true
 	killed := make(chan error, 1)
-	middle := time.AfterFunc(time.Second, func() { killed <- errors.Join(st.Stock[1].Kill(), st.Order[1].Kill()) })
+	middle := time.AfterFunc(time.Second, func() { killed <- errors.Join(st.Stocks[1].Kill(), st.Orders[1].Kill()) })
 	defer middle.Stop()
 	h, err := fire.Run(t.Context(), cfg)
 	if err != nil {
@@ -94,7 +94,7 @@ func prunedUnderLoad(t *testing.T, bin string) {
 		t.Fatalf("before: %s", v)
 	}
 	a := st.Accounts()
-	server := st.Servers.MySQL
+	server := st.MySQL
 	var before int
 	if err := server.QueryRow(t.Context(), "SELECT COUNT(*) FROM "+a.OrderDB+".orders", &before); err != nil {
 		t.Fatal(err)

@@ -45,12 +45,12 @@ func (p program) traced() map[string]string {
 }
 
 // startConsole starts a console attached to the stack. It keeps its runs in the folder out of the module.
-func startConsole(ctx context.Context, root, dir string, st *system.Stack, page program) (*servers.Server, error) {
+func startConsole(ctx context.Context, root, dir string, st *system.System, page program) (*servers.Server, error) {
 	args := []string{
-		"console", "--attach", "--listen", page.Addr, "--out", filepath.Join(root, "out"), "--strategy", st.Strategy(),
+		"console", "--attach", "--listen", page.Addr, "--out", filepath.Join(root, "out"), "--strategy", st.Target().Strategy,
 		"--program", ". .run/env && bin/loadtest",
 	}
-	for _, s := range st.Services() {
+	for _, s := range st.Replicas() {
 		args = append(args, "--watch", fmt.Sprintf("%s=%s=http://%s", s.Kind, s.URL(), s.OpsAddr))
 	}
 	env := append(assignments(st.LoadtestEnv(), st.ServersEnv()), "CONSOLE_TOKEN="+page.Token)

@@ -37,12 +37,12 @@ type program struct {
 	Token string `json:"token,omitempty"`
 }
 
-func stateOf(st *system.Stack) state {
+func stateOf(st *system.System) state {
 	s := state{Pid: os.Getpid(), Env: st.LoadtestEnv()}
 	add := func(p *servers.Server, url, ops string) {
 		s.Programs = append(s.Programs, program{Name: p.Name(), Addr: p.Addr(), Pid: p.Pid(), URL: url, Ops: ops})
 	}
-	for _, p := range st.Services() {
+	for _, p := range st.Replicas() {
 		add(p.Server, p.URL(), "http://"+p.OpsAddr)
 	}
 	for _, p := range st.Servers.All() {

@@ -36,7 +36,7 @@ func testCommand() *cobra.Command {
 					return fmt.Errorf("test: %w", err)
 				}
 			}
-			return system.With(ctx, system.Options{Progress: say}, func(s *system.System) error {
+			return system.With(ctx, system.Config{OrderServices: -1, StockServices: -1, Progress: say}, func(s *system.System) error {
 				say("running the tests")
 				return run(ctx, servers.Environment(
 					servers.EnvTestMySQL+"="+s.MySQL.AdminDSN(),

@@ -22,7 +22,6 @@ import (
 
 func upCommand() *cobra.Command {
 	var (
-		open  system.Options
 		cfg   system.Config
 		holds bool
 	)
@@ -32,7 +31,7 @@ func upCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if holds {
-				return hold(cmd.Context(), open, cfg)
+				return hold(cmd.Context(), cfg)
 			}
 			cfg.Progress = command.Progress(os.Stderr)
 			if err := cfg.Check(); err != nil {
@@ -41,7 +40,7 @@ func upCommand() *cobra.Command {
 			return up(cmd)
 		},
 	}
-	cfg.Flags(cmd.Flags(), &open.Cluster)
+	cfg.Flags(cmd.Flags())
 	cmd.Flags().BoolVar(&holds, "hold", false, "be the process that holds the stack")
 	_ = cmd.Flags().MarkHidden("hold") // it is there
 	return cmd
@@ -136,7 +135,7 @@ func follow(ctx context.Context, logPath, dir string, ended <-chan struct{}) err
 }
 
 // hold is the process that up leaves in the background: servers and services are its children, and end with it.
-func hold(ctx context.Context, open system.Options, cfg system.Config) (err error) {
+func hold(ctx context.Context, cfg system.Config) (err error) {
 	root, err := system.ModuleRoot()
 	if err != nil {
 		return err
@@ -150,7 +149,7 @@ func hold(ctx context.Context, open system.Options, cfg system.Config) (err erro
 	}
 	defer func() { err = errors.Join(err, held.Unlock()) }()
 	say := command.Progress(os.Stderr)
-	open.Dir, open.Progress, cfg.Progress = filepath.Join(dir, "data"), say, say
+	cfg.Dir, cfg.Progress = filepath.Join(dir, "data"), say
 	cfg.OrderPort, cfg.StockPort = 8080, 8081
 	about, err := newPage()
 	if err != nil {
@@ -158,22 +157,20 @@ func hold(ctx context.Context, open system.Options, cfg system.Config) (err erro
 	}
 	cfg.StockEnv, cfg.OrderEnv = about.traced(), about.traced()
 	cfg.OrderEnv["CONSOLE_URL"] = about.URL
-	return system.With(ctx, open, func(s *system.System) error {
-		return s.WithServices(ctx, cfg, func(st *system.Stack) (err error) {
-			say("starting the console")
-			page, err := startConsole(ctx, root, s.Dir, st, about)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, system.Stopping(ctx, page.Stop)) }()
-			about.Pid = page.Pid()
-			return keepUp(ctx, dir, st, about)
-		})
+	return system.With(ctx, cfg, func(s *system.System) (err error) {
+		say("starting the console")
+		page, err := startConsole(ctx, root, s.Dir, s, about)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, system.Stopping(ctx, page.Stop)) }()
+		about.Pid = page.Pid()
+		return keepUp(ctx, dir, s, about)
 	})
 }
 
 // keepUp writes the stack's addresses for the other commands, and starts services again that end, until ctx ends.
-func keepUp(ctx context.Context, dir string, st *system.Stack, page program) error {
+func keepUp(ctx context.Context, dir string, st *system.System, page program) error {
 	var one sync.Mutex
 	write := func() error {
 		one.Lock()
@@ -186,7 +183,7 @@ func keepUp(ctx context.Context, dir string, st *system.Stack, page program) err
 		return err
 	}
 	var all sync.WaitGroup
-	for _, service := range st.Services() {
+	for _, service := range st.Replicas() {
 		all.Go(func() { revive(ctx, service.Server, command.Progress(os.Stderr), write) })
 	}
 	all.Wait()

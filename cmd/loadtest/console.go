@@ -213,7 +213,7 @@ func parseWatched(values []string) ([]console.Watched, error) {
 
 // withLab calls do with a new system that can be broken.
 func withLab(cmd *cobra.Command, bin string, do func(*system.System) error) error {
-	l, err := system.Open(cmd.Context(), system.Options{
+	l, err := system.Open(cmd.Context(), system.Config{
 		Bin: bin, Breakable: true, Progress: command.Progress(cmd.ErrOrStderr()),
 	})
 	if err != nil {

@@ -29,7 +29,7 @@ func TestConsoleWatchesTheStackThatTheEnvironmentNames(t *testing.T) {
 	}
 	folder := t.TempDir()
 	args := []string{"console", "--attach", "--traces", "127.0.0.1:0", "--out", folder}
-	for _, s := range st.Services() {
+	for _, s := range st.Replicas() {
 		args = append(args, "--watch", string(s.Kind)+"="+s.URL()+"=http://"+s.OpsAddr)
 	}
 	at, end := served(t, args)
@@ -54,7 +54,7 @@ func TestConsoleWatchesTheStackThatTheEnvironmentNames(t *testing.T) {
 				ready++
 			}
 		}
-		return len(state.Servers) == 3 && ready == 3+len(st.Services())
+		return len(state.Servers) == 3 && ready == 3+len(st.Replicas())
 	}
 	for deadline := time.Now().Add(20 * time.Second); !whole(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {

@@ -15,48 +15,46 @@ import (
 
 func demoCommand() *cobra.Command {
 	var (
-		open system.Options
-		cfg  system.Config
-		r    firing
+		cfg system.Config
+		r   firing
 	)
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Bring everything up, fire orders, print the verdict, stop everything; the exit code is the verdict's",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			open.Progress = command.Progress(cmd.ErrOrStderr())
-			cfg.Progress = open.Progress
-			return demo(cmd, open, cfg, &r)
+			cfg.Progress = command.Progress(cmd.ErrOrStderr())
+			return demo(cmd, cfg, &r)
 		},
 	}
-	cfg.Flags(cmd.Flags(), &open.Cluster)
+	cfg.Flags(cmd.Flags())
 	r.flags(cmd)
 	return cmd
 }
 
-func demo(cmd *cobra.Command, open system.Options, cfg system.Config, r *firing) error {
-	ctx := cmd.Context()
+func demo(cmd *cobra.Command, cfg system.Config, r *firing) (err error) {
 	if err := errors.Join(cfg.Check(), r.config().Validate(), r.clear()); err != nil {
 		return err
 	}
-	return system.With(ctx, open, func(s *system.System) (err error) {
+	if cfg.Dir, err = os.MkdirTemp("", "orderstock-demo-"); err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	defer func() {
 		logs := filepath.Join(filepath.Dir(r.verdict()), "logs")
-		defer func() {
-			err = errors.Join(err, keepLogs(s.Dir, logs))
-			cfg.Progress("logs are in " + logs)
-		}()
-		return s.WithServices(ctx, cfg, func(st *system.Stack) error {
-			target, databases := st.Target(), st.Databases()
-			r.where.OrderURLs, r.where.StockURLs, r.where.StockToken = target.OrderURLs, target.StockURLs, target.StockToken
-			r.where.OrderDSN, r.where.StockDSN = databases.OrderDSN, databases.StockDSN
-			cfg.Progress("firing orders")
-			err := r.run(cmd) // judges at its end
-			for _, dead := range st.Dead() {
-				cfg.Progress(dead.Name() + " died during the run; see its log")
-			}
-			cfg.Progress("stopping everything")
-			return err
-		})
+		err = errors.Join(err, keepLogs(cfg.Dir, logs), os.RemoveAll(cfg.Dir))
+		cfg.Progress("logs are in " + logs)
+	}()
+	return system.With(cmd.Context(), cfg, func(s *system.System) error {
+		target, databases := s.Target(), s.Databases()
+		r.where.OrderURLs, r.where.StockURLs, r.where.StockToken = target.OrderURLs, target.StockURLs, target.StockToken
+		r.where.OrderDSN, r.where.StockDSN = databases.OrderDSN, databases.StockDSN
+		cfg.Progress("firing orders")
+		err := r.run(cmd) // judges at its end
+		for _, dead := range s.Dead() {
+			cfg.Progress(dead.Name() + " died during the run; see its log")
+		}
+		cfg.Progress("stopping everything")
+		return err
 	})
 }
 

@@ -34,7 +34,7 @@ func earlierRun(t *testing.T) (folder string) {
 // One stock replica is dead from the start, and the run is interrupted: the run so far is judged nevertheless.
 func TestAnInterruptedRunIsJudged(t *testing.T) {
 	st := systemtest.Up(t, systemtest.Build(t), func(c *system.Config) { c.OrderServices = 1 })
-	if err := st.Stock[1].Kill(); err != nil {
+	if err := st.Stocks[1].Kill(); err != nil {
 		t.Fatal(err)
 	}
 	for name, value := range st.LoadtestEnv() {
@@ -136,12 +136,12 @@ func TestARunIsJudgedIfNobodyReads(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	for _, url := range []string{
-		st.Order[0].URL() + "/v1", st.Stock[0].URL(), "http://" + st.Servers.Redis.Addr(), "http://" + st.Order[0].OpsAddr,
+		st.Orders[0].URL() + "/v1", st.Stocks[0].URL(), "http://" + st.Redis.Addr(), "http://" + st.Orders[0].OpsAddr,
 	} {
 		for flag, service := range map[string]string{"--url": "order service", "--stock-url": "stock service"} {
 			wrong := url
-			if url == st.Stock[0].URL() && flag == "--stock-url" {
-				wrong = st.Order[0].URL()
+			if url == st.Stocks[0].URL() && flag == "--stock-url" {
+				wrong = st.Orders[0].URL()
 			}
 			folder := t.TempDir()
 			_, errs, exit := program(t.Context(), "fire", flag, wrong, "--out", folder)

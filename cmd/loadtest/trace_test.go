@@ -61,7 +61,7 @@ func TestFiredOrdersAreTraced(t *testing.T) {
 		}
 	}
 	id := spans.Order(order)[0].Trace
-	for name, services := range map[string][]*system.Service{"order": st.Order, "stock": st.Stock} {
+	for name, services := range map[string][]*system.Service{"order": st.Orders, "stock": st.Stocks} {
 		var logs []byte
 		for _, s := range services {
 			log, err := os.ReadFile(s.LogPath())

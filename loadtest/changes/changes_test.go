@@ -88,7 +88,7 @@ func TestEveryChangeIsFound(t *testing.T) {
 			short := map[string]string{"ZOOKEEPER_SESSION_TIMEOUT": "3s", "PENDING_LIMIT": "3s"}
 			st := systemtest.Up(t, bin, func(c *system.Config) { c.OrderEnv, c.StockEnv = short, short })
 			base, err := kind.Record(t.Context(), st, func(context.Context) error {
-				return errors.Join(st.Stock[1].Kill(), st.Order[1].Kill())
+				return errors.Join(st.Stocks[1].Kill(), st.Orders[1].Kill())
 			})
 			if err != nil {
 				t.Fatal(err)

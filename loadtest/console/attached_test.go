@@ -26,7 +26,7 @@ func (s *stage) target(t *testing.T) console.Target {
 func TestAttachedConsoleShowsAnothersRun(t *testing.T) {
 	s := theStage(t)
 	target := s.target(t)
-	target.ZooKeeper, target.ZooKeeperRoot = strings.Split(s.lab.ZooKeeper.Addr(), ","), s.lab.Root()
+	target.ZooKeeper, target.ZooKeeperRoot = strings.Split(s.lab.ZooKeeper.Addr(), ","), s.lab.ZooKeeperRoot()
 	target.Redis = redisdb.Server{Addrs: []string{s.lab.Redis.Addr()}}
 	for _, r := range s.lab.Replicas() {
 		target.Watched = append(target.Watched, console.Watched{

@@ -52,7 +52,7 @@ func theStage(t *testing.T) *stage {
 
 func openStage() (_ *stage, end func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background()) // outlives the test that asks first
-	l, err := system.Open(ctx, system.Options{Bin: filepath.Join("bin", "faults"), Breakable: true})
+	l, err := system.Open(ctx, system.Config{Bin: filepath.Join("bin", "faults"), Breakable: true})
 	if err != nil {
 		cancel()
 		return nil, nil, err

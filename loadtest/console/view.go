@@ -34,7 +34,7 @@ func labView(l *system.System, v trial.Services) (*view, error) {
 	partitions, _ := strconv.Atoi(v.Env["STOCK_PARTITIONS"]) // none: the default
 	s, err := openView(Target{
 		Target: l.Target(), Databases: l.Databases(),
-		ZooKeeper: strings.Split(l.ZooKeeper.Addr(), ","), ZooKeeperRoot: l.Root(),
+		ZooKeeper: strings.Split(l.ZooKeeper.Addr(), ","), ZooKeeperRoot: l.ZooKeeperRoot(),
 		Redis: redisdb.Server{Addrs: []string{l.Redis.Addr()}}, Strategy: v.Strategy, Partitions: partitions,
 	})
 	if err != nil {

@@ -34,7 +34,7 @@ func TestOurServices(t *testing.T) {
 }
 
 // example returns the file for a stack, of which a killed service is started again by the test.
-func example(t *testing.T, st *system.Stack) *shop.File {
+func example(t *testing.T, st *system.System) *shop.File {
 	t.Helper()
 	file, err := os.ReadFile(filepath.Join("example", "orderstock.yaml"))
 	if err != nil {
@@ -43,11 +43,11 @@ func example(t *testing.T, st *system.Stack) *shop.File {
 	env := st.LoadtestEnv()
 	before, _, _ := strings.Cut(string(file), "service:")
 	f := parse(t, t.TempDir(), strings.NewReplacer(
-		"http://127.0.0.1:8080", st.Order[0].URL(), "http://127.0.0.1:8081", st.Stock[0].URL(),
+		"http://127.0.0.1:8080", st.Orders[0].URL(), "http://127.0.0.1:8081", st.Stocks[0].URL(),
 		"{{env.SERVICE_TOKEN}}", env["SERVICE_TOKEN"],
 		"{{env.VERIFY_STOCK_DSN}}", env["VERIFY_STOCK_DSN"], "{{env.VERIFY_ORDER_DSN}}", env["VERIFY_ORDER_DSN"],
 	).Replace(before)+`service: {kill: "true", start: "true", ready: /readyz}`)
-	f.Service.Kill = restarter(t, st.Order[0])
+	f.Service.Kill = restarter(t, st.Orders[0])
 	return f
 }
 

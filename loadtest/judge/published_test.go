@@ -19,8 +19,8 @@ import (
 // under the same delays.
 func TestPublishedFaults(t *testing.T) {
 	t.Parallel()
-	options := system.Options{Dir: t.TempDir(), Breakable: true}
-	if err := options.Build(t.Context()); err != nil {
+	options := system.Config{Dir: t.TempDir(), Breakable: true}
+	if err := options.Compile(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	slow := func(step faultpoint.Step, when faultpoint.When, d time.Duration) map[string]string {

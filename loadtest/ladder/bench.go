@@ -67,7 +67,9 @@ func (cfg Config) OnServers(ctx context.Context, mysql string, measure func(Conf
 	default:
 		return fmt.Errorf("--mysql %q: want docker, local or auto", mysql)
 	}
-	return system.With(ctx, system.Options{MySQL: cfg.mysql, Progress: cfg.Progress}, func(s *system.System) (err error) {
+	return system.With(ctx, system.Config{
+		MySQL: cfg.mysql, OrderServices: -1, StockServices: -1, Progress: cfg.Progress,
+	}, func(s *system.System) (err error) {
 		defer func() {
 			if err != nil {
 				s.KeepDir()

@@ -64,8 +64,8 @@ func (cfg Config) Compose(ctx context.Context, turns int) (rows []Row, err error
 		return nil, err
 	}
 	cfg.Dir, cfg.Measure, cfg.Warmup = filepath.Join(c.Dir, "out", "scale-direct"), 2*cfg.Measure, 2*time.Second
-	o := system.Options{Progress: cfg.Progress}
-	if err := o.Build(ctx); err != nil {
+	o := system.Config{Progress: cfg.Progress}
+	if err := o.Compile(ctx); err != nil {
 		return nil, err
 	}
 	cfg.Bin = o.Bin

@@ -25,9 +25,8 @@ import (
 // contestant is an experiment while it is measured, with its system.
 type contestant struct {
 	trial.Experiment
-	system trial.System
-	stack  *system.Stack // the system, unless that is in containers
-	direct *direct       // nil unless the strategy is Direct
+	system *system.System
+	direct *direct // nil unless the strategy is Direct
 	// begin, if not nil, is called before each turn.
 	begin func(context.Context) error
 
@@ -80,11 +79,11 @@ func (cfg Config) open(ctx context.Context, e trial.Experiment) (*contestant, er
 	if e.Load.Path == history.PathDeduct || isDirect {
 		sc.OrderServices = -1
 	}
-	st, err := system.Up(ctx, sc)
+	st, err := system.Open(ctx, sc)
 	if err != nil {
 		return nil, err
 	}
-	c := &contestant{Experiment: e, system: st, stack: st}
+	c := &contestant{Experiment: e, system: st}
 	if isDirect {
 		if c.direct, err = openDirect(st); err != nil {
 			return nil, errors.Join(err, c.close(ctx))
@@ -100,7 +99,7 @@ func (c *contestant) close(ctx context.Context) (err error) {
 	if c.direct != nil {
 		err = c.direct.close()
 	}
-	err = errors.Join(err, c.stack.Stop(ctx), c.stack.Servers.Drop(ctx, c.stack.Accounts()))
+	err = errors.Join(err, c.system.Stop(ctx), c.system.Drop(ctx, c.system.Accounts()))
 	if err != nil {
 		return fmt.Errorf("take the stack of %s down: %w", c, err)
 	}
@@ -114,8 +113,7 @@ const sharedRequests = 4
 func (c *contestant) run(ctx context.Context, load fire.Config) (_ *trial.Result, err error) {
 	t := trial.On(c.system, load)
 	if len(c.Acts) > 0 {
-		on := &system.System{Servers: c.stack.Servers, Orders: c.stack.Order, Stocks: c.stack.Stock}
-		t.Acts = c.Timed(on, load.Mix.Seed)
+		t.Acts = c.Timed(c.system, load.Mix.Seed)
 		if all := t.Load.StockURLs; len(all) > 1 {
 			t.Load.StockURLs = all[1:] // the first one fails, and the others make the products
 		}
@@ -143,7 +141,7 @@ func (c *contestant) asOrderService(load *fire.Config) (stop func() error, err e
 	if err != nil {
 		return nil, err
 	}
-	server := redisdb.Server{Addrs: []string{c.stack.Servers.Redis.Addr()}}
+	server := redisdb.Server{Addrs: []string{c.system.Redis.Addr()}}
 	flags := redisdb.OpenFlags(server, slog.New(slog.DiscardHandler))
 	load.Deduct = func(ctx context.Context, flag string, items []history.Item) (operation.Operation, error) {
 		flags.Set(ctx, flag)
@@ -174,17 +172,17 @@ func (c lockCounts) wakeups() float64 {
 	return c.events / c.locks
 }
 
-// countLocks reads the counters of ZooKeeper and of all stock services. Without a stack it counts nothing.
+// countLocks reads the counters of ZooKeeper and of all stock services. Of containers it counts nothing.
 func (c *contestant) countLocks(ctx context.Context) (n lockCounts, err error) {
-	if c.stack == nil {
+	if c.system.Attached() {
 		return n, nil
 	}
-	server, err := c.stack.Servers.ZooKeeper.Monitor(ctx)
+	server, err := c.system.ZooKeeper.Monitor(ctx)
 	if err != nil {
 		return n, err
 	}
 	n.events = server["zk_sum_node_deleted_watch_count"] + server["zk_sum_node_children_watch_count"]
-	for _, s := range c.stack.Stock {
+	for _, s := range c.system.Stocks {
 		counts, err := s.Metrics(ctx)
 		if err != nil {
 			return n, fmt.Errorf("read the metrics of %s: %w", s.Name(), err)

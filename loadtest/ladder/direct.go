@@ -38,7 +38,7 @@ type direct struct {
 }
 
 // openDirect opens the databases of the stack's services, with as many connections as the services have.
-func openDirect(st *system.Stack) (*direct, error) {
+func openDirect(st *system.System) (*direct, error) {
 	orderDSN, stockDSN := st.ServiceDSNs()
 	d := &direct{}
 	var err error

@@ -29,7 +29,7 @@ func TestStrangersAreKeptOutOfZooKeeper(t *testing.T) {
 			st := systemtest.Start(t, cfg)
 			owner, stranger := connectZooKeeper(t, st, "orderstock:secret"), connectZooKeeper(t, st, "orderstock:guess")
 			t.Cleanup(func() {
-				_ = st.Kill()
+				_ = st.Close()
 				for _, node := range slices.Backward(tree(t, owner, st.ZooKeeperRoot())) { // nobody else can
 					err := owner.Delete(node, -1)
 					if err != nil && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNotEmpty) {
@@ -37,14 +37,14 @@ func TestStrangersAreKeptOutOfZooKeeper(t *testing.T) {
 					}
 				}
 			})
-			send(t, st, "POST", st.Stock[0].URL()+"/v1/stock/1/restock", `{"flag":"first","num":50}`)
+			send(t, st, "POST", st.Stocks[0].URL()+"/v1/stock/1/restock", `{"flag":"first","num":50}`)
 			order := func() {
 				t.Helper()
-				send(t, st, "POST", st.Order[0].URL()+"/v1/orders", `{"items":[{"goods_id":"1","num":1}]}`)
+				send(t, st, "POST", st.Orders[0].URL()+"/v1/orders", `{"items":[{"goods_id":"1","num":1}]}`)
 			}
 			order()
 			if later {
-				for _, service := range st.Services() { // the order service first
+				for _, service := range st.Replicas() { // the order service first
 					service.SetEnv(auth)
 					if err := service.Restart(t.Context()); err != nil {
 						t.Fatal(err)
@@ -83,9 +83,9 @@ func isClosed(t *testing.T, owner, stranger *zk.Conn, root string) {
 	}
 }
 
-func connectZooKeeper(t *testing.T, st *system.Stack, auth string) *zk.Conn {
+func connectZooKeeper(t *testing.T, st *system.System, auth string) *zk.Conn {
 	t.Helper()
-	conn, events, err := zk.Connect([]string{st.Servers.ZooKeeper.Addr()}, 10*time.Second, zk.WithLogInfo(false))
+	conn, events, err := zk.Connect([]string{st.ZooKeeper.Addr()}, 10*time.Second, zk.WithLogInfo(false))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,9 +23,9 @@ func TestASilentCollectorFailsNoStop(t *testing.T) {
 	cfg.OrderEnv = map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + silent.Addr().String()}
 	cfg.StockEnv = cfg.OrderEnv
 	st := systemtest.Start(t, cfg)
-	send(t, st, "POST", st.Stock[0].URL()+"/v1/stock/1/restock", `{"flag":"first","num":5}`)
-	send(t, st, "POST", st.Order[0].URL()+"/v1/orders", `{"items":[{"goods_id":"1","num":1}]}`)
-	for _, s := range st.Services() {
+	send(t, st, "POST", st.Stocks[0].URL()+"/v1/stock/1/restock", `{"flag":"first","num":5}`)
+	send(t, st, "POST", st.Orders[0].URL()+"/v1/orders", `{"items":[{"goods_id":"1","num":1}]}`)
+	for _, s := range st.Replicas() {
 		stop, cancel := context.WithTimeout(t.Context(), 20*time.Second) // the default
 		if err := s.Stop(stop); err != nil {
 			t.Errorf("%s: %v", s.Name(), err)

@@ -5,25 +5,34 @@ import (
 	"crypto/rand"
 
 	"orderstock/migrations"
+	"orderstock/pkg/servers"
 	"orderstock/stock-service/deduct"
 )
 
-// Config configures Up. Dir, Bin and Servers are required; the zero value of any other field means its default.
+// Config configures Open. The zero value of a field means its default.
 type Config struct {
-	// Dir is the run's folder, for data and logs. It is created if missing.
+	// Dir is the folder for data and logs, which is created if missing. Default: a new one, which Close removes.
 	Dir string
-	// Bin is the folder that holds the binaries order-service and stock-service.
+	// Bin is the folder for the services' programs, from the module's root. Default: bin, or if Breakable Dir/bin.
 	Bin string
 	// Build, if not "", is the folder of another build's binaries, which are used instead of Bin's. Its program migrate
 	// makes the tables, with the usual names, and its order services get the addresses of the stock services.
 	Build string
+	// Breakable builds the services so that they can be broken.
+	Breakable bool
 
-	// Servers are the servers to use.
+	// Servers, if not nil, are the servers to use, which are left running. Bin then holds the programs. Default: Open
+	// starts them.
 	Servers *Servers
+	// Cluster starts several servers of each kind, so that any one may die (Servers.Cluster). It needs MySQL, not MariaDB.
+	// A breakable one has no proxies between its parts, and needs Linux, root, and the program ip.
+	Cluster bool
+	// MySQL are options of the MySQL server, but for its folder.
+	MySQL servers.Options
 
-	// OrderServices and StockServices are the numbers of services. Default 2; a negative number means none. They share
-	// this machine's processors: each gets an equal share as its GOMAXPROCS, at least 1, unless that is set for this
-	// process.
+	// OrderServices and StockServices are the numbers of services. Default 2; a negative number means none, and
+	// without both there are no schemas, either. They share this machine's processors: each gets an equal share as its
+	// GOMAXPROCS, at least 1, unless that is set for this process.
 	OrderServices, StockServices int
 	// OrderPort and StockPort are the ports of the first service of each kind, if they are free. Default, and otherwise:
 	// free ones.
@@ -48,6 +57,8 @@ type Config struct {
 
 	// Progress, if not nil, gets a short description of each step.
 	Progress func(doing string)
+
+	compiled bool // Bin has the programs
 }
 
 // Addresses are the addresses given to a service, as host:port.
@@ -62,7 +73,6 @@ type Addresses struct {
 func (c Config) withDefaults() Config {
 	c.OrderServices = cmp.Or(c.OrderServices, 2)
 	c.StockServices = cmp.Or(c.StockServices, 2)
-	c.Bin = cmp.Or(c.Build, c.Bin)
 	c.Strategy = cmp.Or(c.Strategy, deduct.Default)
 	c.Token = cmp.Or(c.Token, rand.Text())
 	c.ZooKeeperRoot = cmp.Or(c.ZooKeeperRoot, "/orderstock")

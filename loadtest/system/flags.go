@@ -10,13 +10,13 @@ import (
 	"orderstock/stock-service/deduct"
 )
 
-// Flags adds flags for the stack's size and its strategy, and for Options.Cluster.
-func (c *Config) Flags(f *pflag.FlagSet, cluster *bool) {
+// Flags adds flags for the system's size, its strategy, and Cluster.
+func (c *Config) Flags(f *pflag.FlagSet) {
 	f.IntVar(&c.OrderServices, "order-services", 2, "how many order services to run")
 	f.IntVar(&c.StockServices, "stock-services", 2, "how many stock services to run")
 	f.StringVar(&c.Strategy, "strategy", deduct.Default,
 		"how the stock services deduct: "+strings.Join(deduct.Names(), ", "))
-	f.BoolVar(cluster, "cluster", false,
+	f.BoolVar(&c.Cluster, "cluster", false,
 		"three servers of each kind, so that any one may die; needs MySQL itself (MYSQLD names its mysqld)")
 }
 

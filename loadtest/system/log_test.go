@@ -21,7 +21,7 @@ func TestALogThatNobodyReadsStopsNoService(t *testing.T) {
 	cfg.OrderServices, cfg.StockServices = 1, 1
 	st := systemtest.Start(t, cfg)
 	for name, leave := range map[string]bool{"stalled": false, "closed": true} {
-		for _, s := range st.Services() {
+		for _, s := range st.Replicas() {
 			t.Run(string(s.Kind)+", "+name, func(t *testing.T) {
 				if err := s.Stop(t.Context()); err != nil {
 					t.Fatal(err)

@@ -38,11 +38,11 @@ func TestMetrics(t *testing.T) {
 	cfg := config(t)
 	cfg.OrderEnv = map[string]string{"RATE_LIMIT_READS": "1000-S"}
 	st := systemtest.Start(t, cfg)
-	send(t, st, "POST", st.Stock[0].URL()+"/v1/stock/1/restock", `{"flag":"first","num":5}`)
-	send(t, st, "POST", st.Order[0].URL()+"/v1/orders", `{"items":[{"goods_id":"1","num":1}]}`)
-	send(t, st, "GET", st.Order[0].URL()+"/v1/orders", "")
+	send(t, st, "POST", st.Stocks[0].URL()+"/v1/stock/1/restock", `{"flag":"first","num":5}`)
+	send(t, st, "POST", st.Orders[0].URL()+"/v1/orders", `{"items":[{"goods_id":"1","num":1}]}`)
+	send(t, st, "GET", st.Orders[0].URL()+"/v1/orders", "")
 
-	for _, s := range st.Services() {
+	for _, s := range st.Replicas() {
 		metrics := send(t, st, "GET", "http://"+s.OpsAddr+"/metrics", "")
 		promtool(t, observe, metrics, "check", "metrics")
 	}
@@ -97,10 +97,10 @@ func named(t *testing.T, observe string) map[string][]string {
 }
 
 // startPrometheus scrapes the services every second, under the rules, and returns its URL.
-func startPrometheus(t *testing.T, st *system.Stack, observe string) string {
+func startPrometheus(t *testing.T, st *system.System, observe string) string {
 	t.Helper()
 	targets := map[system.Kind][]string{}
-	for _, s := range st.Services() {
+	for _, s := range st.Replicas() {
 		targets[s.Kind] = append(targets[s.Kind], s.OpsAddr)
 	}
 	config := fmt.Sprintf("global: {scrape_interval: 1s}\nrule_files: [%s/rules.yml]\nscrape_configs:\n", observe)
@@ -159,14 +159,14 @@ func promtool(t *testing.T, dir string, stdin []byte, args ...string) {
 	}
 }
 
-func send(t *testing.T, st *system.Stack, method, target, body string) []byte {
+func send(t *testing.T, st *system.System, method, target, body string) []byte {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Authorization", "Bearer "+st.Token())
+	req.Header.Set("Authorization", "Bearer "+st.Target().StockToken)
 	resp, err := described(t, http.DefaultTransport).Do(req)
 	if err != nil {
 		t.Fatal(err)

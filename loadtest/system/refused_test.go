@@ -29,7 +29,7 @@ func TestUpIsRefused(t *testing.T) {
 	} {
 		cfg := config(t)
 		change(&cfg)
-		if _, err := system.Up(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := system.Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v; want %q", err, says)
 		}
 	}

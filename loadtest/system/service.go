@@ -51,11 +51,11 @@ func (s *Service) SetEnv(env map[string]string) {
 }
 
 // newService starts a service and waits until it is ready.
-func (st *Stack) newService(ctx context.Context, kind Kind, index int) (*Service, error) {
+func (s *System) newService(ctx context.Context, kind Kind, index int) (*Service, error) {
 	name := fmt.Sprintf("%s-%d", kind, index)
 	ports := [2]int{}
 	if index == 1 {
-		ports[0] = map[Kind]int{Order: st.cfg.OrderPort, Stock: st.cfg.StockPort}[kind]
+		ports[0] = map[Kind]int{Order: s.cfg.OrderPort, Stock: s.cfg.StockPort}[kind]
 	}
 	for i, want := range ports {
 		port, err := servers.PortOr(want)
@@ -64,86 +64,86 @@ func (st *Stack) newService(ctx context.Context, kind Kind, index int) (*Service
 		}
 		ports[i] = port
 	}
-	s := &Service{
+	service := &Service{
 		Kind:    kind,
 		OpsAddr: fmt.Sprintf("127.0.0.1:%d", ports[1]),
 	}
 	addr := fmt.Sprintf("127.0.0.1:%d", ports[0])
-	env, err := st.serviceEnv(name, kind)
+	env, err := s.serviceEnv(name, kind)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	s.env = env
-	s.env["LISTEN_ADDR"], s.env["OPS_ADDR"] = addr, s.OpsAddr
+	service.env = env
+	service.env["LISTEN_ADDR"], service.env["OPS_ADDR"] = addr, service.OpsAddr
 	args := []string{"serve"}
 	if kind == Stock {
-		if s, err := deduct.Find(st.cfg.Strategy); err == nil && s.Unsafe() {
+		if strategy, err := deduct.Find(s.cfg.Strategy); err == nil && strategy.Unsafe() {
 			args = append(args, "--allow-unsafe")
 		}
 	}
-	s.Server, err = servers.Start(ctx, servers.Spec{
+	service.Server, err = servers.Start(ctx, servers.Spec{
 		Name:  name,
-		Path:  filepath.Join(st.cfg.Bin, string(kind)+"-service"),
+		Path:  filepath.Join(cmp.Or(s.cfg.Build, s.cfg.Bin), string(kind)+"-service"),
 		Args:  args,
-		Env:   list(s.env),
-		Dir:   st.cfg.Dir,
+		Env:   list(service.env),
+		Dir:   s.cfg.Dir,
 		Addr:  addr,
 		Ready: func(ctx context.Context) error { return httpapi.AskHealth(ctx, "http://"+addr+"/readyz") },
 	})
 	if err != nil {
 		return nil, err
 	}
-	return s, nil
+	return service, nil
 }
 
-func (st *Stack) addresses() Addresses {
+func (s *System) addresses() Addresses {
 	return Addresses{
-		MySQL:     st.Servers.MySQL.Addr(),
-		Redis:     st.Servers.Redis.Addr(),
-		ZooKeeper: strings.Split(st.Servers.ZooKeeper.Addr(), ","),
+		MySQL:     s.MySQL.Addr(),
+		Redis:     s.Redis.Addr(),
+		ZooKeeper: strings.Split(s.ZooKeeper.Addr(), ","),
 	}
 }
 
 // ServersEnv returns the environment that names the Redis and the ZooKeeper of the services, and their root there.
-func (st *Stack) ServersEnv() map[string]string { return st.envOf(st.addresses()) }
+func (s *System) ServersEnv() map[string]string { return s.envOf(s.addresses()) }
 
-func (st *Stack) envOf(at Addresses) map[string]string {
+func (s *System) envOf(at Addresses) map[string]string {
 	env := map[string]string{
 		"ZOOKEEPER_ADDRS": strings.Join(at.ZooKeeper, ","),
-		"ZOOKEEPER_ROOT":  st.cfg.ZooKeeperRoot,
+		"ZOOKEEPER_ROOT":  s.cfg.ZooKeeperRoot,
 		"REDIS_ADDR":      at.Redis,
 	}
-	if st.Servers.Cluster != nil {
+	if s.Cluster != nil {
 		env["REDIS_MASTER"] = servers.RedisMaster
 	}
 	return env
 }
 
 // serviceEnv returns the environment of a service, without its own addresses.
-func (st *Stack) serviceEnv(name string, kind Kind) (map[string]string, error) {
-	real := st.addresses()
-	if kind == Order && (st.cfg.Route != nil || st.cfg.Build != "") {
-		for _, s := range st.Stock {
-			real.Stock = append(real.Stock, s.Addr())
+func (s *System) serviceEnv(name string, kind Kind) (map[string]string, error) {
+	real := s.addresses()
+	if kind == Order && (s.cfg.Route != nil || s.cfg.Build != "") {
+		for _, stock := range s.Stocks {
+			real.Stock = append(real.Stock, stock.Addr())
 		}
 	}
 	told := real
-	if st.cfg.Route != nil {
+	if s.cfg.Route != nil {
 		var err error
-		if told, err = st.cfg.Route(name, real); err != nil {
+		if told, err = s.cfg.Route(name, real); err != nil {
 			return nil, fmt.Errorf("route addresses: %w", err)
 		}
 	}
-	env := st.envOf(told)
-	env["SERVICE_TOKEN"] = st.cfg.Token
-	env["GOMAXPROCS"] = cmp.Or(os.Getenv("GOMAXPROCS"), strconv.Itoa(st.share(runtime.NumCPU())))
+	env := s.envOf(told)
+	env["SERVICE_TOKEN"] = s.cfg.Token
+	env["GOMAXPROCS"] = cmp.Or(os.Getenv("GOMAXPROCS"), strconv.Itoa(s.share(runtime.NumCPU())))
 	// Spans show which replica they come from.
 	env["OTEL_RESOURCE_ATTRIBUTES"] = "service.instance.id=" + name
-	accounts := st.cfg.Accounts
+	accounts := s.cfg.Accounts
 	if kind == Stock {
 		env["MYSQL_DSN"] = dsn(told.MySQL, accounts.StockApp, accounts.StockDB)
-		env["STOCK_STRATEGY"] = st.cfg.Strategy
-		maps.Copy(env, st.cfg.StockEnv)
+		env["STOCK_STRATEGY"] = s.cfg.Strategy
+		maps.Copy(env, s.cfg.StockEnv)
 		return env, nil
 	}
 	env["MYSQL_DSN"] = dsn(told.MySQL, accounts.OrderApp, accounts.OrderDB)
@@ -151,11 +151,11 @@ func (st *Stack) serviceEnv(name string, kind Kind) (map[string]string, error) {
 	if len(told.Stock) > 0 {               // otherwise they are found in ZooKeeper
 		env["STOCK_URLS"] = "http://" + strings.Join(told.Stock, ",http://")
 	}
-	maps.Copy(env, st.cfg.OrderEnv)
+	maps.Copy(env, s.cfg.OrderEnv)
 	return env, nil
 }
 
 // share returns each service's share of the processors.
-func (st *Stack) share(processors int) int {
-	return max(1, processors/max(1, max(0, st.cfg.OrderServices)+max(0, st.cfg.StockServices)))
+func (s *System) share(processors int) int {
+	return max(1, processors/max(1, max(0, s.cfg.OrderServices)+max(0, s.cfg.StockServices)))
 }

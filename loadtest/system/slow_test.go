@@ -37,7 +37,7 @@ func TestSlowSendersLeaveOrdersTheirRate(t *testing.T) {
 	}
 	st := systemtest.Start(t, config(t))
 	for i := range clients {
-		send(t, st, "POST", fmt.Sprintf("%s/v1/stock/%d/restock", st.Stock[0].URL(), i+1), `{"flag":"first","num":1000000}`)
+		send(t, st, "POST", fmt.Sprintf("%s/v1/stock/%d/restock", st.Stocks[0].URL(), i+1), `{"flag":"first","num":1000000}`)
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
 	defer transport.CloseIdleConnections()
@@ -52,7 +52,7 @@ func TestSlowSendersLeaveOrdersTheirRate(t *testing.T) {
 			body := fmt.Sprintf(`{"items":[{"goods_id":"%d","num":1}]}`, i+1)
 			all.Go(func() {
 				for ctx.Err() == nil {
-					req, _ := http.NewRequestWithContext(ctx, http.MethodPost, st.Order[0].URL()+"/v1/orders", strings.NewReader(body))
+					req, _ := http.NewRequestWithContext(ctx, http.MethodPost, st.Orders[0].URL()+"/v1/orders", strings.NewReader(body))
 					req.Header.Set("Content-Type", "application/json")
 					resp, err := users.Do(req)
 					if err != nil {
@@ -83,7 +83,7 @@ func TestSlowSendersLeaveOrdersTheirRate(t *testing.T) {
 			t.Fatalf("%d senders were cut where nobody reads", n)
 		}
 		end()
-		read := newCrowd(t, st.Order[0].Addr(), slow, headerLimit)
+		read := newCrowd(t, st.Orders[0].Addr(), slow, headerLimit)
 		besideRead := orders()
 		cut += read.leave(t)
 		ratios[i] = float64(besideRead) / float64(besideUnread)

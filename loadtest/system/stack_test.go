@@ -35,26 +35,26 @@ func TestUpKillPauseRestartStop(t *testing.T) {
 		return real, nil
 	}
 	st := systemtest.Start(t, cfg)
-	if len(st.Order) != 1 || len(st.Stock) != 2 || len(st.Dead()) != 0 {
-		t.Fatalf("%d order and %d stock services, dead: %v; want 1, 2 and none", len(st.Order), len(st.Stock), st.Dead())
+	if len(st.Orders) != 1 || len(st.Stocks) != 2 || len(st.Dead()) != 0 {
+		t.Fatalf("%d order and %d stock services, dead: %v; want 1, 2 and none", len(st.Orders), len(st.Stocks), st.Dead())
 	}
 	if got := routed["order-1"].Stock; len(got) != 2 || got[0] == got[1] {
 		t.Errorf("the order service got stock services %v; want both", got)
 	}
-	if len(routed) != 3 || routed["stock-2"].MySQL != st.Servers.MySQL.Addr() || routed["stock-2"].Stock != nil {
+	if len(routed) != 3 || routed["stock-2"].MySQL != st.MySQL.Addr() || routed["stock-2"].Stock != nil {
 		t.Errorf("routed: %v", routed)
 	}
 	for url, want := range map[string]int{
-		st.Order[0].URL() + "/healthz":               http.StatusOK,
-		"http://" + st.Order[0].OpsAddr + "/metrics": http.StatusOK,
-		st.Stock[1].URL() + "/v1/stock":              http.StatusUnauthorized,
+		st.Orders[0].URL() + "/healthz":               http.StatusOK,
+		"http://" + st.Orders[0].OpsAddr + "/metrics": http.StatusOK,
+		st.Stocks[1].URL() + "/v1/stock":              http.StatusUnauthorized,
 	} {
 		if code, err := get(t.Context(), t, url, ""); err != nil || code != want {
 			t.Errorf("%s answers %d, %v; want %d", url, code, err, want)
 		}
 	}
 
-	metrics, err := st.Order[0].Metrics(t.Context())
+	metrics, err := st.Orders[0].Metrics(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestUpKillPauseRestartStop(t *testing.T) {
 		t.Errorf("one of three services uses %v processors of %d; want %d", n, runtime.NumCPU(), share)
 	}
 
-	victim := st.Stock[0]
+	victim := st.Stocks[0]
 	if err := victim.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,8 @@ func TestUpKillPauseRestartStop(t *testing.T) {
 	if !strings.Contains(logOf(t, victim), `"listening"`) {
 		t.Error("SetEnv did not change the environment of the next start")
 	}
-	if code, err := get(t.Context(), t, victim.URL()+"/v1/stock", st.Token()); err != nil || code != http.StatusOK {
+	code, err := get(t.Context(), t, victim.URL()+"/v1/stock", st.Target().StockToken)
+	if err != nil || code != http.StatusOK {
 		t.Errorf("a restarted service answers %d, %v; want 200", code, err)
 	}
 
@@ -98,13 +99,16 @@ func TestUpKillPauseRestartStop(t *testing.T) {
 		t.Errorf("a resumed service answers %d, %v; want 200", code, err)
 	}
 
+	services := st.Replicas()
 	if err := st.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if dead := st.Dead(); len(dead) != 3 {
-		t.Errorf("dead after Stop: %v; want all 3", dead)
+	for _, s := range services {
+		if s.Running() {
+			t.Errorf("%s runs after Stop", s.Name())
+		}
 	}
-	if err := st.Servers.MySQL.Ping(t.Context()); err != nil {
+	if err := st.MySQL.Ping(t.Context()); err != nil {
 		t.Errorf("Stop took a server along that was given: %v", err)
 	}
 }
@@ -117,46 +121,42 @@ func TestSettingsOfAnotherStackAreNotPassedOn(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	st := systemtest.Start(t, config(t))
-	send(t, st, "POST", st.Stock[0].URL()+"/v1/stock/1/restock", `{"flag":"first","num":5}`)
-	send(t, st, "POST", st.Order[0].URL()+"/v1/orders", `{"items":[{"goods_id":"1","num":1}]}`)
+	send(t, st, "POST", st.Stocks[0].URL()+"/v1/stock/1/restock", `{"flag":"first","num":5}`)
+	send(t, st, "POST", st.Orders[0].URL()+"/v1/orders", `{"items":[{"goods_id":"1","num":1}]}`)
 }
 
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	var told []string
 	say := func(doing string) { told = append(told, doing) }
-	s, err := system.Open(t.Context(), system.Options{Bin: systemtest.Build(t), Progress: say})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	st, err := system.Up(t.Context(), system.Config{
-		Dir: s.Dir, Bin: s.Bin, Servers: s.Servers, OrderServices: 1, StockServices: 1, Progress: say,
+	st, err := system.Open(t.Context(), system.Config{
+		Bin: systemtest.Build(t), OrderServices: 1, StockServices: 1, Progress: say,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = st.Kill() })
+	t.Cleanup(func() { _ = st.Close() })
 	if len(told) < 4 {
 		t.Errorf("progress: %q; want a line for programs, servers, tables and services", told)
 	}
 	env := st.LoadtestEnv()
-	if env["ORDER_URLS"] != st.Order[0].URL() || env["STOCK_URLS"] != st.Stock[0].URL() || env["SERVICE_TOKEN"] == "" ||
+	if env["ORDER_URLS"] != st.Orders[0].URL() || env["STOCK_URLS"] != st.Stocks[0].URL() || env["SERVICE_TOKEN"] == "" ||
 		!strings.Contains(env["VERIFY_STOCK_DSN"], "/stock_db") {
 		t.Errorf("environment of the load tester: %v", env)
 	}
 	env = st.ServersEnv()
-	if env["REDIS_ADDR"] != st.Servers.Redis.Addr() || env["ZOOKEEPER_ADDRS"] != st.Servers.ZooKeeper.Addr() ||
+	if env["REDIS_ADDR"] != st.Redis.Addr() || env["ZOOKEEPER_ADDRS"] != st.ZooKeeper.Addr() ||
 		env["ZOOKEEPER_ROOT"] != st.ZooKeeperRoot() || env["REDIS_MASTER"] != "" {
 		t.Errorf("environment that names the servers: %v", env)
 	}
-	if err := errors.Join(st.Stop(t.Context()), s.Stop(t.Context())); err != nil {
+	services := st.Replicas()
+	if err := st.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if dead := st.Dead(); len(dead) != 5 {
-		t.Errorf("dead after Stop: %d; want the 2 services and the 3 servers", len(dead))
+	if dead := st.Dead(); len(dead) != 3 || services[0].Running() || services[1].Running() {
+		t.Errorf("dead after Stop: %v; want the 2 services and the 3 servers", dead)
 	}
-	if _, err := os.Stat(s.Dir); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(st.Dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder that Open made is there after Stop: %v", err)
 	}
 }
@@ -165,7 +165,7 @@ func TestUpFailsWithTheServicesOwnWords(t *testing.T) {
 	t.Parallel()
 	cfg := config(t)
 	cfg.StockEnv = map[string]string{"STOCK_STRATEGY": "guesswork"} // wins over Config.Strategy, which would be refused
-	_, err := system.Up(t.Context(), cfg)
+	_, err := system.Open(t.Context(), cfg)
 	if err == nil || !strings.Contains(err.Error(), "stock-1") || !strings.Contains(err.Error(), "guesswork") {
 		t.Errorf("error %v; want the end of stock-1's log", err)
 	}

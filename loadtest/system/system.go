@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,23 +24,24 @@ import (
 	"orderstock/pkg/servers/programs"
 )
 
-// System is servers and, once started, the services on them. Its methods are for one goroutine; its parts are safe for
-// several.
+// System is servers and the services on them. Its methods are for one goroutine; its parts are safe for several.
 type System struct {
 	*Servers
 	// Dir is the folder of data and logs, and Bin the services' programs.
 	Dir, Bin string
-	// Orders and Stocks are the services; empty before StartServices.
+	// Orders and Stocks are the services; of a breakable system, empty before StartServices.
 	Orders, Stocks []*Service
-	// Duplicators stand in front of the stock services, one for each.
+	// Duplicators stand in front of the stock services of a breakable system, one for each.
 	Duplicators []*Duplicator
 	// OrderDB and StockDB reach the two databases as the administrator, past every proxy.
 	OrderDB, StockDB *sql.DB
 
-	scratch string // removed by Close; "" for none
-	starts  int
+	cfg     Config   // of the services
+	since   int64    // ZooKeeper's last transaction before the services were started
+	owned   bool     // Open started the servers
+	scratch string   // removed by Close; "" for none
+	starts  int      // of services
 	network *network // of a breakable cluster; else nil
-	stack   *Stack   // the services; nil before StartServices
 
 	// Of services that run already:
 	attached   bool
@@ -52,76 +54,55 @@ type System struct {
 	wires map[string]map[string][]*Wire
 }
 
-// Options configure Open. The zero value of a field means its default.
-type Options struct {
-	// Dir is the folder for data and logs. Default: a new one, which Close removes.
-	Dir string
-	// Bin is the folder for the services' programs, from the module's root. Default: bin, or if Breakable Dir/bin.
-	Bin string
-	// Breakable builds the services so that they can be broken.
-	Breakable bool
-	// Cluster starts several servers of each kind, so that any one may die (Servers.Cluster). It needs MySQL, not MariaDB.
-	// A breakable one has no proxies between its parts, and needs Linux, root, and the program ip.
-	Cluster bool
-	// MySQL are options of the MySQL server, but for its folder.
-	MySQL servers.Options
-	// Progress, if not nil, gets a short description of each step.
-	Progress func(doing string)
-
-	built bool // Bin has the programs
-}
-
-// Open compiles the services and starts the servers.
-func Open(ctx context.Context, o Options) (_ *System, err error) {
-	if o.Progress == nil {
-		o.Progress = func(string) {}
-	}
-	s := &System{}
+// Open starts a system: it compiles the services, starts the servers, makes the schemas, and starts the stock services
+// and then the order services. It returns when all of them are ready. If something fails, it kills everything it has
+// started; the error names the failed part and holds the end of its log. A breakable system begins without services:
+// see StartServices.
+func Open(ctx context.Context, cfg Config) (_ *System, err error) {
+	s := &System{Servers: cfg.Servers}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("open the system: %w", err), s.Close())
 		}
 	}()
-	if o.Dir == "" {
+	if cfg.Dir == "" {
 		if s.scratch, err = os.MkdirTemp("", "orderstock-"); err != nil {
 			return nil, err
 		}
-		o.Dir = s.scratch
+		cfg.Dir = s.scratch
 	}
-	if s.Dir, err = filepath.Abs(o.Dir); err != nil {
+	if s.Dir, err = filepath.Abs(cfg.Dir); err != nil {
 		return nil, err
 	}
-	o.Dir = s.Dir
-	if err := o.Build(ctx); err != nil {
-		return nil, err
+	cfg.Dir = s.Dir
+	if cfg.Build != "" {
+		if cfg.Build, err = filepath.Abs(cfg.Build); err != nil {
+			return nil, err
+		}
 	}
-	s.Bin = o.Bin
-	if err := s.startServers(ctx, o); err != nil {
-		return nil, err
+	if cfg = cfg.withDefaults(); s.Servers == nil {
+		if err := cfg.Compile(ctx); err != nil {
+			return nil, err
+		}
+		if err := s.startServers(ctx, cfg); err != nil {
+			return nil, err
+		}
 	}
-	return s, s.openDBs()
+	s.Bin, s.cfg = cfg.Bin, cfg
+	if err := s.openDBs(cfg.Accounts); err != nil || cfg.Breakable || cfg.OrderServices < 0 && cfg.StockServices < 0 {
+		return s, err
+	}
+	return s, s.up(ctx)
 }
 
 // With opens a system, calls do with it, and stops it gracefully, also after ctx has ended.
-func With(ctx context.Context, o Options, do func(*System) error) (err error) {
-	s, err := Open(ctx, o)
+func With(ctx context.Context, cfg Config, do func(*System) error) (err error) {
+	s, err := Open(ctx, cfg)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, Stopping(ctx, s.Stop)) }()
 	return do(s)
-}
-
-// WithServices starts services on the system's servers, calls do with them, and stops them gracefully. cfg has their
-// numbers, strategy, ports and environment.
-func (s *System) WithServices(ctx context.Context, cfg Config, do func(*Stack) error) (err error) {
-	cfg.Dir, cfg.Bin, cfg.Servers = s.Dir, s.Bin, s.Servers
-	st, err := Up(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, Stopping(ctx, st.Stop)) }()
-	return do(st)
 }
 
 // Stopping calls stop with a context of 40 s, also after ctx has ended.
@@ -131,45 +112,46 @@ func Stopping(ctx context.Context, stop func(context.Context) error) error {
 	return stop(ctx)
 }
 
-// Build compiles the services. Open does it, unless it was called before, for several systems.
-func (o *Options) Build(ctx context.Context) error {
-	if o.built {
+// Compile compiles the services. Open does it, unless it was called before, for several systems, or there are servers.
+func (c *Config) Compile(ctx context.Context) error {
+	if c.compiled {
 		return nil
 	}
 	root, err := ModuleRoot()
 	if err != nil {
 		return err
 	}
-	if o.Bin == "" && o.Breakable {
-		o.Bin = filepath.Join(o.Dir, "bin")
+	if c.Bin == "" && c.Breakable {
+		c.Bin = filepath.Join(c.Dir, "bin")
 	}
-	if o.Bin = cmp.Or(o.Bin, "bin"); !filepath.IsAbs(o.Bin) {
-		o.Bin = filepath.Join(root, o.Bin)
+	if c.Bin = cmp.Or(c.Bin, "bin"); !filepath.IsAbs(c.Bin) {
+		c.Bin = filepath.Join(root, c.Bin)
 	}
-	to := programs.Source{Root: root, Bin: o.Bin, Progress: o.Progress}
-	if o.Progress != nil {
-		o.Progress("compiling the services into " + o.Bin)
+	to := programs.Source{Root: root, Bin: c.Bin, Progress: c.Progress}
+	if c.Progress != nil {
+		c.Progress("compiling the services into " + c.Bin)
 	}
-	if o.Breakable {
+	if c.Breakable {
 		to.Tags = []string{"faults"}
-		if to.Overlay, err = Overlay(root, filepath.Join(o.Bin, "_overlay")); err != nil {
+		if to.Overlay, err = Overlay(root, filepath.Join(c.Bin, "_overlay")); err != nil {
 			return err
 		}
 	}
 	err = programs.Compile(ctx, to, "order-service", "stock-service")
-	o.built = err == nil
+	c.compiled = err == nil
 	return err
 }
 
-func (s *System) startServers(ctx context.Context, o Options) (err error) {
-	if !o.Cluster {
-		o.Progress("starting MySQL, Redis and ZooKeeper")
-		s.Servers, err = StartServers(ctx, s.Dir, o.MySQL)
+func (s *System) startServers(ctx context.Context, c Config) (err error) {
+	s.owned = true
+	if !c.Cluster {
+		c.Progress("starting MySQL, Redis and ZooKeeper")
+		s.Servers, err = StartServers(ctx, s.Dir, c.MySQL)
 		return err
 	}
-	o.Progress("starting three MySQL, two Redis with three Sentinels, and three ZooKeeper")
+	c.Progress("starting three MySQL, two Redis with three Sentinels, and three ZooKeeper")
 	var member func(i int) servers.Options
-	if o.Breakable {
+	if c.Breakable {
 		if s.network, err = newNetwork(ctx, 3); err != nil {
 			return err
 		}
@@ -187,8 +169,7 @@ func (s *System) CutOff(ctx context.Context, i int) error { return s.network.cut
 func (s *System) CutOn(ctx context.Context, i int) error { return s.network.mend(ctx, i) }
 
 // openDBs opens the administrator's databases.
-func (s *System) openDBs() (err error) {
-	names := migrations.DefaultAccounts()
+func (s *System) openDBs(names migrations.Accounts) (err error) {
 	for db, name := range map[**sql.DB]string{&s.OrderDB: names.OrderDB, &s.StockDB: names.StockDB} {
 		if *db, err = OpenDB(s.MySQL.AdminDSNFor(name)); err != nil {
 			return err
@@ -218,29 +199,39 @@ func (s *System) Target() fire.Target {
 	if s.attached {
 		return s.target
 	}
-	return s.stack.Target()
+	after, _ := time.ParseDuration(s.cfg.OrderEnv["CANCEL_AFTER"]) // no service starts with a wrong one
+	ttl, _ := time.ParseDuration(s.cfg.OrderEnv["PRICE_TTL"])
+	return fire.Target{
+		OrderURLs: urls(s.Orders), StockURLs: urls(s.Stocks), StockToken: s.cfg.Token, CancelAfter: after,
+		PriceTTL: ttl, Strategy: s.cfg.Strategy,
+	}
 }
 
-// Databases returns the DSNs of the read-only user.
+// Databases returns the databases for the verifier, with the DSNs of the read-only user.
 func (s *System) Databases() verify.Databases {
 	if s.attached {
 		return s.databases
 	}
-	return s.stack.Databases()
+	a := s.cfg.Accounts
+	return verify.Databases{
+		OrderDSN: dsn(s.MySQL.Addr(), a.Verifier, a.OrderDB),
+		StockDSN: dsn(s.MySQL.Addr(), a.Verifier, a.StockDB),
+
+		ZooKeeperAddrs: strings.Split(s.ZooKeeper.Addr(), ","), Since: s.since,
+	}
 }
 
-// Root returns the ZooKeeper root of the services.
-func (s *System) Root() string { return fmt.Sprintf("/lab-%d", s.starts) }
-
 // StartServices starts services on empty databases, an empty Redis and a new ZooKeeper root, and replaces the previous
-// ones. cfg has their numbers, strategy and environment. A cluster has three stock services by default.
+// ones of a breakable system. cfg has their numbers, strategy and environment. A cluster has three stock services by
+// default.
 func (s *System) StartServices(ctx context.Context, cfg Config) error {
-	s.StopServices()
+	s.KillServices()
 	s.starts++
 	if err := s.freshData(ctx); err != nil {
 		return err
 	}
-	cfg.Dir, cfg.Bin, cfg.Servers, cfg.ZooKeeperRoot, cfg.Route = s.ServicesDir(), s.Bin, s.Servers, s.Root(), s.route
+	cfg.Dir, cfg.Bin = filepath.Join(s.Dir, fmt.Sprintf("services-%03d", s.starts)), s.Bin
+	cfg.ZooKeeperRoot, cfg.Route = fmt.Sprintf("/lab-%d", s.starts), s.route
 	for _, env := range []*map[string]string{&cfg.OrderEnv, &cfg.StockEnv} {
 		all := map[string]string{"STOCK_SPREAD": "true"} // each stock service has work, and meets the faults
 		maps.Copy(all, *env)
@@ -251,24 +242,23 @@ func (s *System) StartServices(ctx context.Context, cfg Config) error {
 	if s.Cluster != nil {
 		cfg.Route, cfg.StockServices = nil, cmp.Or(cfg.StockServices, 3)
 	}
-	var err error
-	s.stack, err = Up(ctx, cfg)
-	if err != nil {
+	s.cfg = cfg.withDefaults()
+	if err := s.up(ctx); err != nil {
+		s.KillServices()
 		return err
 	}
-	s.Orders, s.Stocks = s.stack.Order, s.stack.Stock
 	for _, service := range s.Replicas() {
 		service.Wires = s.wires[service.Name()]
 	}
 	return nil
 }
 
-// ServicesDir returns the folder of the running services' logs, or of a run's history if they run already; "" for none.
+// ServicesDir returns the folder of the services' logs, or of a run's history if they run already.
 func (s *System) ServicesDir() string {
 	if s.attached {
 		return s.Dir
 	}
-	return filepath.Join(s.Dir, fmt.Sprintf("services-%03d", s.starts))
+	return s.cfg.Dir
 }
 
 func (s *System) firedLog() string { return filepath.Join(s.Dir, "fired.log") }
@@ -321,11 +311,9 @@ func (s *System) freshData(ctx context.Context) error {
 // Replicas returns the replicas of both services.
 func (s *System) Replicas() []*Service { return slices.Concat(s.Orders, s.Stocks) }
 
-// StopServices kills the replicas and closes their wires. They need no graceful stop, since their data is discarded.
-func (s *System) StopServices() {
-	if s.stack != nil {
-		_ = s.stack.Kill() // an error means that one was dead already
-	}
+// KillServices kills the replicas and closes their wires.
+func (s *System) KillServices() {
+	_ = fleet(s.Replicas()).Kill() // an error means that one was dead already
 	for _, wires := range s.wires {
 		for _, w := range wires {
 			for _, w := range w {
@@ -336,27 +324,32 @@ func (s *System) StopServices() {
 	for _, d := range s.Duplicators {
 		d.close()
 	}
-	s.Orders, s.Stocks, s.Duplicators, s.wires, s.stack = nil, nil, nil, nil, nil
+	s.Orders, s.Stocks, s.Duplicators, s.wires = nil, nil, nil, nil
 }
 
 // KeepDir makes Close keep the folder.
 func (s *System) KeepDir() { s.scratch = "" }
 
-// Stop stops the servers gracefully, and then closes. Services that Up started are stopped before.
+// Stop stops the order services, then the stock services, then the servers that Open started, each gracefully, and
+// closes. All are stopped, even if one fails. The ones still running when ctx ends are killed.
 func (s *System) Stop(ctx context.Context) error {
-	return errors.Join(s.Servers.Stop(ctx), s.Close())
+	errs := []error{fleet(s.Orders).Stop(ctx), fleet(s.Stocks).Stop(ctx)}
+	if s.owned {
+		errs = append(errs, s.Servers.Stop(ctx))
+	}
+	return errors.Join(append(errs, s.Close())...)
 }
 
-// Close kills everything, and removes the folder that Open made.
+// Close kills all that Open and StartServices started, and removes the folder that Open made.
 func (s *System) Close() error {
-	s.StopServices()
+	s.KillServices()
 	var errs []error
 	for _, db := range []*sql.DB{s.OrderDB, s.StockDB} {
 		if db != nil {
 			_ = db.Close() // an error says that a connection was lost before
 		}
 	}
-	if s.Servers != nil && !s.attached {
+	if s.owned && s.Servers != nil {
 		errs = append(errs, s.Kill())
 	}
 	if s.network != nil {

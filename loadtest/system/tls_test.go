@@ -24,7 +24,7 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/system"
+	"orderstock/migrations"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/servers"
 )
@@ -46,9 +46,12 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = mysql.Kill() })
-	cfg.Servers.MySQL, cfg.OrderServices, cfg.StockServices = mysql, -1, -1
-	cfg.Accounts.OrderApp.Password, cfg.Accounts.StockApp.Password, cfg.Token = "hunter2", "hunter2", tlsToken
-	if _, err := system.Up(t.Context(), cfg); err != nil {
+	cfg.Servers.MySQL, cfg.Token = mysql, tlsToken
+	a := &cfg.Accounts
+	for _, user := range []*migrations.User{&a.OrderApp, &a.StockApp, &a.Migrator, &a.Verifier} {
+		user.Password = "hunter2"
+	}
+	if err := migrations.Run(t.Context(), migrations.Config{AdminDSN: mysql.AdminDSN(), Accounts: *a}); err != nil {
 		t.Fatal(err)
 	}
 	for _, user := range []string{cfg.Accounts.OrderApp.Name, cfg.Accounts.StockApp.Name} {

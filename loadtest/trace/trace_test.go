@@ -215,11 +215,11 @@ func reconcilerGoesOn(t *testing.T, bin string) {
 	})
 	// The price is known after this.
 	h := r.fire(t, fire.Config{Target: st.Target(), Orders: 1, Concurrency: 1, Mix: fire.Mix{Goods: 1}}, 1)
-	if err := st.Stock[0].Kill(); err != nil {
+	if err := st.Stocks[0].Kill(); err != nil {
 		t.Fatal(err)
 	}
 	body := fmt.Sprintf(`{"items":[{"goods_id":"%d","num":1}]}`, h.Goods[0].ID)
-	at := st.Order[0].URL() + "/v1/orders"
+	at := st.Orders[0].URL() + "/v1/orders"
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func reconcilerGoesOn(t *testing.T, bin string) {
 		t.Fatalf("%s, %v; want the order accepted and left to the reconciler", resp.Status, err)
 	}
 	r.await(t, told.ID, has("POST /v1/orders", "call-stock"))
-	err = errors.Join(st.Order[0].Kill(), st.Stock[0].Restart(t.Context()), st.Order[0].Restart(t.Context()))
+	err = errors.Join(st.Orders[0].Kill(), st.Stocks[0].Restart(t.Context()), st.Orders[0].Restart(t.Context()))
 	if err != nil {
 		t.Fatal(err)
 	}

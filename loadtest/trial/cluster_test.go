@@ -68,14 +68,14 @@ func TestWritableSecondariesAreCaught(t *testing.T) {
 	must(t, secondary.Exec(t.Context(), "SET GLOBAL super_read_only = OFF", "SET GLOBAL read_only = OFF"))
 
 	st := up(t, s, "conditional-update")
-	stock := st.Stock[1]
+	stock := st.Stocks[1]
 	cfg, err := mysql.ParseDSN(stock.Env()["MYSQL_DSN"])
 	must(t, err)
 	cfg.Net, cfg.Addr = "tcp", secondary.Addr()
 	stock.SetEnv(map[string]string{"MYSQL_DSN": cfg.FormatDSN()})
 	must(t, stock.Restart(t.Context()))
-	for i, order := range st.Order {
-		order.SetEnv(map[string]string{"STOCK_URLS": st.Stock[i].URL(), "PENDING_LIMIT": "5m", "CANCEL_AFTER": "10m"})
+	for i, order := range st.Orders {
+		order.SetEnv(map[string]string{"STOCK_URLS": st.Stocks[i].URL(), "PENDING_LIMIT": "5m", "CANCEL_AFTER": "10m"})
 		must(t, order.Restart(t.Context()))
 	}
 	h := fireWhile(t, st, func() error { return nil })
@@ -99,20 +99,20 @@ func zookeeper(t *testing.T) *servers.ZooKeeper {
 }
 
 // up starts two services of each kind. The partitions give both stock services work.
-func up(t *testing.T, s *system.Servers, strategy string) *system.Stack {
+func up(t *testing.T, s *system.Servers, strategy string) *system.System {
 	t.Helper()
 	accounts, partitions := migrations.DefaultAccounts(), map[string]string{"STOCK_PARTITIONS": "16"}
-	st, err := system.Up(t.Context(), system.Config{
+	st, err := system.Open(t.Context(), system.Config{
 		Dir: t.TempDir(), Bin: systemtest.Build(t), Servers: s, Accounts: accounts, Strategy: strategy,
 		OrderEnv: partitions, StockEnv: partitions,
 	})
 	must(t, err)
-	t.Cleanup(func() { must(t, st.Kill()) })
+	t.Cleanup(func() { must(t, st.Close()) })
 	return st
 }
 
 // fireWhile fires orders for five seconds while do is called.
-func fireWhile(t *testing.T, st *system.Stack, do func() error) *history.History {
+func fireWhile(t *testing.T, st *system.System, do func() error) *history.History {
 	t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- do() }()

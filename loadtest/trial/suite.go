@@ -66,9 +66,9 @@ func (s Suite) Run(ctx context.Context) (*Report, error) {
 		return nil, fmt.Errorf("run %s: %w", s.Table, err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // scratch: the evidence was copied to Out
-	o := system.Options{Bin: filepath.Join(dir, "bin"), Breakable: true, Cluster: cluster}
+	o := system.Config{Bin: filepath.Join(dir, "bin"), Breakable: true, Cluster: cluster}
 	if s.On == nil {
-		if err := o.Build(ctx); err != nil {
+		if err := o.Compile(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -111,7 +111,7 @@ func (s Suite) Run(ctx context.Context) (*Report, error) {
 // lane runs experiments one after the other in its own system.
 type lane struct {
 	suite    Suite
-	open     system.Options
+	open     system.Config
 	progress *progress
 	lab      *system.System
 	since    int      // runs since the services started

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines().
 // A stock service is killed in the middle of a load and started again; the run is struck once, kept and judged.
 func TestRun(t *testing.T) {
 	st := systemtest.Up(t, systemtest.Build(t), func(*system.Config) {})
-	victim := st.Stock[0]
+	victim := st.Stocks[0]
 	ready := false
 	keep := t.TempDir()
 	try := trial.On(st, fire.Config{

@@ -65,7 +65,7 @@ func Config(t *testing.T, bin string) system.Config {
 }
 
 // Up brings up a stack by Config, which change may change first, and kills it at the test's end.
-func Up(t *testing.T, bin string, change func(*system.Config)) *system.Stack {
+func Up(t *testing.T, bin string, change func(*system.Config)) *system.System {
 	t.Helper()
 	cfg := Config(t, bin)
 	change(&cfg)
@@ -73,14 +73,14 @@ func Up(t *testing.T, bin string, change func(*system.Config)) *system.Stack {
 }
 
 // Start brings up a stack, and kills it at the test's end.
-func Start(t *testing.T, cfg system.Config) *system.Stack {
+func Start(t *testing.T, cfg system.Config) *system.System {
 	t.Helper()
-	st, err := system.Up(t.Context(), cfg)
+	st, err := system.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := st.Kill(); err != nil {
+		if err := st.Close(); err != nil {
 			t.Error(err)
 		}
 	})
