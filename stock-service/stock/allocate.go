@@ -8,8 +8,9 @@ import (
 
 // Level is the row of a product, as seen by the transaction that holds it.
 type Level struct {
-	Num   int64
-	Token operation.Token // of the last lock holder that wrote the row
+	Num     int64
+	Token   operation.Token // of the last lock holder that wrote the row
+	Version int64           // counts the deductions of strategy optimistic
 }
 
 // Outcome is the answer to one request of a group.

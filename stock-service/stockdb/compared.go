@@ -17,61 +17,16 @@ import (
 // DeductPessimistic executes one request under the locks of its rows: it reads the levels FOR UPDATE, by ascending
 // goods id, decides, and writes the new levels. Errors as for stock.Deducter.
 func (s *DB) DeductPessimistic(ctx context.Context, r stock.Request) (operation.Operation, error) {
-	return s.overwrite(ctx, r, func(tx *gorm.DB) (map[int64]*stock.Level, error) {
-		return readLevels(tx, goodsOf(r.Items), "FOR UPDATE")
-	})
+	op, err := s.readThenWrite(ctx, newOperation(r), levelsOf(r, "FOR UPDATE"), overwrite)
+	return s.settle(ctx, op, err)
 }
 
 // DeductUnsafe executes one request by reading the levels and then writing them, as if there were no concurrent
 // writers. It oversells.
 func (s *DB) DeductUnsafe(ctx context.Context, r stock.Request) (operation.Operation, error) {
-	return s.overwrite(ctx, r, func(tx *gorm.DB) (map[int64]*stock.Level, error) {
-		return readLevels(tx, goodsOf(r.Items), "")
-	})
-}
-
-// overwrite decides the request by the levels that read returns, and overwrites them with the new ones.
-func (s *DB) overwrite(
-	ctx context.Context, r stock.Request, read func(tx *gorm.DB) (map[int64]*stock.Level, error),
-) (operation.Operation, error) {
-	op := operation.Operation{Flag: r.Flag, Items: r.Items}
-	err := s.transact(ctx, goodsOf(r.Items), func(tx *gorm.DB) error {
-		op.State, op.Reason = operation.Done, ""
-		levels, err := read(tx)
-		if err != nil {
-			return err
-		}
-		short, err := stock.FirstShort(r.Items, levels)
-		if err != nil {
-			return err
-		}
-		if short != 0 {
-			op.State, op.Reason = operation.Rejected, stock.ShortReason(short)
-			return insertOperations(tx, op)
-		}
-		for _, item := range r.Items {
-			if err := overwriteItem(tx, item.GoodsID, levels[item.GoodsID].Num-item.Num); err != nil {
-				return err
-			}
-		}
-		if err := insertOperations(tx, op); err != nil {
-			return err
-		}
-		return insertFlows(tx, operation.KindDeduct, op)
-	})
+	op, err := s.readThenWrite(ctx, newOperation(r), levelsOf(r, ""), overwrite)
 	return s.settle(ctx, op, err)
 }
-
-func overwriteItem(tx *gorm.DB, goodsID, left int64) error {
-	err := tx.Exec("UPDATE stock SET num = ?, updated_at = ? WHERE goods_id = ?", left, now(), goodsID).Error
-	if err != nil {
-		return fmt.Errorf("update stock: %w", err)
-	}
-	return nil
-}
-
-// errVersion ends a transaction whose versions are outdated.
-var errVersion = errors.New("version changed")
 
 // DeductOptimistic executes one request without holding a row while it decides: it reads the levels with their
 // versions, and lowers each level only if its version is unchanged. Otherwise it starts over after a pause, until ctx
@@ -80,14 +35,13 @@ var errVersion = errors.New("version changed")
 // A version counts only these deductions. The update subtracts the pieces if there are enough, so that restocks,
 // cancellations and other strategies may change the level in between.
 func (s *DB) DeductOptimistic(ctx context.Context, r stock.Request) (operation.Operation, error) {
-	op := operation.Operation{Flag: r.Flag, Items: r.Items}
 	again := retry.Policy{First: time.Millisecond, Max: 64 * time.Millisecond}
-	err := retry.Run(ctx, again, func() error {
-		err := s.tryVersions(ctx, &op)
+	op, err := retry.Do(ctx, again, func() (operation.Operation, error) {
+		op, err := s.readThenWrite(ctx, newOperation(r), levelsOf(r, ""), lowerUnchanged)
 		if errors.Is(err, errVersion) || mysqldb.IsLockWait(err) {
-			return err
+			return op, err
 		}
-		return retry.Stop(err)
+		return op, retry.Stop(err)
 	})
 	if errors.Is(err, errVersion) || err != nil && ctx.Err() != nil && !errors.Is(err, operation.ErrUnknownOutcome) {
 		err = fmt.Errorf("%w: %w", operation.ErrUnavailable, err) // only tries that changed nothing end here
@@ -95,53 +49,63 @@ func (s *DB) DeductOptimistic(ctx context.Context, r stock.Request) (operation.O
 	return s.settle(ctx, op, err)
 }
 
-// tryVersions decides op by the current levels, and records it unless they have changed since. It returns errVersion if
-// one has.
-func (s *DB) tryVersions(ctx context.Context, op *operation.Operation) error {
-	versions, levels, err := s.readVersions(ctx, goodsOf(op.Items))
-	if err != nil {
-		return fmt.Errorf("%w: %w", operation.ErrUnavailable, err)
-	}
-	short, err := stock.FirstShort(op.Items, levels)
-	if err != nil {
-		return err
-	}
-	if short != 0 { // it was short when read; the versions no longer matter
-		op.State, op.Reason = operation.Rejected, stock.ShortReason(short)
-		return s.transact(ctx, nil, func(tx *gorm.DB) error { return insertOperations(tx, *op) })
-	}
-	op.State, op.Reason = operation.Done, ""
-	return s.transact(ctx, goodsOf(op.Items), func(tx *gorm.DB) error {
-		for _, item := range op.Items {
-			done := tx.Exec("UPDATE stock SET num = num - ?, version = version + 1, updated_at = ?"+
-				" WHERE goods_id = ? AND version = ? AND num >= ?",
-				item.Num, now(), item.GoodsID, versions[item.GoodsID], item.Num)
-			if done.Error != nil {
-				return fmt.Errorf("update stock: %w", done.Error)
-			}
-			if done.RowsAffected != 1 {
-				return errVersion
-			}
-		}
-		if err := insertOperations(tx, *op); err != nil {
-			return err
-		}
-		return insertFlows(tx, operation.KindDeduct, *op)
-	})
+func newOperation(r stock.Request) operation.Operation {
+	return operation.Operation{Flag: r.Flag, State: operation.Done, Items: r.Items}
 }
 
-// readVersions reads the products' levels and versions, outside the transaction.
-func (s *DB) readVersions(
-	ctx context.Context, goods []int64,
-) (versions map[int64]int64, levels map[int64]*stock.Level, err error) {
-	var rows []stockRow
-	err = s.db.WithContext(ctx).Select("goods_id", "num", "version").Where("goods_id IN ?", goods).Find(&rows).Error
-	if err != nil {
-		return nil, nil, fmt.Errorf("read versions: %w", err)
+// levelsOf returns a function that reads the levels of the request's products: see readLevels.
+func levelsOf(r stock.Request, lock string) func(tx *gorm.DB) (map[int64]*stock.Level, error) {
+	return func(tx *gorm.DB) (map[int64]*stock.Level, error) { return readLevels(tx, goodsOf(r.Items), lock) }
+}
+
+// readThenWrite decides the operation by the levels that read returns, lowers each by write, and records the outcome,
+// which it returns also with an error.
+func (s *DB) readThenWrite(
+	ctx context.Context, op operation.Operation, read func(tx *gorm.DB) (map[int64]*stock.Level, error),
+	write func(tx *gorm.DB, item operation.Item, level *stock.Level) error,
+) (operation.Operation, error) {
+	err := s.transact(ctx, goodsOf(op.Items), func(tx *gorm.DB) error {
+		op.State, op.Reason = operation.Done, ""
+		levels, err := read(tx)
+		if err != nil {
+			return err
+		}
+		short, err := stock.FirstShort(op.Items, levels)
+		if err != nil {
+			return err
+		}
+		if short != 0 {
+			op.State, op.Reason = operation.Rejected, stock.ShortReason(short)
+			return insertOperations(tx, op)
+		}
+		for _, item := range op.Items {
+			if err := write(tx, item, levels[item.GoodsID]); err != nil {
+				return fmt.Errorf("update stock: %w", err)
+			}
+		}
+		if err := insertOperations(tx, op); err != nil {
+			return err
+		}
+		return insertFlows(tx, operation.KindDeduct, op)
+	})
+	return op, err
+}
+
+// overwrite writes the level that was read, less the item.
+func overwrite(tx *gorm.DB, item operation.Item, level *stock.Level) error {
+	return tx.Exec("UPDATE stock SET num = ?, updated_at = ? WHERE goods_id = ?",
+		level.Num-item.Num, now(), item.GoodsID).Error
+}
+
+// errVersion ends a transaction whose versions are outdated.
+var errVersion = errors.New("version changed")
+
+// lowerUnchanged lowers the level. It returns errVersion if its version is another one than was read.
+func lowerUnchanged(tx *gorm.DB, item operation.Item, level *stock.Level) error {
+	done := tx.Exec("UPDATE stock SET num = num - ?, version = version + 1, updated_at = ?"+
+		" WHERE goods_id = ? AND version = ? AND num >= ?", item.Num, now(), item.GoodsID, level.Version, item.Num)
+	if done.Error == nil && done.RowsAffected != 1 {
+		return errVersion
 	}
-	versions, levels = make(map[int64]int64, len(rows)), make(map[int64]*stock.Level, len(rows))
-	for _, row := range rows {
-		versions[row.GoodsID], levels[row.GoodsID] = row.Version, &stock.Level{Num: row.Num}
-	}
-	return versions, levels, nil
+	return done.Error
 }

@@ -68,14 +68,14 @@ const (
 	resolveLimit = time.Second
 )
 
-// transact runs fn in a transaction that writes the rows of these products. It returns fn's decisions (isDecision) and
-// the server's refusal of a row unchanged. If the commit was not answered, the error is ErrUnknownOutcome. After too
+// transact runs fn in a transaction that writes the rows of these products. It returns fn's decisions, which are
+// errShort, errVersion and the errors with a code, and the server's refusal of a row unchanged. If the commit was not answered, the error is ErrUnknownOutcome. After too
 // long a wait for a row it is ErrLocked, which names the product if one of these is held. Any other error, also after
 // too many tries, is ErrUnavailable: nothing changed.
 func (s *DB) transact(ctx context.Context, goods []int64, fn func(tx *gorm.DB) error) error {
 	err := mysqldb.Transact(ctx, s.db, fn)
 	switch {
-	case err == nil, isDecision(err):
+	case err == nil, errors.Is(err, errShort), errors.Is(err, errVersion), operation.CodeOf(err) != (operation.Code{}):
 		return err
 	case errors.Is(err, mysqldb.ErrCommitUnknown):
 		return fmt.Errorf("%w: %w", operation.ErrUnknownOutcome, err)
@@ -106,18 +106,6 @@ var (
 	// errMoved ends a transaction whose guarded update changed no row although a read says that it should. It runs again.
 	errMoved = fmt.Errorf("row changed concurrently: %w", mysqldb.ErrAgain)
 )
-
-func isDecision(err error) bool {
-	for _, decision := range []error{
-		errShort, errVersion, operation.ErrUnknownGoods, operation.ErrStaleToken, operation.ErrFlagConflict,
-		operation.ErrLevelOverflow,
-	} {
-		if errors.Is(err, decision) {
-			return true
-		}
-	}
-	return false
-}
 
 // resolve reads the outcome of a flag whose commit was not answered. It uses another connection and a separate timeout,
 // since the caller's may be over. It returns unresolved(cause) if nothing is recorded: the commit may still be in

@@ -2,7 +2,6 @@ package stockdb
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -68,56 +67,37 @@ func (s *DB) findOperations(ctx context.Context, flags []string) (map[string]ope
 	return findOperations(s.db.WithContext(ctx), flags)
 }
 
-// findOperations scans by hand: gorm's Scan formats every statement for its logger, which for hundreds of flags costs
-// more than the read.
 func findOperations(db *gorm.DB, flags []string) (map[string]operation.Operation, error) {
 	found := make(map[string]operation.Operation)
 	for flags := range mysqldb.Lists(flags) {
-		query := db.Raw("SELECT flag, state, reason, items, fencing_token FROM operations WHERE flag IN ?", flags)
-		err := eachRow(query, func(rows *sql.Rows) error {
-			var row operationRow
-			if err := rows.Scan(&row.Flag, &row.State, &row.Reason, &row.Items, &row.FencingToken); err != nil {
-				return err
-			}
-			op, err := row.domain()
-			found[row.Flag] = op
-			return err
-		})
+		var rows []operationRow
+		err := db.Raw("SELECT flag, state, reason, items, fencing_token FROM operations WHERE flag IN ?", flags).
+			Find(&rows).Error
 		if err != nil {
 			return nil, fmt.Errorf("find operations: %w", err)
 		}
-	}
-	return found, nil
-}
-
-// eachRow calls scan for each row of the query.
-func eachRow(query *gorm.DB, scan func(*sql.Rows) error) (err error) {
-	rows, err := query.Rows()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return err
+		for _, row := range rows {
+			op, err := row.domain()
+			if err != nil {
+				return nil, err
+			}
+			found[row.Flag] = op
 		}
 	}
-	return rows.Err()
+	return found, nil
 }
 
 func (s *DB) findFlows(ctx context.Context, flags []string) (map[string][]operation.Flow, error) {
 	flags = slices.Compact(slices.Sorted(slices.Values(flags))) // a flag twice would be read twice
 	found := make(map[string][]operation.Flow, len(flags))
 	for flags := range mysqldb.Lists(flags) {
-		var rows []flowRow
-		err := s.db.WithContext(ctx).Where("flag IN ?", flags).Order("flag, goods_id, kind").Find(&rows).Error
-		if err != nil {
+		var rows []operation.Flow
+		query := s.db.WithContext(ctx).Table("stock_flow").Where("flag IN ?", flags)
+		if err := query.Order("flag, goods_id, kind").Find(&rows).Error; err != nil {
 			return nil, fmt.Errorf("find flows: %w", err)
 		}
 		for _, row := range rows {
-			found[row.Flag] = append(found[row.Flag], operation.Flow{
-				Flag: row.Flag, GoodsID: row.GoodsID, Kind: operation.Kind(row.Kind), Num: row.Num, CreatedAt: row.CreatedAt,
-			})
+			found[row.Flag] = append(found[row.Flag], row)
 		}
 	}
 	return found, nil
@@ -128,31 +108,18 @@ func (s *DB) Goods(ctx context.Context, ids ...int64) ([]operation.Goods, error)
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return available(findGoods(s.db.WithContext(ctx).Where("goods_id IN ?", ids)))
+	return findGoods(s.db.WithContext(ctx).Where("goods_id IN ?", ids))
 }
 
 // GoodsAfter implements stock.Ledger.
 func (s *DB) GoodsAfter(ctx context.Context, after int64, limit int) ([]operation.Goods, error) {
-	return available(findGoods(s.db.WithContext(ctx).Where("goods_id > ?", after).Limit(limit)))
+	return findGoods(s.db.WithContext(ctx).Where("goods_id > ?", after).Limit(limit))
 }
 
-// available returns the products, or ErrUnavailable.
-func available(goods []operation.Goods, err error) ([]operation.Goods, error) {
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", operation.ErrUnavailable, err)
-	}
-	return goods, nil
-}
-
-// findGoods returns the products of the query, by ascending id.
-func findGoods(query *gorm.DB) ([]operation.Goods, error) {
-	var rows []stockRow
-	if err := query.Select(goodsColumns).Order("goods_id").Find(&rows).Error; err != nil {
-		return nil, fmt.Errorf("read stock: %w", err)
-	}
-	goods := make([]operation.Goods, len(rows))
-	for i, row := range rows {
-		goods[i] = row.domain()
+// findGoods returns the products of the query, by ascending id, or ErrUnavailable.
+func findGoods(query *gorm.DB) (goods []operation.Goods, err error) {
+	if err := query.Table("stock").Order("goods_id").Find(&goods).Error; err != nil {
+		return nil, fmt.Errorf("%w: read stock: %w", operation.ErrUnavailable, err)
 	}
 	return goods, nil
 }

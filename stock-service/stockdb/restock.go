@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -43,15 +44,17 @@ func (s *DB) Restock(ctx context.Context, r operation.Restock) (operation.Goods,
 
 // raiseLevel adds the pieces to the product, and creates it if it is new.
 func raiseLevel(tx *gorm.DB, r operation.Restock) error {
-	row := stockRow{GoodsID: r.GoodsID, Num: r.Num, UpdatedAt: now()}
-	set := map[string]any{"num": gorm.Expr("num + ?", r.Num), "updated_at": row.UpdatedAt}
+	set := map[string]any{"num": gorm.Expr("num + ?", r.Num), "updated_at": now()}
 	if r.Name != nil {
-		row.Name, set["name"] = *r.Name, *r.Name
+		set["name"] = *r.Name
 	}
 	if r.Price != nil {
-		row.Price, set["price"] = *r.Price, *r.Price
+		set["price"] = *r.Price
 	}
-	if err := tx.Clauses(clause.OnConflict{DoUpdates: clause.Assignments(set)}).Create(&row).Error; err != nil {
+	row := maps.Clone(set)
+	row["goods_id"], row["num"] = r.GoodsID, r.Num
+	raise := clause.OnConflict{DoUpdates: clause.Assignments(set)}
+	if err := tx.Table("stock").Clauses(raise).Create(row).Error; err != nil {
 		return fmt.Errorf("update stock: %w", err)
 	}
 	return nil
@@ -59,14 +62,11 @@ func raiseLevel(tx *gorm.DB, r operation.Restock) error {
 
 // insertRestock records the restock under its flag.
 func insertRestock(tx *gorm.DB, r operation.Restock) error {
-	flow := flowRow{
-		Flag: r.Flag, GoodsID: r.GoodsID, Kind: string(operation.KindRestock), Num: r.Num, CreatedAt: now(),
-	}
-	if err := tx.Create(&flow).Error; err != nil {
+	flow := operation.Flow{Flag: r.Flag, GoodsID: r.GoodsID, Kind: operation.KindRestock, Num: r.Num, CreatedAt: now()}
+	if err := tx.Table("stock_flow").Create(&flow).Error; err != nil {
 		return fmt.Errorf("insert flow: %w", err)
 	}
-	said := restockRow{Flag: r.Flag, GoodsID: r.GoodsID, Name: r.Name, Price: r.Price}
-	if err := tx.Create(&said).Error; err != nil {
+	if err := tx.Table("restocks").Omit("num").Create(&r).Error; err != nil {
 		return fmt.Errorf("insert restock: %w", err)
 	}
 	return nil
@@ -77,8 +77,8 @@ func insertRestock(tx *gorm.DB, r operation.Restock) error {
 // rows here, or both do and the server ends one.
 func ownFlag(tx *gorm.DB, r operation.Restock) error {
 	for _, query := range []*gorm.DB{
-		tx.Model(&flowRow{}).Where("flag = ? AND (goods_id <> ? OR kind <> 'restock')", r.Flag, r.GoodsID),
-		tx.Model(&operationRow{}).Where("flag = ?", r.Flag),
+		tx.Table("stock_flow").Where("flag = ? AND (goods_id <> ? OR kind <> 'restock')", r.Flag, r.GoodsID),
+		tx.Table("operations").Where("flag = ?", r.Flag),
 	} {
 		var others int64
 		if err := query.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Count(&others).Error; err != nil {
@@ -92,12 +92,11 @@ func ownFlag(tx *gorm.DB, r operation.Restock) error {
 	return nil
 }
 
-func readGoods(tx *gorm.DB, id int64) (operation.Goods, error) {
-	var row stockRow
-	if err := tx.Select(goodsColumns).Where("goods_id = ?", id).Take(&row).Error; err != nil {
-		return operation.Goods{}, fmt.Errorf("read stock: %w", err)
+func readGoods(tx *gorm.DB, id int64) (goods operation.Goods, err error) {
+	if err = tx.Table("stock").Where("goods_id = ?", id).Take(&goods).Error; err != nil {
+		err = fmt.Errorf("read stock: %w", err)
 	}
-	return row.domain(), nil
+	return goods, err
 }
 
 // restocked answers a restock whose flag is already in use, or whose commit was not answered. It returns the product if
@@ -107,17 +106,17 @@ func (s *DB) restocked(ctx context.Context, r operation.Restock, cause error) (o
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveLimit)
 	defer cancel()
 	db := s.db.WithContext(ctx)
-	var flows []flowRow
-	var said []restockRow
+	var flows []operation.Flow
+	var said []operation.Restock // none of a restock that is older than the table
 	err := errors.Join(
-		db.Where("flag = ? AND goods_id = ? AND kind = 'restock'", r.Flag, r.GoodsID).Find(&flows).Error,
-		db.Where("flag = ? AND goods_id = ?", r.Flag, r.GoodsID).Find(&said).Error)
+		db.Table("stock_flow").Where("flag = ? AND goods_id = ? AND kind = 'restock'", r.Flag, r.GoodsID).Find(&flows).Error,
+		db.Table("restocks").Where("flag = ? AND goods_id = ?", r.Flag, r.GoodsID).Find(&said).Error)
 	switch {
 	case err != nil:
 		return operation.Goods{}, unresolved(errors.Join(cause, err))
 	case len(flows) == 0:
 		return operation.Goods{}, unresolved(cause)
-	case flows[0].Num != r.Num, len(said) > 0 && !said[0].isRepeatedBy(r):
+	case flows[0].Num != r.Num, len(said) > 0 && !(repeats(said[0].Name, r.Name) && repeats(said[0].Price, r.Price)):
 		return operation.Goods{}, fmt.Errorf("%w: flag %s restocked %d, or set another name or price",
 			operation.ErrFlagConflict, r.Flag, flows[0].Num)
 	}
@@ -128,11 +127,7 @@ func (s *DB) restocked(ctx context.Context, r operation.Restock, cause error) (o
 	return goods, nil
 }
 
-// isRepeatedBy reports whether r agrees with the row. A name or price that r omits does not disagree.
-func (row restockRow) isRepeatedBy(r operation.Restock) bool {
-	return repeats(row.Name, r.Name) && repeats(row.Price, r.Price)
-}
-
+// repeats reports whether a name or a price agrees with the first one. One that is omitted does not disagree.
 func repeats[T comparable](first, again *T) bool {
 	return again == nil || first != nil && *first == *again
 }

@@ -1,7 +1,6 @@
 package stockdb
 
 import (
-	"database/sql"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -24,8 +23,6 @@ type operationRow struct {
 	FencingToken []byte
 }
 
-func (operationRow) TableName() string { return "operations" }
-
 // domain returns the row as the answer to a repeat.
 func (r operationRow) domain() (operation.Operation, error) {
 	items, err := stock.DecodeItems(r.Items)
@@ -36,46 +33,6 @@ func (r operationRow) domain() (operation.Operation, error) {
 	copy(op.Token[:], r.FencingToken)
 	return op, nil
 }
-
-// stockRow is a row of stock, without the token of its last writer.
-type stockRow struct {
-	GoodsID   int64
-	Name      string
-	Price     int64
-	Num       int64
-	Version   int64
-	UpdatedAt time.Time
-}
-
-func (stockRow) TableName() string { return "stock" }
-
-// goodsColumns are the columns of stock that readers see.
-var goodsColumns = []string{"goods_id", "name", "price", "num"}
-
-func (r stockRow) domain() operation.Goods {
-	return operation.Goods{GoodsID: r.GoodsID, Name: r.Name, Price: r.Price, Num: r.Num}
-}
-
-// flowRow is a row of stock_flow.
-type flowRow struct {
-	Flag      string
-	GoodsID   int64
-	Kind      string
-	Num       int64
-	CreatedAt time.Time
-}
-
-func (flowRow) TableName() string { return "stock_flow" }
-
-// restockRow is a row of restocks: the name and the price of a restock. A restock older than this table has none.
-type restockRow struct {
-	Flag    string
-	GoodsID int64
-	Name    *string
-	Price   *int64
-}
-
-func (restockRow) TableName() string { return "restocks" }
 
 // now is the current time in the resolution of the columns, microseconds.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
@@ -103,21 +60,19 @@ const stockByID = "stock FORCE INDEX (PRIMARY)"
 func readLevels(tx *gorm.DB, goods []int64, lock string) (map[int64]*stock.Level, error) {
 	levels := make(map[int64]*stock.Level, len(goods))
 	for goods := range mysqldb.Lists(goods) {
-		query := tx.Raw("SELECT goods_id, num, fencing_token FROM "+stockByID+
-			" WHERE goods_id IN ? ORDER BY goods_id "+lock, goods)
-		err := eachRow(query, func(rows *sql.Rows) error {
-			var (
-				id    int64
-				level stock.Level
-				token []byte
-			)
-			err := rows.Scan(&id, &level.Num, &token)
-			copy(level.Token[:], token)
-			levels[id] = &level
-			return err
-		})
+		var rows []struct {
+			GoodsID, Num, Version int64
+			FencingToken          []byte
+		}
+		err := tx.Raw("SELECT goods_id, num, version, fencing_token FROM "+stockByID+
+			" WHERE goods_id IN ? ORDER BY goods_id "+lock, goods).Find(&rows).Error
 		if err != nil {
 			return nil, fmt.Errorf("read levels: %w", err)
+		}
+		for _, row := range rows {
+			level := &stock.Level{Num: row.Num, Version: row.Version}
+			copy(level.Token[:], row.FencingToken)
+			levels[row.GoodsID] = level
 		}
 	}
 	return levels, nil
