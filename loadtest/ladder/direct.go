@@ -84,7 +84,8 @@ func (d *direct) place(ctx context.Context, key string, items []history.Item) (f
 	if err != nil {
 		return fire.Placed{}, err
 	}
-	o.BodyHash = history.BodyHash(wanted)
+	hash := history.BodyHash(wanted)
+	o.BodyHash = string(hash[:])
 	for _, item := range wanted {
 		price, err := d.price(ctx, item.GoodsID)
 		if err != nil {

@@ -1,4 +1,4 @@
 package order
 
 // Hash returns the hash for comparing requests.
-func Hash(r Request) [32]byte { return r.hash }
+func Hash(r Request) string { return r.hash }

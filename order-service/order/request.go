@@ -21,7 +21,7 @@ const (
 type Request struct {
 	key   string
 	items []operation.Item // by ascending goods id
-	hash  [32]byte
+	hash  string
 }
 
 // NewRequest validates the key, "" for none, and the items. It returns ErrInvalidKey, or the error of
@@ -39,7 +39,7 @@ func NewRequest(key string, items []operation.Item) (Request, error) {
 
 // hashItems returns the SHA-256 of the items in canonical form: two bodies that order the same items have the same
 // hash, however they are written.
-func hashItems(items []operation.Item) [32]byte {
+func hashItems(items []operation.Item) string {
 	text := make([]byte, 0, 32*len(items))
 	for _, item := range items {
 		text = strconv.AppendInt(text, item.GoodsID, 10)
@@ -47,7 +47,8 @@ func hashItems(items []operation.Item) [32]byte {
 		text = strconv.AppendInt(text, item.Num, 10)
 		text = append(text, ',')
 	}
-	return sha256.Sum256(text)
+	sum := sha256.Sum256(text)
+	return string(sum[:])
 }
 
 func validKey(key string) bool {

@@ -3,7 +3,8 @@
 // Concurrent calls of one kind share round trips (see pkg/batch): inserts become one multi-row insert and one commit,
 // changes of status one update for each kind of change, look-ups one read. A lone call is sent at once.
 //
-// Reads and locks go through gorm. The statements that write the rows of many orders are made by hand, as
+// Reads and locks go through gorm. NULL is read as "". The server sets updated_at: an order's age counts from it, and the
+// clocks of replicas differ. The statements that write the rows of many orders are made by hand, as
 // mysqldb.Statement explains.
 //
 // # The order of locks
@@ -115,51 +116,4 @@ func pauses(tries uint) retry.Policy {
 // final reports whether a statement that failed with err would fail, or wait too long, again.
 func final(err error) bool {
 	return mysqldb.IsLockWait(err) || mysqldb.IsRefusal(err) && !mysqldb.IsDeadlock(err)
-}
-
-// orderRow is a row of orders. The server sets updated_at: an order's age counts from it, and the clocks of replicas
-// differ.
-type orderRow struct {
-	ID             int64
-	Status         string
-	Outcome        *string
-	Reason         string
-	IdempotencyKey *string
-	BodyHash       []byte
-	Total          int64
-	CreatedAt      time.Time
-	UpdatedAt      time.Time
-	Trace          *string
-}
-
-// TableName names the table for gorm.
-func (orderRow) TableName() string { return "orders" }
-
-// itemRow is a row of order_items.
-type itemRow struct {
-	OrderID int64
-	GoodsID int64
-	Num     int64
-	Price   int64
-}
-
-// TableName names the table for gorm.
-func (itemRow) TableName() string { return "order_items" }
-
-func (r orderRow) domain() order.Order {
-	o := order.Order{
-		ID: r.ID, Status: order.Status(r.Status), Reason: r.Reason, Total: r.Total,
-		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
-	}
-	if r.Outcome != nil {
-		o.Outcome = order.Status(*r.Outcome)
-	}
-	if r.IdempotencyKey != nil {
-		o.Key = *r.IdempotencyKey
-	}
-	if r.Trace != nil {
-		o.Trace = *r.Trace
-	}
-	copy(o.BodyHash[:], r.BodyHash)
-	return o
 }

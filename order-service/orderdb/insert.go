@@ -131,7 +131,7 @@ func insertOrders(tx *gorm.DB, orders []order.Order) (wrote int64, err error) {
 				s.Bytes([]byte(o.Key))
 			}
 			s.Text(",")
-			s.Bytes(o.BodyHash[:])
+			s.Bytes([]byte(o.BodyHash))
 			s.Text(",")
 			s.Int(o.Total)
 			s.Text(",")
@@ -174,12 +174,12 @@ func insertItems(tx *gorm.DB, orders []order.Order, skip map[int64]bool) error {
 func takenIn(tx *gorm.DB, orders []order.Order) (map[int64]bool, error) {
 	owner := make(map[string]int64, len(orders))
 	for keys := range mysqldb.Lists(keysOf(orders)) {
-		var rows []orderRow
-		if err := tx.Select("id", "idempotency_key").Where("idempotency_key IN ?", keys).Find(&rows).Error; err != nil {
+		var owners []order.Order
+		if err := tx.Select("id", "idempotency_key").Where("idempotency_key IN ?", keys).Find(&owners).Error; err != nil {
 			return nil, fmt.Errorf("look up keys: %w", err)
 		}
-		for _, row := range rows {
-			owner[*row.IdempotencyKey] = row.ID
+		for _, o := range owners {
+			owner[o.Key] = o.ID
 		}
 	}
 	taken := map[int64]bool{}

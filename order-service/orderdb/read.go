@@ -60,14 +60,14 @@ func (d *DB) Status(ctx context.Context, id int64) (order.Order, error) {
 }
 
 func (d *DB) findByID(ctx context.Context, ids []int64) ([]*order.Order, error) {
-	var rows []orderRow
-	err := again(ctx, func() error { return d.db.WithContext(ctx).Where("id IN ?", ids).Find(&rows).Error })
+	var found []order.Order
+	err := again(ctx, func() error { return d.db.WithContext(ctx).Where("id IN ?", ids).Find(&found).Error })
 	if err != nil {
 		return nil, err
 	}
-	byID := make(map[int64]order.Order, len(rows))
-	for _, row := range rows {
-		byID[row.ID] = row.domain()
+	byID := make(map[int64]order.Order, len(found))
+	for _, o := range found {
+		byID[o.ID] = o
 	}
 	return pick(byID, ids), nil
 }
@@ -144,7 +144,7 @@ func (d *DB) Backlog(ctx context.Context, status order.Status, changed time.Time
 		Oldest *time.Time
 	}
 	err = again(ctx, func() error {
-		return d.db.WithContext(ctx).Model(orderRow{}).Select("COUNT(*) AS count, MIN(updated_at) AS oldest").
+		return d.db.WithContext(ctx).Model(order.Order{}).Select("COUNT(*) AS count, MIN(updated_at) AS oldest").
 			Where("status = ? AND updated_at < ?", string(status), changed).Scan(&row).Error
 	})
 	if err != nil {
@@ -165,18 +165,18 @@ func (d *DB) load(ctx context.Context, query *gorm.DB) ([]order.Order, error) {
 // loadPart is load for the first orders of the query that have at most maxItems items together, 0 for no bound. It
 // reports whether it left some out.
 func (d *DB) loadPart(ctx context.Context, query *gorm.DB, maxItems int) (part []order.Order, more bool, err error) {
-	var rows []orderRow
-	if err := again(ctx, func() error { return query.WithContext(ctx).Order("id").Find(&rows).Error }); err != nil {
+	var orders []order.Order
+	if err := again(ctx, func() error { return query.WithContext(ctx).Order("id").Find(&orders).Error }); err != nil {
 		return nil, false, err
 	}
-	if len(rows) == 0 {
-		return nil, false, nil
+	ids, place := make([]int64, len(orders)), make(map[int64]int, len(orders))
+	for i, o := range orders {
+		ids[i], place[o.ID] = o.ID, i
 	}
-	orders := make([]order.Order, len(rows))
-	ids := make([]int64, len(rows))
-	place := make(map[int64]int, len(rows))
-	for i, row := range rows {
-		orders[i], ids[i], place[row.ID] = row.domain(), row.ID, i
+	type itemRow struct {
+		OrderID int64
+		operation.Item
+		Price int64
 	}
 	var items []itemRow
 	for ids := range mysqldb.Lists(ids) {
@@ -185,7 +185,7 @@ func (d *DB) loadPart(ctx context.Context, query *gorm.DB, maxItems int) (part [
 		}
 		var found []itemRow
 		err := again(ctx, func() error {
-			query := d.db.WithContext(ctx).Where("order_id IN ?", ids).Order("order_id, goods_id")
+			query := d.db.WithContext(ctx).Table("order_items").Where("order_id IN ?", ids).Order("order_id, goods_id")
 			if maxItems > 0 {
 				query = query.Limit(maxItems + 1)
 			}
@@ -201,7 +201,7 @@ func (d *DB) loadPart(ctx context.Context, query *gorm.DB, maxItems int) (part [
 	}
 	for _, item := range items {
 		if i := place[item.OrderID]; i < len(orders) {
-			orders[i].Items = append(orders[i].Items, operation.Item{GoodsID: item.GoodsID, Num: item.Num})
+			orders[i].Items = append(orders[i].Items, item.Item)
 			orders[i].Prices = append(orders[i].Prices, item.Price)
 		}
 	}
