@@ -38,31 +38,9 @@ type settings struct {
 	// TrustedProxies are the networks whose X-Forwarded-For is believed, such as 10.0.0.0/8, several by comma. Their
 	// requests without it are not limited, and may ask for a trace (traceparent).
 	TrustedProxies []netip.Prefix `env:"TRUSTED_PROXIES"`
-	// ConfirmBudget bounds a client's wait for its order's outcome.
-	ConfirmBudget time.Duration `env:"CONFIRM_BUDGET" envDefault:"3s"`
-	// PendingLimit is how old an order is when the reconciler takes it; not below CONFIRM_BUDGET.
-	PendingLimit time.Duration `env:"PENDING_LIMIT" envDefault:"5s"`
-	// CancelAfter is how old an unsettled order is when the reconciler cancels it; above PENDING_LIMIT.
-	CancelAfter time.Duration `env:"CANCEL_AFTER" envDefault:"60s"`
-	// ReconcileInterval is the pause between the reconciler's rounds.
-	ReconcileInterval time.Duration `env:"RECONCILE_INTERVAL" envDefault:"1s"`
-	// ReconcileMaxPause is the longest pause while the stock service is down, and of a replica that gave up the lead.
-	ReconcileMaxPause time.Duration `env:"RECONCILE_MAX_PAUSE" envDefault:"10s"`
-	// PriceTTL bounds the age of a fetched price.
-	PriceTTL time.Duration `env:"PRICE_TTL" envDefault:"2s"`
-	// MaxInFlight bounds the orders, or operations, in flight; others get 503 at once.
-	MaxInFlight int64 `env:"MAX_IN_FLIGHT" envDefault:"2048"`
+	order.Config
 	// ConsoleURL is the console's address, without its token, for the answer to GET /.
 	ConsoleURL string `env:"CONSOLE_URL"`
-}
-
-// orders returns the settings of the domain.
-func (s settings) orders() order.Config {
-	return order.Config{
-		ConfirmBudget: s.ConfirmBudget, PendingLimit: s.PendingLimit, CancelAfter: s.CancelAfter,
-		PriceTTL: s.PriceTTL, MaxInFlight: s.MaxInFlight,
-		ReconcileInterval: s.ReconcileInterval, ReconcileMaxPause: s.ReconcileMaxPause, ReconcileBegin: traced.reconcile,
-	}
 }
 
 const keyOptional, keyRequired = "optional", "required"

@@ -9,25 +9,26 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Config bounds the use cases. The zero value of a field means its default.
+// Config bounds the use cases. The zero value of a field means its default. The order service reads it from its
+// environment, by the tags; the comments become the text of the documents.
 type Config struct {
-	// ConfirmBudget is how long a client waits for its order's outcome. Default 3 s.
-	ConfirmBudget time.Duration
-	// PendingLimit is how long the placing process works on an order. The reconciler takes older orders. Default 5 s.
-	PendingLimit time.Duration
-	// CancelAfter is how old an unsettled order may get before the reconciler cancels it. Default 60 s.
-	CancelAfter time.Duration
-	// PriceTTL is how long a fetched price may be used. Default 2 s.
-	PriceTTL time.Duration
-	// MaxInFlight bounds the orders being placed, and the cancellations, each. Default 2048.
-	MaxInFlight int64
+	// ConfirmBudget bounds a client's wait for its order's outcome.
+	ConfirmBudget time.Duration `env:"CONFIRM_BUDGET" envDefault:"3s"`
+	// PendingLimit is how old an order is when the reconciler takes it; not below CONFIRM_BUDGET.
+	PendingLimit time.Duration `env:"PENDING_LIMIT" envDefault:"5s"`
+	// CancelAfter is how old an unsettled order is when the reconciler cancels it; above PENDING_LIMIT.
+	CancelAfter time.Duration `env:"CANCEL_AFTER" envDefault:"60s"`
+	// ReconcileInterval is the pause between the reconciler's rounds.
+	ReconcileInterval time.Duration `env:"RECONCILE_INTERVAL" envDefault:"1s"`
+	// ReconcileMaxPause is the longest pause while the stock service is down, and of a replica that gave up the lead.
+	ReconcileMaxPause time.Duration `env:"RECONCILE_MAX_PAUSE" envDefault:"10s"`
+	// PriceTTL bounds the age of a fetched price.
+	PriceTTL time.Duration `env:"PRICE_TTL" envDefault:"2s"`
+	// MaxInFlight bounds the orders, or operations, in flight; others get 503 at once.
+	MaxInFlight int64 `env:"MAX_IN_FLIGHT" envDefault:"2048"`
+
 	// ReadTimeout bounds a read, including its wait for a slot. Default 5 s.
 	ReadTimeout time.Duration
-
-	// ReconcileInterval is the reconciler's pause between rounds while there is nothing more to do. Default 1 s.
-	ReconcileInterval time.Duration
-	// ReconcileMaxPause bounds the growing pause while the stock service or the database is down. Default 10 s.
-	ReconcileMaxPause time.Duration
 	// ReconcileBatch bounds the orders of one status in a round. Default 200.
 	ReconcileBatch int
 	// ReconcileBegin, if not nil, is called before the reconciler's work on an order. It returns the context for the

@@ -27,82 +27,40 @@ func Describe(e *gin.Engine, openapi []byte) {
 var docsHTML string
 
 var docsTemplate = template.Must(template.New("docs").Funcs(template.FuncMap{
-	"upper": strings.ToUpper,
-	"name":  func(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] },
-	"type":  typeName,
+	"upper": strings.ToUpper, "ref": refName, "type": typeName,
 }).Parse(docsHTML))
 
-// The parts of a description that the page shows.
-type (
-	described struct {
-		Info struct {
-			Title, Version, Description string
-		}
-		Paths      map[string]map[string]describedCall
-		Components struct {
-			Responses map[string]describedAnswer
-			Schemas   map[string]schema
-		}
-	}
-	describedCall struct {
-		Summary, Description string
-		Parameters           []struct {
-			Name, In, Description string
-			Required              bool
-		}
-		RequestBody struct {
-			Content map[string]struct{ Schema schema }
-		}
-		Responses map[string]describedAnswer
-	}
-	describedAnswer struct {
-		Ref         string `json:"$ref"`
-		Description string
-		Content     map[string]struct{ Schema schema }
-	}
-	schema struct {
-		Ref                          string `json:"$ref"`
-		Type                         any
-		Description, Pattern, Format string
-		Enum                         []string
-		Required                     []string
-		Items                        *schema
-		Properties                   map[string]schema
-	}
-)
-
 func docsPage(openapi []byte) []byte {
-	var d described
-	if err := json.Unmarshal(openapi, &d); err != nil {
+	var description map[string]any
+	if err := json.Unmarshal(openapi, &description); err != nil {
 		panic(fmt.Sprintf("the OpenAPI description: %v", err))
 	}
-	for _, calls := range d.Paths {
-		for _, call := range calls {
-			for status, answer := range call.Responses {
-				if answer.Ref != "" {
-					call.Responses[status] = d.Components.Responses[answer.Ref[strings.LastIndexByte(answer.Ref, '/')+1:]]
-				}
-			}
-		}
-	}
 	var page bytes.Buffer
-	if err := docsTemplate.Execute(&page, d); err != nil {
+	if err := docsTemplate.Execute(&page, description); err != nil {
 		panic(fmt.Sprintf("the page of the OpenAPI description: %v", err))
 	}
 	return page.Bytes()
 }
 
+// refName returns the name that the part of the description refers to, or "".
+func refName(part map[string]any) string {
+	ref, _ := part["$ref"].(string)
+	return ref[strings.LastIndexByte(ref, '/')+1:]
+}
+
 // typeName describes a schema briefly, such as "list of Order".
-func typeName(s schema) string {
+func typeName(schema map[string]any) string {
+	items, list := schema["items"].(map[string]any)
+	values, enum := schema["enum"].([]any)
 	switch {
-	case s.Ref != "":
-		return s.Ref[strings.LastIndexByte(s.Ref, '/')+1:]
-	case s.Items != nil:
-		return "list of " + typeName(*s.Items)
-	case len(s.Enum) > 0:
-		return strings.Join(s.Enum, " | ")
-	case s.Format != "":
-		return s.Format
+	case schema["$ref"] != nil:
+		return refName(schema)
+	case list:
+		return "list of " + typeName(items)
+	case enum:
+		return fmt.Sprintf("%v"+strings.Repeat(" | %v", len(values)-1), values...)
+	case schema["format"] != nil:
+		return fmt.Sprint(schema["format"])
 	}
-	return fmt.Sprint(s.Type)
+	return fmt.Sprint(schema["type"])
 }

@@ -93,27 +93,24 @@ func (m *member) drop() {
 func (m *member) ask(ctx context.Context) answer {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	rows, err := m.asks.QueryContext(ctx, `SELECT member_id, member_id = @@server_uuid, member_state, member_role,
-		@@super_read_only FROM performance_schema.replication_group_members`)
-	if err != nil {
-		return answer{err: err}
-	}
-	defer func() { _ = rows.Close() }() // read-only
 	var a answer
-	for rows.Next() {
-		var (
-			id, state, role string
-			self, readOnly  bool
-		)
-		if err := rows.Scan(&id, &self, &state, &role, &readOnly); err != nil {
+	for r, err := range Rows(ctx, m.asks, func(r *listed) []any {
+		return []any{&r.id, &r.self, &r.state, &r.role, &r.readOnly}
+	}, `SELECT member_id, member_id = @@server_uuid, member_state, member_role, @@super_read_only
+		FROM performance_schema.replication_group_members`) {
+		if err != nil {
 			return answer{err: err}
 		}
-		a.add(id, self, state, role, readOnly)
-	}
-	if err := rows.Err(); err != nil {
-		return answer{err: err}
+		a.add(r)
 	}
 	return a
+}
+
+// listed is a row of a member's list of members.
+type listed struct {
+	id, state, role string
+	self            bool
+	readOnly        bool // the member that was asked takes no writes
 }
 
 // answer is one member's view of the group.
@@ -128,21 +125,20 @@ type answer struct {
 	reachable   int
 }
 
-// add adds a row of the member's list of members.
-func (a *answer) add(id string, self bool, state, role string, readOnly bool) {
+func (a *answer) add(r listed) {
 	a.members++
 	if a.knows == nil {
 		a.knows = map[string]bool{}
 	}
-	a.knows[id] = true
-	if state != "UNREACHABLE" {
+	a.knows[r.id] = true
+	if r.state != "UNREACHABLE" {
 		a.reachable++
 	}
-	if role == "PRIMARY" {
-		a.primary = id
+	if r.role == "PRIMARY" {
+		a.primary = r.id
 	}
-	if self {
-		a.self, a.state, a.readOnly = id, state, readOnly
+	if r.self {
+		a.self, a.state, a.readOnly = r.id, r.state, r.readOnly
 	}
 }
 

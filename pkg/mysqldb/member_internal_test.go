@@ -11,7 +11,7 @@ type said struct{ id, state, role string }
 func answered(self string, readOnly bool, rows ...said) answer {
 	var a answer
 	for _, r := range rows {
-		a.add(r.id, r.id == self, r.state, r.role, readOnly)
+		a.add(listed{id: r.id, self: r.id == self, state: r.state, role: r.role, readOnly: readOnly})
 	}
 	return a
 }
