@@ -96,11 +96,9 @@ func registerOrders(r prometheus.Registerer, orders *order.Stats) {
 	counter("order_replayed_total", "Requests answered with the order of an earlier one.", nil, &orders.Replayed)
 	counter("order_unsettled_total", "Orders left to the reconciler.", nil, &orders.Unsettled)
 	counter("order_shed_total", "Requests refused because too many were in flight.", nil, &orders.Shed)
-	counter("order_cancellations_total", "Completed cancellations.", nil, &orders.Cancelled)
 	counter("order_flags_missed_total", "Orders whose operation flag could not be set in Redis.", nil, &orders.FlagsMissed)
 	gauge("order_in_flight", "Orders being placed.", &orders.InFlight, 1)
 
-	gauge("order_reconciler_leads", "1 on the replica that reconciles.", &orders.Leads, 1)
 	gauge("order_reconciler_backlog", "Unsettled orders of all replicas that did not change within the pending limit.",
 		&orders.Backlog, 1)
 	gauge("order_reconciler_oldest_seconds",
@@ -108,9 +106,7 @@ func registerOrders(r prometheus.Registerer, orders *order.Stats) {
 		0.001)
 	gauge("order_clock_late_seconds", "How late the process's clock is by the database's.",
 		&orders.ClockLateMillis, 0.001)
-	counter("order_reconciler_rounds_total", "Rounds of the reconciler.", nil, &orders.Rounds)
 	counter("books_checked_total", "Orders that the reconciler compared with their operations.", nil, &orders.BooksChecked)
 	counter("books_disagreements_total", "Findings of the audit: orders, ledgers and levels that do not agree.", nil,
 		&orders.BooksWrong)
-	counter("order_reconciled_total", "Orders that the reconciler brought to an end.", nil, &orders.Reconciled)
 }

@@ -59,14 +59,7 @@ func (s *Service) cancel(ctx context.Context, o Order, reason string) (Order, er
 	if err != nil {
 		return o, fmt.Errorf("cancel operation: %w", err)
 	}
-	end, err := s.settle(ctx, o, op)
-	if err != nil {
-		return o, err
-	}
-	if o.Outcome == "" || end.Status == Cancelled {
-		s.stats.Cancelled.Add(1)
-	}
-	return end, nil
+	return s.settle(ctx, o, op)
 }
 
 // wishToCancel moves the order to CANCELLING, unless it is cancelling, rejected or cancelled already.

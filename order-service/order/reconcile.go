@@ -45,9 +45,7 @@ func NewReconciler(s *Service, log *slog.Logger) *Reconciler {
 // and is skipped while there is a backlog. After too many consecutive failures Run returns the last one's error, so
 // that another replica can reconcile.
 func (r *Reconciler) Run(ctx context.Context) error {
-	stats, cfg := r.service.Stats(), r.service.cfg
-	stats.Leads.Store(1)
-	defer stats.Leads.Store(0)
+	cfg := r.service.cfg
 	pause, failures := cfg.ReconcileInterval, 0
 	var audited time.Time
 	for ctx.Err() == nil {
@@ -87,7 +85,6 @@ func (r *Reconciler) Run(ctx context.Context) error {
 // database's, operation.ErrUnavailable, or operation.ErrUnknownOutcome if the stock service answered for none of
 // them. Whatever stops it, the next round goes on with the orders that follow.
 func (r *Reconciler) Round(ctx context.Context) (more bool, err error) {
-	r.service.stats.Rounds.Add(1)
 	now, err := r.service.store.Now(ctx)
 	if err != nil {
 		return false, err
@@ -135,7 +132,6 @@ func (r *Reconciler) driveAll(ctx context.Context, orders []Order, now time.Time
 			ended(end, err)
 			if err == nil {
 				settled.Store(true)
-				r.service.stats.Reconciled.Add(1)
 				observe.Logger(ctx).Info("order reconciled", "order_id", o.ID, "from", string(o.Status), "to", string(end.Status))
 				return nil
 			}

@@ -19,8 +19,6 @@ type Stats struct {
 	Unsettled atomic.Int64
 	// Shed counts the requests refused because too many were in flight.
 	Shed atomic.Int64
-	// Cancelled counts the completed cancellations, by clients and by the reconciler.
-	Cancelled atomic.Int64
 	// FlagsMissed counts the orders whose flag could not be set in Redis.
 	FlagsMissed atomic.Int64
 
@@ -34,13 +32,9 @@ type Stats struct {
 	// ClockLateMillis is how far this process's clock is behind the store's; below zero if it is ahead. MeasureBacklog
 	// sets it.
 	ClockLateMillis atomic.Int64
-	// Reconciled counts the orders that the reconciler settled, Rounds its rounds.
-	Reconciled, Rounds atomic.Int64
 	// BooksChecked counts the orders compared with their operations. BooksWrong counts the orders among them that
 	// disagreed, and their products with a level below zero: none in a working system.
 	BooksChecked, BooksWrong atomic.Int64
-	// Leads is 1 while this replica is the one that reconciles.
-	Leads atomic.Int64
 }
 
 // Stats returns the live counters.

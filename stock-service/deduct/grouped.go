@@ -196,7 +196,6 @@ func (g *groups) carryOut(ctx context.Context, calls []*groupCall, fence stock.F
 		errors.Is(err, operation.ErrLocked):
 		return slices.Repeat([]stock.Outcome{{Err: err}}, len(calls))
 	}
-	g.metrics.broken.Inc()
 	return g.oneByOne(ctx, calls, fence, err)
 }
 
@@ -316,9 +315,9 @@ func (g groupedRows) Close() error {
 }
 
 type groupMetrics struct {
-	waiting          prometheus.Gauge
-	size, seconds    prometheus.Histogram
-	broken, unlocked prometheus.Counter
+	waiting       prometheus.Gauge
+	size, seconds prometheus.Histogram
+	unlocked      prometheus.Counter
 }
 
 // newGroupMetrics registers the metrics at r, if r is not nil.
@@ -335,9 +334,6 @@ func newGroupMetrics(r prometheus.Registerer) groupMetrics {
 		seconds: with.NewHistogram(prometheus.HistogramOpts{
 			Name: "stock_group_seconds", Help: "Time of one group's transaction.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 12), NativeHistogramBucketFactor: 1.1,
-		}),
-		broken: with.NewCounter(prometheus.CounterOpts{
-			Name: "stock_groups_broken_total", Help: "Groups that failed as a whole and were executed one by one.",
 		}),
 		unlocked: with.NewCounter(prometheus.CounterOpts{
 			Name: "stock_groups_unlocked_total",
