@@ -114,56 +114,31 @@ func (d *DB) insertOnce(ctx context.Context, orders []order.Order) (taken map[in
 // insertOrders inserts all orders, in a statement made by hand: see mysqldb.Statement. The server leaves out an order
 // whose key is in use, without an error: only the count of affected rows shows it.
 func insertOrders(tx *gorm.DB, orders []order.Order) (wrote int64, err error) {
-	head := "INSERT IGNORE INTO orders (id, status, idempotency_key, body_hash, total, created_at, updated_at"
-	traced := slices.ContainsFunc(orders, func(o order.Order) bool { return o.Trace != "" })
-	if traced {
-		head += ", trace"
-	}
-	insert := mysqldb.NewInsert(tx, head+") VALUES ")
-	for i := range orders {
-		o := &orders[i]
-		err := insert.Row(func(s *mysqldb.Statement) {
-			s.Int(o.ID)
-			s.Text(",'PENDING',")
-			if o.Key == "" {
-				s.Text("NULL")
-			} else {
-				s.Bytes([]byte(o.Key))
-			}
-			s.Text(",")
-			s.Bytes([]byte(o.BodyHash))
-			s.Text(",")
-			s.Int(o.Total)
-			s.Text(",")
-			s.Time(o.CreatedAt)
-			s.Text(",UTC_TIMESTAMP(6)")
-			switch {
-			case o.Trace != "":
-				s.Text(",")
-				s.Bytes([]byte(o.Trace))
-			case traced:
-				s.Text(",NULL")
-			}
-		})
-		if err != nil {
-			return 0, err
-		}
+	insert := mysqldb.NewInsert(tx, "INSERT IGNORE INTO orders"+
+		" (id, status, idempotency_key, body_hash, total, created_at, updated_at, trace) VALUES ")
+	for _, o := range orders {
+		insert.Row(o.ID, mysqldb.Raw("'PENDING'"), orNull(o.Key), []byte(o.BodyHash), o.Total, o.CreatedAt,
+			mysqldb.Raw("UTC_TIMESTAMP(6)"), orNull(o.Trace))
 	}
 	return insert.Exec()
 }
 
+// orNull returns the value of a column for ASCII that has no "".
+func orNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return []byte(text)
+}
+
 func insertItems(tx *gorm.DB, orders []order.Order, skip map[int64]bool) error {
 	insert := mysqldb.NewInsert(tx, "INSERT INTO order_items (order_id, goods_id, num, price) VALUES ")
-	for i := range orders {
-		if skip[orders[i].ID] {
+	for _, o := range orders {
+		if skip[o.ID] {
 			continue
 		}
-		for n, item := range orders[i].Items {
-			row := []int64{orders[i].ID, item.GoodsID, item.Num, orders[i].Prices[n]}
-			err := insert.Row(func(s *mysqldb.Statement) { s.Ints(row) })
-			if err != nil {
-				return err
-			}
+		for i, item := range o.Items {
+			insert.Row(o.ID, item.GoodsID, item.Num, o.Prices[i])
 		}
 	}
 	_, err := insert.Exec()

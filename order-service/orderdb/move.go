@@ -142,23 +142,14 @@ func lockOrders(tx *gorm.DB, ids []int64) error {
 }
 
 // moveOrders returns the guarded update of all orders that make the same step, made by hand: see mysqldb.Statement. The
-// hint keeps a server with outdated
-// statistics from walking, and locking, the whole index of one status.
+// hint keeps a server with outdated statistics from walking, and locking, the whole index of one status.
 func moveOrders(step step, ids []int64) mysqldb.Statement {
-	s := make(mysqldb.Statement, 0, 256+20*len(ids))
-	s.Text("UPDATE orders FORCE INDEX (PRIMARY) SET status = '")
-	s.Text(string(step.to))
-	s.Text("', reason = ")
-	s.UTF8(step.reason)
+	from, to, outcome := mysqldb.Raw(step.from), mysqldb.Raw(step.to), mysqldb.Raw("")
 	if step.to.End() { // the first outcome is kept forever
-		s.Text(", outcome = COALESCE(outcome, '")
-		s.Text(string(step.to))
-		s.Text("')")
+		outcome = ", outcome = COALESCE(outcome, '" + to + "')"
 	}
-	s.Text(", updated_at = UTC_TIMESTAMP(6) WHERE id IN (")
-	s.Ints(ids)
-	s.Text(") AND status = '")
-	s.Text(string(step.from))
-	s.Text("'")
+	s := make(mysqldb.Statement, 0, 256+20*len(ids))
+	s.Add("UPDATE orders FORCE INDEX (PRIMARY) SET status = '"+to+"', reason = ", step.reason,
+		outcome+", updated_at = UTC_TIMESTAMP(6) WHERE id IN (", ids, ") AND status = '"+from+"'")
 	return s
 }

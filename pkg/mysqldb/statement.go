@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/hex"
+	"fmt"
 	"iter"
 	"strconv"
 	"time"
@@ -12,45 +13,49 @@ import (
 )
 
 // Statement is the text of a statement with many rows and their values inlined: placeholders write only 0.85 to 0.96 as
-// many rows. No value can change its meaning, since numbers are written as numbers and everything else in hex or in a
-// fixed form. The zero value is empty.
+// many rows. The zero value is empty.
 type Statement []byte
 
-// Text adds trusted text of the program.
-func (s *Statement) Text(text string) { *s = append(*s, text...) }
+// Raw is trusted text of the program, which becomes part of a Statement as it is.
+type Raw string
 
-// Int adds a number.
-func (s *Statement) Int(n int64) { *s = strconv.AppendInt(*s, n, 10) }
-
-// Ints adds numbers with commas between them.
-func (s *Statement) Ints(numbers []int64) {
-	for i, n := range numbers {
-		if i > 0 {
-			s.Text(",")
+// Add adds text and values to the statement. No value can change its meaning, since numbers are written as numbers and
+// everything else in hex or in a fixed form. A value is
+//
+//   - an int64, or several as []int64, with commas between them,
+//   - []byte, for a binary or ASCII column. MySQL omits a statement that is not UTF-8 from the tables that show
+//     operators who holds a row, so it is written in hex,
+//   - a string, for a UTF-8 column,
+//   - a time.Time, written in UTC and truncated to microseconds,
+//   - nil, which is NULL.
+//
+// It panics if the type is another one.
+func (s *Statement) Add(parts ...any) {
+	for _, part := range parts {
+		switch part := part.(type) {
+		case Raw:
+			*s = append(*s, part...)
+		case int64:
+			*s = strconv.AppendInt(*s, part, 10)
+		case []int64:
+			for i, n := range part {
+				if i > 0 {
+					*s = append(*s, ',')
+				}
+				*s = strconv.AppendInt(*s, n, 10)
+			}
+		case []byte:
+			*s = append(hex.AppendEncode(append(*s, "x'"...), part), '\'')
+		case string:
+			s.Add(Raw("_utf8mb4 "), []byte(part))
+		case time.Time:
+			*s = part.UTC().AppendFormat(*s, "'2006-01-02 15:04:05.000000'")
+		case nil:
+			*s = append(*s, "NULL"...)
+		default:
+			panic(fmt.Sprintf("add to a statement: %T", part))
 		}
-		s.Int(n)
 	}
-}
-
-// Bytes adds a value of a binary or ASCII column. It is written in hex: MySQL omits a statement that is not UTF-8 from
-// the tables that show operators who holds a row.
-func (s *Statement) Bytes(b []byte) {
-	s.Text("x'")
-	*s = hex.AppendEncode(*s, b)
-	s.Text("'")
-}
-
-// UTF8 adds a value of a UTF-8 column.
-func (s *Statement) UTF8(text string) {
-	s.Text("_utf8mb4 ")
-	s.Bytes([]byte(text))
-}
-
-// Time adds a time in UTC, truncated to microseconds.
-func (s *Statement) Time(t time.Time) {
-	s.Text("'")
-	*s = t.UTC().AppendFormat(*s, "2006-01-02 15:04:05.000000")
-	s.Text("'")
 }
 
 // Exec runs the statement in the transaction and returns the number of rows changed.
@@ -76,47 +81,55 @@ type Insert struct {
 	text    Statement
 	rows    int // in text
 	changed int64
+	err     error
 }
 
 // NewInsert returns an insert in the transaction. Head is the statement up to its first row, such as
 // "INSERT INTO t (a) VALUES ".
 func NewInsert(tx *gorm.DB, head string) *Insert { return &Insert{tx: tx, head: head} }
 
-// Row adds a row, whose values write adds with commas between them. A single row may be longer than MaxStatement.
-func (i *Insert) Row(write func(s *Statement)) error {
+// Row adds a row of these values, each as for Statement.Add. A single row may be longer than MaxStatement. After an
+// error, which Exec returns, Row does nothing.
+func (i *Insert) Row(values ...any) {
 	if i.rows == 0 {
 		i.text = append(i.text[:0], i.head...)
 	}
 	end := len(i.text)
-	if i.rows > 0 {
-		i.text.Text(",")
+	for n, value := range values {
+		separator := Raw(",")
+		if n == 0 && i.rows == 0 {
+			separator = "("
+		} else if n == 0 {
+			separator = ",("
+		}
+		i.text.Add(separator, value)
 	}
-	begin := len(i.text)
-	i.text.Text("(")
-	write(&i.text)
-	i.text.Text(")")
+	i.text.Add(Raw(")"))
 	if i.rows++; i.rows == 1 || len(i.text) <= MaxStatement {
-		return nil
+		return
 	}
-	row := string(i.text[begin:])
+	row := string(i.text[end+1:]) // without the comma
 	i.text = i.text[:end]
-	if _, err := i.Exec(); err != nil {
-		return err
-	}
+	i.write()
 	i.text = append(append(i.text[:0], i.head...), row...)
 	i.rows = 1
-	return nil
 }
 
 // Exec writes the rows that are not written yet, and returns how many all rows have changed.
 func (i *Insert) Exec() (changed int64, err error) {
-	if i.rows == 0 {
-		return i.changed, nil
+	if i.rows > 0 {
+		i.write()
 	}
+	return i.changed, i.err
+}
+
+func (i *Insert) write() {
 	i.rows = 0
-	n, err := i.text.Exec(i.tx)
-	i.changed += n
-	return i.changed, err
+	if i.err == nil {
+		var n int64
+		n, i.err = i.text.Exec(i.tx)
+		i.changed += n
+	}
 }
 
 // Lists cuts the values of an IN into lists so short that each fits into a statement.

@@ -30,32 +30,19 @@ func TestStatementsKeepTheirValues(t *testing.T) {
 		{9223372036854775807, []byte{}, "日本 🙂 ?", at},
 		{0, []byte("x"), "", at},
 	}
-	s := mysqldb.Statement{}
-	s.Text("INSERT INTO kept (n, b, s, at) VALUES ")
-	for i, r := range want {
-		if i > 0 {
-			s.Text(",")
-		}
-		s.Text("(")
-		s.Int(r.N)
-		s.Text(",")
-		s.Bytes(r.B)
-		s.Text(",")
-		s.UTF8(r.S)
-		s.Text(",")
-		s.Time(r.At)
-		s.Text(")")
-	}
 	must(t, mysqldb.Transact(t.Context(), db, func(tx *gorm.DB) error {
-		if n, err := s.Exec(tx); err != nil || n != int64(len(want)) {
+		insert := mysqldb.NewInsert(tx, "INSERT INTO kept (n, b, s, at) VALUES ")
+		for _, r := range want {
+			insert.Row(r.N, r.B, r.S, r.At)
+		}
+		if n, err := insert.Exec(); err != nil || n != int64(len(want)) {
 			t.Errorf("%d rows, %v", n, err)
 		}
 		return nil
 	}))
 	for _, w := range want {
-		q := mysqldb.Statement("SELECT * FROM kept WHERE n IN (")
-		q.Ints([]int64{w.N, w.N})
-		q.Text(")")
+		var q mysqldb.Statement
+		q.Add(mysqldb.Raw("SELECT * FROM kept WHERE n IN ("), []int64{w.N, w.N}, mysqldb.Raw(")"))
 		var got row
 		must(t, db.Raw(string(q)).Scan(&got).Error)
 		if got.N != w.N || string(got.B) != string(w.B) || got.S != w.S || !got.At.Equal(at.Truncate(time.Microsecond)) {
@@ -87,11 +74,7 @@ func TestInsertKeepsStatementsShort(t *testing.T) {
 		must(t, mysqldb.Transact(t.Context(), db, func(tx *gorm.DB) error {
 			insert := mysqldb.NewInsert(tx, "INSERT INTO spread (n, s) VALUES ")
 			for n := range rows {
-				must(t, insert.Row(func(s *mysqldb.Statement) {
-					s.Int(int64(n))
-					s.Text(",")
-					s.Bytes([]byte(strings.Repeat("x", mysqldb.MaxStatement/5)))
-				}))
+				insert.Row(int64(n), []byte(strings.Repeat("x", mysqldb.MaxStatement/5)))
 			}
 			changed, err := insert.Exec()
 			if changed != int64(rows) {

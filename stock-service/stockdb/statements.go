@@ -37,7 +37,7 @@ func (r operationRow) domain() (operation.Operation, error) {
 // now is the current time in the resolution of the columns, microseconds.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// token is a fencing token as the value of a placeholder, in hex: see mysqldb.Statement.Bytes.
+// token is a fencing token as the value of a placeholder, in hex: see mysqldb.Statement.
 func token(t operation.Token) clause.Expr {
 	return gorm.Expr("UNHEX(?)", hex.EncodeToString(t[:]))
 }
@@ -84,18 +84,9 @@ func insertOperations(tx *gorm.DB, operations ...operation.Operation) error {
 	insert := mysqldb.NewInsert(tx,
 		"INSERT INTO operations (flag, state, reason, items, fencing_token, created_at) VALUES ")
 	for _, op := range operations {
-		err := insert.Row(func(s *mysqldb.Statement) {
-			s.Bytes([]byte(op.Flag))
-			s.Text(",'" + string(op.State) + "',")
-			s.UTF8(op.Reason)
-			s.Text(",'" + stock.EncodeItems(op.Items) + "',") // digits, colons and commas
-			s.Bytes(op.Token[:])
-			s.Text(",")
-			s.Time(at)
-		})
-		if err != nil {
-			return fmt.Errorf("insert operation: %w", err)
-		}
+		state := mysqldb.Raw("'" + op.State + "'")
+		items := mysqldb.Raw("'" + stock.EncodeItems(op.Items) + "'") // digits, colons and commas
+		insert.Row([]byte(op.Flag), state, op.Reason, items, op.Token[:], at)
 	}
 	if _, err := insert.Exec(); err != nil {
 		return fmt.Errorf("insert operation: %w", err)
@@ -116,18 +107,7 @@ func insertFlows(tx *gorm.DB, kind operation.Kind, operations ...operation.Opera
 			if kind == operation.KindDeduct {
 				num = -num
 			}
-			err := insert.Row(func(s *mysqldb.Statement) {
-				s.Bytes([]byte(op.Flag))
-				s.Text(",")
-				s.Int(item.GoodsID)
-				s.Text(",'" + string(kind) + "',")
-				s.Int(num)
-				s.Text(",")
-				s.Time(at)
-			})
-			if err != nil {
-				return fmt.Errorf("insert flow: %w", err)
-			}
+			insert.Row([]byte(op.Flag), item.GoodsID, mysqldb.Raw("'"+kind+"'"), num, at)
 		}
 	}
 	if _, err := insert.Exec(); err != nil {
