@@ -185,7 +185,9 @@ func (cfg *runConfig) named(name string, seeded bool) (e experiment, err error) 
 
 // published returns one side of a published fault or, unless it is sided, both. first is the first seed; 0 is the
 // default.
-func (cfg *runConfig) published(first uint64, letter string, side catalogue.Side, sided bool) (e experiment, err error) {
+func (cfg *runConfig) published(
+	first uint64, letter string, side catalogue.Side, sided bool,
+) (e experiment, err error) {
 	e.first = cmp.Or(first, catalogue.FirstSeed)
 	f, err := catalogue.Find(letter)
 	switch {

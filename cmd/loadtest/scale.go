@@ -66,12 +66,15 @@ func (f *scaleFlags) run(c *cobra.Command) error {
 			return fmt.Errorf("%w, or leave compose out of --parts", err)
 		}
 	}
-	result, err := f.measure(c, func(ctx context.Context, cfg ladder.Config) (r *ladder.Result, err error) {
-		return cfg.Scale(ctx, f.ScalePlan, slices.Contains(f.Parts, scaleHolders), slices.Contains(f.Parts, scaleFailing))
-	})
+	result, err := &ladder.Result{Kind: "scale"}, error(nil)
+	holders, fails := slices.Contains(f.Parts, scaleHolders), slices.Contains(f.Parts, scaleFailing)
+	if holders || fails {
+		result, err = f.measure(c, func(ctx context.Context, cfg ladder.Config) (r *ladder.Result, err error) {
+			return cfg.Scale(ctx, f.ScalePlan, holders, fails)
+		})
+	}
 	if err == nil && slices.Contains(f.Parts, scaleCompose) {
-		more, failed := f.config(c).Compose(c.Context(), f.Legs)
-		result.Rows, err = append(result.Rows, more...), failed
+		err = f.config(c).Compose(c.Context(), f.Legs, result)
 	}
 	return f.give(c, result, err)
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"orderstock/loadtest/fire"
@@ -15,6 +17,7 @@ import (
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
+	"orderstock/pkg/retry"
 	"orderstock/pkg/servers"
 )
 
@@ -57,16 +60,16 @@ const usualClients = 256
 
 // Compose brings up the compose file's stack as a separate project, measures whole orders with several of each service,
 // and takes the stack down. In turns with them, it measures the same services as processes of this machine, on the same
-// servers. turns is how often each is measured. Of cfg it uses Measure, Seed and Progress.
-func (cfg Config) Compose(ctx context.Context, turns int) (rows []Row, err error) {
+// servers, and adds the rows to r. turns is how often each is measured. Of cfg it uses Measure, Seed and Progress.
+func (cfg Config) Compose(ctx context.Context, turns int, r *Result) (err error) {
 	c, err := newComposed(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	cfg.Dir, cfg.Measure, cfg.Warmup = filepath.Join(c.Dir, "out", "scale-direct"), 2*cfg.Measure, 2*time.Second
 	o := system.Config{Progress: cfg.Progress}
 	if err := o.Compile(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	cfg.Bin = o.Bin
 	defer func() {
@@ -77,10 +80,17 @@ func (cfg Config) Compose(ctx context.Context, turns int) (rows []Row, err error
 	}()
 	cfg.say("building the image and starting the compose stack")
 	if _, err := c.Run(ctx, "up", "-d", "--build"); err != nil {
-		return nil, err
+		return err
 	}
 	if cfg.Servers, err = c.servers(ctx); err != nil {
-		return nil, err
+		return err
+	}
+	where, err := cfg.bench(ctx)
+	if err != nil {
+		return err
+	}
+	if r.Compose = where.Server; r.Server == "" {
+		r.Bench = where
 	}
 	cfg.redisPassword = c.password
 	hot := trial.Experiment{
@@ -92,18 +102,19 @@ func (cfg Config) Compose(ctx context.Context, turns int) (rows []Row, err error
 	alone.Name = "without containers"
 	direct, err := cfg.open(ctx, alone)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, direct.close(ctx)) }()
 
 	all := []*contestant{c.scaled(hot, 1, 1), direct, c.scaled(hot, 1, 3), c.scaled(hot, 2, 1), c.scaled(hot, 2, 3)}
-	if rows, err = cfg.race(ctx, all, turns, 0); err != nil {
-		return nil, err
+	rows, err := cfg.race(ctx, all, turns, 0)
+	if r.Rows = append(r.Rows, rows...); err != nil {
+		return err
 	}
 	const delay = 5 * time.Millisecond
 	undo, err := delayCommits(ctx, cfg.Servers.MySQL, delay)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, undo()) }()
 	hot.Load.Mix.Goods = 100
@@ -111,7 +122,8 @@ func (cfg Config) Compose(ctx context.Context, turns int) (rows []Row, err error
 	for i := range delayed {
 		delayed[i].DelayMS = ms(delay)
 	}
-	return append(rows, delayed...), err
+	r.Rows = append(r.Rows, delayed...)
+	return err
 }
 
 // scaled returns the stack with so many services as a contestant in the experiment.
@@ -119,6 +131,9 @@ func (c *composed) scaled(e trial.Experiment, order, stock int) *contestant {
 	scale := func(ctx context.Context) error {
 		_, err := c.Run(ctx, "up", "-d", "--no-recreate", "--scale", fmt.Sprintf("order-service=%d", order),
 			"--scale", fmt.Sprintf("stock-service=%d", stock))
+		if err == nil {
+			err = c.healthy(ctx)
+		}
 		if err != nil {
 			return err
 		}
@@ -126,6 +141,24 @@ func (c *composed) scaled(e trial.Experiment, order, stock int) *contestant {
 	}
 	e.Name, e.Services.Replicas = fmt.Sprintf("compose, order services: %d", order), stock
 	return &contestant{Experiment: e, system: c.system, begin: scale}
+}
+
+// healthy returns once all services are, for at most two minutes.
+func (c *composed) healthy(ctx context.Context) error {
+	pauses := retry.Policy{First: time.Second, Max: time.Second, Tries: 120}
+	return retry.Run(ctx, pauses, func() error {
+		ids, err := c.Run(ctx, "ps", "-q", "order-service", "stock-service")
+		if err != nil {
+			return err
+		}
+		args := append([]string{"inspect", "-f", "{{.State.Health.Status}}"}, strings.Fields(ids)...)
+		text, err := system.Output(exec.CommandContext(ctx, "docker", args...))
+		states := strings.Fields(text)
+		if err == nil && slices.ContainsFunc(states, func(s string) bool { return s != "healthy" }) {
+			err = fmt.Errorf("the services are %s", strings.Join(states, ", "))
+		}
+		return err
+	})
 }
 
 // addr returns a container's address in its network.

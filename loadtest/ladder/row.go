@@ -17,6 +17,8 @@ type Result struct {
 	// Kind is the measurement: "ladder", "scale" or "compare"; "" is a ladder.
 	Kind string `json:"kind,omitempty"`
 	Rows []Row  `json:"rows"`
+	// Compose is the database server of the rows of the compose file's stack; "" if there are none.
+	Compose string `json:"compose,omitempty"`
 	// Survival has the rows under whose load something broke.
 	Survival []Row `json:"survival,omitempty"`
 }

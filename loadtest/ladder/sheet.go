@@ -183,8 +183,8 @@ func (r *Result) describeScale(s *report.Sheet) {
 		report.Part{Title: "More holders", Table: report.TableOf(r.partition(), "Groups of", "A commit waits, ms",
 			"Holders", "Sales a second", "Ratio", "Hand-overs a second", "Verdict")},
 		report.Part{Title: "By holders", Picture: r.holders(), File: "scale.svg", Alt: "Deductions by holders"},
-		report.Part{Title: "Compose", Table: report.TableOf(compose, "Variant", "Replicas", "Products",
-			"A commit waits, ms", "Sales a second", "Ratio", "Verdict")},
+		report.Part{Title: "Compose", Says: "On " + r.Compose + ".", Table: report.TableOf(compose, "Variant", "Replicas",
+			"Products", "A commit waits, ms", "Sales a second", "Ratio", "Verdict")},
 		report.Part{Title: "A holder that fails, for 20 s", Table: report.TableOf(r.Survival, "Fault", "Answers",
 			"Other than 201, 202, 409", "First success after, s", "Verdict")},
 	)
