@@ -129,7 +129,7 @@ func (c *Console) beginTry(run catalogue.Run) {
 	}
 }
 
-// show shows what the player does. Books that were read before the end of a run make no headline after it.
+// show shows a section of the player. Books that were read before the end of a run make no headline after it.
 func (c *Console) show(section string, value any) {
 	switch v := value.(type) {
 	case *catalogue.Record:

@@ -75,7 +75,7 @@ func failing() []trial.Experiment {
 	return []trial.Experiment{breaking(calm, Killed, act("kill")), breaking(calm, Paused, act("pause"))}
 }
 
-// undergo measures experiments in which something breaks, and adds their rows to the survivors.
+// undergo measures experiments with faults, and adds their rows to the survivors.
 func (cfg Config) undergo(ctx context.Context, all []trial.Experiment, result *Result) error {
 	cfg.say("what %s keeps when something breaks", all[0].Services.Strategy)
 	rows, err := cfg.measure(ctx, all, 1, 0)
