@@ -126,11 +126,12 @@ var impatient = with(unhurried, map[string]string{
 	faultpoint.ImpatienceEnv: "250ms", "CONFIRM_BUDGET": "10s", "PENDING_LIMIT": "10s",
 })
 
-// In outwaited, the first holder works until somebody has given up.
+// In outwaited, the first holder works until somebody has given up. An order that hangs is not given up before the run
+// is judged.
 var outwaited = with(impatient, map[string]string{
 	faultpoint.HoldEnv: faultpoint.Until(faultpoint.UpdateStock, faultpoint.Before, faultpoint.GiveUp, faultpoint.After),
 	"LOCK_TIMEOUT":     "1500ms", "STOCK_TIMEOUT": "3s", "REQUEST_TIMEOUT": "3s",
-	"CONFIRM_BUDGET": "4s", "PENDING_LIMIT": "5s", "CANCEL_AFTER": "10s",
+	"CONFIRM_BUDGET": "4s", "PENDING_LIMIT": "5s",
 })
 
 // gap makes each deduction work for a while between the read of a level and its write.

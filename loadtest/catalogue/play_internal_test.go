@@ -115,6 +115,19 @@ func TestSleeperMeetsAnotherHolder(t *testing.T) {
 	}
 }
 
+// TestHangingOrdersAreNotGivenUp: an order of fault L that hangs would be right if it expired before the run is judged.
+// That is after an answer and the time to settle.
+func TestHangingOrdersAreNotGivenUp(t *testing.T) {
+	e := find(t, "L").Plan(Broken, 1)
+	env := e.Services.Env
+	expires, err := time.ParseDuration(env["CANCEL_AFTER"])
+	answer, err2 := time.ParseDuration(env["CONFIRM_BUDGET"])
+	if err != nil || err2 != nil || expires < 3*(answer+e.Settle) {
+		t.Errorf("%v, %v: an order expires after %s, and the last one is %s old at the verdict, or older on a slow machine",
+			err, err2, expires, answer+e.Settle)
+	}
+}
+
 // TestCommandRepeatsTheRun: the command line has what differs from its own defaults, and the seed of the attempt.
 func TestCommandRepeatsTheRun(t *testing.T) {
 	for seed, want := range map[uint64]string{42: "make play FAULT=A SEED=42", 44: "make play FAULT=A SEED=44"} {
