@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 
-	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
@@ -78,7 +77,7 @@ func rejected(h *history.History, op int32) {
 // apply applies the change to an order that a client saw confirmed, in a run that must have passed. It kills the
 // services before, since a live reconciler would repair some of the changes.
 func (c change) apply(ctx context.Context, l *system.System, h *history.History) error {
-	if v, err := trial.On(l, fire.Config{}).Judge(ctx, h); err != nil {
+	if v, err := l.Judge(ctx, verify.Config{History: h}); err != nil {
 		return fmt.Errorf("run before the change: %w", err)
 	} else if v.Outcome != verify.Pass {
 		return fmt.Errorf("run before the change: %s, broken %v, %v", v.Outcome, v.Violated(), v.Reasons)

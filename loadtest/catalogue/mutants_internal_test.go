@@ -18,7 +18,7 @@ func TestTable(t *testing.T) {
 		flagConflict, trial.Locked.Name)
 	names := map[string]bool{}
 	all := Mutants()
-	for _, e := range slices.Concat(all, Honest(), randomChanges(30)) {
+	for _, e := range slices.Concat(all, Honest(), RandomChanges(30)) {
 		if names[e.Name] {
 			t.Errorf("%s: twice", e.Name)
 		}

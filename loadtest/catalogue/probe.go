@@ -12,6 +12,7 @@ import (
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
+	"orderstock/loadtest/verify"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/stockapi"
 )
@@ -47,11 +48,10 @@ func lateDeduction(ctx context.Context, l *system.System, _ []history.Goods) ([]
 			return nil, err
 		}
 	}
-	t := trial.On(l, fire.Config{
-		Orders: 1, Concurrency: 1, Timeout: 5 * time.Second, Disturbed: true, Plain: true,
+	h, err := fire.Run(ctx, fire.Config{
+		Target: l.Target(), Orders: 1, Concurrency: 1, Timeout: 5 * time.Second, Disturbed: true, Plain: true,
 		Mix: fire.Mix{Goods: 1, Stock: 10, ItemsMax: 1, Cancel: 1},
 	})
-	r, err := t.Fire(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -60,11 +60,12 @@ func lateDeduction(ctx context.Context, l *system.System, _ []history.Goods) ([]
 		return nil, err
 	}
 	defer client.Close()
-	flag, items := strconv.FormatInt(r.History.Calls[0].Order, 10), r.History.Items(0)[:1]
+	flag, items := strconv.FormatInt(h.Calls[0].Order, 10), h.Items(0)[:1]
 	if _, err := client.Deduct(ctx, flag, items); err != nil {
 		return nil, err
 	}
-	v, err := t.Judge(ctx, r.History) // unknown if nothing is violated: no order was confirmed or rejected
+	// It is unknown if nothing is violated: no order was confirmed or rejected.
+	v, err := l.Judge(ctx, verify.Config{History: h})
 	if err != nil {
 		return nil, err
 	}

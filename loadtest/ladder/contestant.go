@@ -111,24 +111,23 @@ const sharedRequests = 4
 
 // run fires the load at the contestant, while its acts break something.
 func (c *contestant) run(ctx context.Context, load fire.Config) (_ *trial.Result, err error) {
-	t := trial.On(c.system, load)
-	if len(c.Acts) > 0 {
-		t.Acts = c.Timed(c.system, load.Mix.Seed)
-		if all := t.Load.StockURLs; len(all) > 1 {
-			t.Load.StockURLs = all[1:] // the first one fails, and the others make the products
-		}
+	load.Target = c.system.Target()
+	if all := load.StockURLs; len(c.Acts) > 0 && len(all) > 1 {
+		load.StockURLs = all[1:] // the first one fails, and the others make the products
 	}
 	switch {
 	case c.direct != nil:
-		t.Load.Deduct, t.Load.Place = c.direct.deduct, c.direct.place
+		load.Deduct, load.Place = c.direct.deduct, c.direct.place
 	case load.Path == history.PathDeduct:
-		stop, startErr := c.asOrderService(&t.Load)
+		stop, startErr := c.asOrderService(&load)
 		if startErr != nil {
 			return nil, startErr
 		}
 		defer func() { err = errors.Join(err, stop()) }()
 	}
-	return t.Fire(ctx)
+	e := c.Experiment
+	e.Load = load
+	return e.Fire(ctx, c.system, load.Mix.Seed)
 }
 
 // asOrderService makes the load's deductions like the order service: it sets the flag in Redis, then calls the client

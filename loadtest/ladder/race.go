@@ -127,7 +127,7 @@ func (c *contestant) row(ctx context.Context) (Row, error) {
 	row.Answers, row.Other, row.FirstSuccessS = total.Orders, total.Unknown, c.firstSuccessS
 	for _, turn := range c.reports {
 		row.Legs, row.P99Legs = append(row.Legs, turn.DonePerS), append(row.P99Legs, ms(turn.P99))
-		verdict, err := trial.On(c.system, fire.Config{}).Judge(ctx, turn.History)
+		verdict, err := c.system.Judge(ctx, verify.Config{History: turn.History})
 		if err != nil {
 			return row, err
 		}

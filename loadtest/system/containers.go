@@ -2,12 +2,14 @@ package system
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
+	"time"
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/verify"
@@ -56,8 +58,10 @@ func Attach(target fire.Target, databases verify.Databases) *System {
 // Attached reports whether the services run already, and are not started for a run.
 func (s *System) Attached() bool { return s.attached }
 
-// Judge judges a run. The databases of containers are reached by the load tester's container alone.
+// Judge judges a run from the system's databases. Settle is one minute by default. The databases of containers are
+// reached by the load tester's container alone.
 func (s *System) Judge(ctx context.Context, cfg verify.Config) (*verify.Verdict, error) {
+	cfg.Databases, cfg.Settle = s.Databases(), cmp.Or(cfg.Settle, time.Minute)
 	if s.compose == nil {
 		return verify.Run(ctx, cfg)
 	}

@@ -1,12 +1,16 @@
+// Package trial is the engine of every experiment: it fires a load, breaks something in the middle, heals it, waits
+// until the orders have ended, and judges the databases.
+//
+// An Experiment is one row of a table; a Suite runs a table, and its Report has a Row for each. Kinds is the table of
+// what can be broken. A run whose fault never struck, or that had no traffic while the fault was on, proves nothing:
+// its outcome is unknown.
 package trial
 
 import (
 	"cmp"
 	"context"
 	"fmt"
-	"hash/fnv"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -165,14 +169,7 @@ type Show func(section string, value any)
 // Run runs the experiment once, on a system whose services run as it wants them. show and stage may be nil. The result
 // is unknown, and says why, if the run proves nothing; it is never nil.
 func (e Experiment) Run(ctx context.Context, s *system.System, seed uint64, show Show, stage *Stage) *Result {
-	if show == nil {
-		show = func(string, any) {}
-	}
-	began := time.Now()
-	r := &Run{
-		Result: &Result{Experiment: e.Name, Seed: seed, Outcome: verify.Pass}, Experiment: e, System: s, show: show,
-		stage: stage, Live: cmp.Or(e.Load.Live, &fire.Live{}), stopRepeats: func() {},
-	}
+	began, r := time.Now(), e.begin(s, seed, show, stage)
 	if err := r.run(ctx); err != nil {
 		r.fail(verify.Unknown, "%v", err)
 	}
@@ -189,18 +186,6 @@ func (e Experiment) load(seed uint64) fire.Config {
 	}
 	load.Disturbed = load.Disturbed || e.Loads > 1
 	return load
-}
-
-// Timed makes the acts of a run. The seed decides which replica they strike, and at which arrival.
-func (e Experiment) Timed(s *system.System, seed uint64) (acts []Timed) {
-	name := fnv.New64a()
-	_, _ = name.Write([]byte(e.Name)) // never fails
-	rng := rand.New(rand.NewPCG(seed, name.Sum64()))
-	for _, a := range e.Acts {
-		a = a.drawn(rng)
-		acts = append(acts, Timed{Act: New(s, a), Action: a})
-	}
-	return acts
 }
 
 // Find returns the experiment of that name.

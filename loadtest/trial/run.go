@@ -1,10 +1,14 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"math"
+	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -25,6 +29,11 @@ type Run struct {
 	// Live counts the calls of the load.
 	Live *fire.Live
 
+	load  fire.Config
+	acts  []timed
+	ready func(context.Context) error // called after each heal; nil for nothing
+	mend  func(context.Context) error // called when the acts are over, to heal what others broke; nil for nothing
+
 	declared    []string // see Declare
 	show        Show
 	stage       *Stage // nil for none
@@ -41,11 +50,14 @@ func (r *Run) run(ctx context.Context) error {
 			return err
 		}
 	}
-	t, closeFront, err := r.trial()
-	if err != nil {
-		return err
+	if front := e.Services.Front; front != nil {
+		target, closeFront, err := front(r.load.Target)
+		if err != nil {
+			return err
+		}
+		defer closeFront()
+		r.load.Target = target
 	}
-	defer closeFront()
 	defer func() { r.stopRepeats() }()
 	r.show("phase", Firing)
 	var others errgroup.Group
@@ -56,11 +68,14 @@ func (r *Run) run(ctx context.Context) error {
 			return err
 		})
 	}
-	result, err := t.Fire(ctx)
-	if err != nil {
+	if err := r.fire(ctx); err != nil {
 		return errors.Join(err, others.Wait())
 	}
-	r.History, r.Strikes = result.History, result.Strikes
+	if dir := r.System.ServicesDir(); dir != "" { // next to the services' logs
+		if err := r.History.Save(filepath.Join(dir, "history.jsonl")); err != nil {
+			return errors.Join(err, others.Wait())
+		}
+	}
 	r.judgeStrikes()
 	r.show("phase", Settling)
 	if r.stage != nil {
@@ -69,10 +84,14 @@ func (r *Run) run(ctx context.Context) error {
 	if err := r.check(ctx, Sent); err != nil {
 		return err
 	}
-	if t.Books.Declared = r.declared; r.stage != nil {
-		t.Books.Declared = append(r.stage.Declared(), r.declared...)
+	if r.stage != nil {
+		r.declared = append(r.stage.Declared(), r.declared...)
 	}
-	if r.Verdict, err = t.Judge(ctx, r.History); err != nil {
+	var err error
+	if r.Verdict, err = r.System.Judge(ctx, verify.Config{
+		History: r.History, Terms: verify.Terms{Declared: r.declared}, Settle: e.Settle,
+		Settled: func(time.Duration) { r.show("phase", Judging) },
+	}); err != nil {
 		return err
 	}
 	if err := others.Wait(); err != nil {
@@ -95,57 +114,59 @@ func (r *Run) run(ctx context.Context) error {
 // Declare gives the verdict the key of an order that a check places.
 func (r *Run) Declare(key string) { r.declared = append(r.declared, key) }
 
-// trial returns the run's load and acts, with the front before the services.
-func (r *Run) trial() (t Trial, closeFront func(), err error) {
-	e := r.Experiment
-	t = On(r.System, e.load(r.Seed))
-	t.Acts = e.Timed(r.System, r.Seed)
-	for i := range t.Acts {
-		t.Acts[i].Watch = func(ctx context.Context, m Moment) error {
+// begin makes a run, which has not begun. show and stage may be nil. The seed decides which replica the acts strike, and
+// at which arrival.
+func (e Experiment) begin(s *system.System, seed uint64, show Show, stage *Stage) *Run {
+	if show == nil {
+		show = func(string, any) {}
+	}
+	r := &Run{
+		Result: &Result{Experiment: e.Name, Seed: seed, Outcome: verify.Pass}, Experiment: e, System: s, load: e.load(seed),
+		show: show, stage: stage, Live: cmp.Or(e.Load.Live, &fire.Live{}), stopRepeats: func() {},
+	}
+	if r.load.Live = r.Live; len(r.load.OrderURLs)+len(r.load.StockURLs) == 0 {
+		r.load.Target = s.Target()
+	}
+	r.ready = func(ctx context.Context) error { return awaitReady(ctx, s) }
+	if e.Ready != nil {
+		r.ready = func(ctx context.Context) error { return e.Ready(ctx, r) }
+	}
+	name := fnv.New64a()
+	_, _ = name.Write([]byte(e.Name)) // never fails
+	rng := rand.New(rand.NewPCG(seed, name.Sum64()))
+	for i, a := range e.Acts {
+		a = a.drawn(rng)
+		r.acts = append(r.acts, timed{Act: New(s, a), Action: a, watch: func(ctx context.Context, m Moment) error {
 			if m == Intact {
-				r.show("act", t.Acts[i].Action.Words())
+				r.show("act", a.Words())
 			}
 			if i > 0 {
 				return nil
 			}
 			return r.check(ctx, m)
-		}
+		}})
 	}
-	t.Load.Live, t.Least = r.Live, e.Least
-	t.Books.Settled = func(time.Duration) { r.show("phase", Judging) }
-	t.Ready = func(ctx context.Context) error { return awaitReady(ctx, r.System) }
-	if e.Ready != nil {
-		t.Ready = func(ctx context.Context) error { return e.Ready(ctx, r) }
+	if stage != nil {
+		r.open()
 	}
-	t.Keep = r.System.ServicesDir() // next to the services' logs
-	if e.Settle > 0 {
-		t.Books.Settle = e.Settle
-	}
-	if r.stage != nil {
-		r.open(&t)
-	}
-	if e.Services.Front == nil {
-		return t, func() {}, nil
-	}
-	t.Load.Target, closeFront, err = e.Services.Front(t.Load.Target)
-	return t, closeFront, err
+	return r
 }
 
-// open lets others break and heal things during the trial. All is healed once its acts are over.
-func (r *Run) open(t *Trial) {
+// open lets others break and heal things during the run. All is healed once its acts are over.
+func (r *Run) open() {
 	board := r.stage.Board
-	t.Load.Disturbed, t.Ready = true, nil
+	r.load.Disturbed, r.ready = true, nil
 	if !r.System.Attached() {
-		t.Mend = func(ctx context.Context) error {
+		r.mend = func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, time.Minute)
 			defer cancel()
 			return board.Heal(ctx)
 		}
 	}
-	for i := range t.Acts {
-		a, id, check := &t.Acts[i], "", t.Acts[i].Watch
-		a.Action.Optional, a.Over = true, func() bool { return board.over(id) }
-		a.Watch = func(ctx context.Context, m Moment) error {
+	for i := range r.acts {
+		a, id, check := &r.acts[i], "", r.acts[i].watch
+		a.Action.Optional, a.lapsed = true, func() bool { return board.over(id) }
+		a.watch = func(ctx context.Context, m Moment) error {
 			if m == Armed {
 				id = board.add(ctx, a.Action, a.Act, false)
 			} else {
@@ -161,13 +182,13 @@ func (r *Run) another(ctx context.Context, n uint64) (*verify.Verdict, error) {
 	if err := Sleep(ctx, time.Duration(n)*50*time.Millisecond); err != nil { // products are named by the time
 		return nil, err
 	}
-	t := On(r.System, r.Experiment.load(r.Seed+n))
-	t.Load.Disturbed = true
-	result, err := t.Run(ctx)
+	e := r.Experiment
+	e.Acts, e.Load.Live = nil, nil
+	result, err := e.Fire(ctx, r.System, r.Seed+n)
 	if err != nil {
 		return nil, err
 	}
-	return result.Verdict, nil
+	return r.System.Judge(ctx, verify.Config{History: result.History})
 }
 
 // check makes the checks of a moment.

@@ -1,4 +1,4 @@
-package trial_test
+package trial
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/system/systemtest"
-	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/servers/serverstest"
 )
@@ -23,58 +22,62 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines().
 // A stock service is killed in the middle of a load and started again; the run is struck once, kept and judged.
 func TestRun(t *testing.T) {
 	st := systemtest.Up(t, systemtest.Build(t), func(*system.Config) {})
-	victim := st.Stocks[0]
+	e := Experiment{
+		Name: "killed", Acts: []Action{{Action: "kill", Target: "stock-1", AfterMS: 500, For: 300 * time.Millisecond}},
+		Load: fire.Config{
+			Orders: 200, Rate: 100, Concurrency: 16, Timeout: 4 * time.Second,
+			Mix: fire.Mix{Goods: 3, Stock: 60, Repeat: 0.2, Cancel: 0.2},
+		},
+	}
 	ready := false
-	keep := t.TempDir()
-	try := trial.On(st, fire.Config{
-		Orders: 200, Rate: 100, Concurrency: 16, Timeout: 4 * time.Second,
-		Mix: fire.Mix{Goods: 3, Stock: 60, Repeat: 0.2, Cancel: 0.2, Seed: 1},
-	})
-	try.Keep = keep
-	try.Acts = []trial.Timed{{Action: trial.Action{AfterMS: 500}, Act: &trial.Act{
-		Do: func(context.Context) error { return victim.Kill() }, Undo: victim.Restart, For: 300 * time.Millisecond,
-	}}}
-	try.Ready = func(context.Context) error {
-		ready = victim.Running()
+	e.Ready = func(context.Context, *Run) error {
+		ready = st.Stocks[0].Running()
 		return nil
 	}
-	r, err := try.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.Verdict.Outcome != verify.Pass {
-		t.Error(r.Verdict)
+	r := e.Run(t.Context(), st, 1, nil, nil)
+	if r.Outcome != verify.Pass {
+		t.Fatal(r.Outcome, r.Why)
 	}
 	s := r.Strikes[0]
 	if s.Fired != 1 || !ready || s.Healed.Sub(s.Struck) < 300*time.Millisecond || s.Armed.After(s.Struck) {
 		t.Errorf("strike %+v, ready %t; want one, held for 300 ms, and a service that runs again", s, ready)
 	}
-	if h, err := history.Open(filepath.Join(keep, "history.jsonl")); err != nil || h.Orders() != 200 {
+	if h, err := history.Open(filepath.Join(st.ServicesDir(), "history.jsonl")); err != nil || h.Orders() != 200 {
 		t.Errorf("kept history: %v; want 200 orders", err)
 	}
+}
 
+// harmless breaks nothing.
+func harmless(context.Context) error { return nil }
+
+// TestFire: acts begin, follow one another and are healed as they say.
+func TestFire(t *testing.T) {
+	st := systemtest.Up(t, systemtest.Build(t), func(*system.Config) {})
+	run := func(orders, rate int, acts ...timed) *Run {
+		e := Experiment{Load: fire.Config{Orders: orders, Rate: float64(rate), Mix: fire.Mix{Goods: 1, Stock: 10}}}
+		r := e.begin(st, 1, nil, nil)
+		r.acts = acts
+		return r
+	}
 	t.Run("the load ends first", func(t *testing.T) {
-		try := trial.On(st, fire.Config{Orders: 2, Mix: fire.Mix{Goods: 1, Stock: 10}})
-		try.Acts = []trial.Timed{{Action: trial.Action{}.At(time.Minute), Act: &trial.Act{}}}
-		if _, err := try.Run(t.Context()); !errors.Is(err, trial.ErrOver) {
+		late := timed{Action: Action{}.At(time.Minute), Act: &Act{}}
+		if err := run(2, 0, late).fire(t.Context()); !errors.Is(err, ErrOver) {
 			t.Errorf("got %v, want that nothing broke", err)
 		}
-		try.Acts[0].Action.Optional = true
-		if r, err := try.Run(t.Context()); err != nil || !errors.Is(r.Strikes[0].Err, trial.ErrOver) {
-			t.Errorf("got %+v, %v; want a run, in which nothing broke", r, err)
+		late.Action.Optional = true
+		r := run(2, 0, late)
+		if err := r.fire(t.Context()); err != nil || !errors.Is(r.Strikes[0].Err, ErrOver) {
+			t.Errorf("got %+v, %v; want a run, in which nothing broke", r.Result, err)
 		}
 	})
 	t.Run("several acts", func(t *testing.T) {
 		const apart = 200 * time.Millisecond
-		try := trial.On(st, fire.Config{Orders: 100, Rate: 100, Mix: fire.Mix{Goods: 1, Stock: 10}})
-		failing := &trial.Act{Do: func(context.Context) error { return errors.New("no such thing") }}
-		lasting := &trial.Act{Do: func(context.Context) error { return nil }, For: trial.UntilOver}
-		try.Acts = []trial.Timed{{Act: lasting}, {Act: failing, Action: trial.Action{Optional: true}.At(apart)}}
 		healed, mended := false, false
-		lasting.Undo = func(context.Context) error { healed = true; return nil }
-		try.Mend = func(context.Context) error { mended = healed; return nil }
-		r, err := try.Run(t.Context())
-		if err != nil {
+		failing := &Act{Do: func(context.Context) error { return errors.New("no such thing") }}
+		lasting := &Act{Do: harmless, For: UntilOver, Undo: func(context.Context) error { healed = true; return nil }}
+		r := run(100, 100, timed{Act: lasting}, timed{Act: failing, Action: Action{Optional: true}.At(apart)})
+		r.mend = func(context.Context) error { mended = healed; return nil }
+		if err := r.fire(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		over := r.History.Started.Add(r.History.Elapsed)
@@ -86,13 +89,11 @@ func TestRun(t *testing.T) {
 		}
 	})
 	t.Run("the load ends with the heal", func(t *testing.T) {
-		try := trial.On(st, fire.Config{Orders: 100_000, Rate: 50, Mix: fire.Mix{Goods: 1, Stock: 10}})
-		healed, live := false, &fire.Live{}
-		try.Load.Live = live
-		try.Acts = []trial.Timed{{Action: trial.Action{EndsLoad: true}, Act: &trial.Act{
+		r, healed := run(100_000, 50), false
+		r.acts = []timed{{Action: Action{EndsLoad: true}, Act: &Act{
 			Do: func(ctx context.Context) error {
-				for live.Counts().Orders == 0 {
-					if err := trial.Sleep(ctx, 10*time.Millisecond); err != nil {
+				for r.Live.Counts().Orders == 0 {
+					if err := Sleep(ctx, 10*time.Millisecond); err != nil {
 						return err
 					}
 				}
@@ -101,29 +102,25 @@ func TestRun(t *testing.T) {
 			For:  200 * time.Millisecond,
 			Undo: func(context.Context) error { healed = true; return nil },
 		}}}
-		r, err := try.Run(t.Context())
-		if err != nil {
+		if err := r.fire(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if n := r.History.Orders(); !healed || n == 0 || n == 100_000 || r.Verdict.Outcome != verify.Pass {
-			t.Errorf("%d orders, healed %t, %v; want some, healed, and a pass", n, healed, r.Verdict)
+		v, err := st.Judge(t.Context(), verify.Config{History: r.History})
+		if n := r.History.Orders(); err != nil || !healed || n == 0 || n == 100_000 || v.Outcome != verify.Pass {
+			t.Errorf("%d orders, healed %t, %v, %v; want some, healed, and a pass", n, healed, v, err)
 		}
 	})
 	t.Run("one after the other", func(t *testing.T) {
-		try := trial.On(st, fire.Config{Orders: 100_000, Rate: 100, Mix: fire.Mix{Goods: 1, Stock: 10}})
-		act := func(d time.Duration) *trial.Act {
-			return &trial.Act{Do: func(context.Context) error { return nil }, For: d}
-		}
 		const apart = 100 * time.Millisecond
-		try.Acts = []trial.Timed{
-			{Act: act(3 * apart)},
-			{Act: act(apart)},
-			{Act: act(apart), Action: trial.Action{Then: true, EndsLoad: true}.At(apart)},
-			{Act: act(apart), Action: trial.Action{}.At(apart)},
-		}
-		try.Least = 80
-		r, err := try.Fire(t.Context())
-		if err != nil {
+		act := func(d time.Duration) *Act { return &Act{Do: harmless, For: d} }
+		r := run(100_000, 100,
+			timed{Act: act(3 * apart)},
+			timed{Act: act(apart)},
+			timed{Act: act(apart), Action: Action{Then: true, EndsLoad: true}.At(apart)},
+			timed{Act: act(apart), Action: Action{}.At(apart)},
+		)
+		r.Experiment.Least = 80
+		if err := r.fire(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		s := r.Strikes
@@ -135,22 +132,20 @@ func TestRun(t *testing.T) {
 		}
 	})
 	t.Run("an act that fails ends the load", func(t *testing.T) {
-		try := trial.On(st, fire.Config{Orders: 100_000, Rate: 50, Mix: fire.Mix{Goods: 1, Stock: 10}})
 		failed := errors.New("no such thing")
-		try.Acts = []trial.Timed{{Act: &trial.Act{Do: func(context.Context) error { return failed }}}}
-		if _, err := try.Fire(t.Context()); !errors.Is(err, failed) {
+		r := run(100_000, 50, timed{Act: &Act{Do: func(context.Context) error { return failed }}})
+		if err := r.fire(t.Context()); !errors.Is(err, failed) {
 			t.Errorf("%v, want that the act failed", err)
 		}
 	})
 	t.Run("what was broken is healed after an interrupt", func(t *testing.T) {
-		try := trial.On(st, fire.Config{Orders: 100_000, Rate: 50, Mix: fire.Mix{Goods: 1, Stock: 10}})
 		ctx, interrupt := context.WithCancel(t.Context())
 		healed := false
-		try.Acts = []trial.Timed{{Act: &trial.Act{
+		r := run(100_000, 50, timed{Act: &Act{
 			Do: func(context.Context) error { interrupt(); return nil }, For: time.Minute,
 			Undo: func(ctx context.Context) error { healed = ctx.Err() == nil; return nil },
-		}}}
-		if _, err := try.Fire(ctx); !errors.Is(err, context.Canceled) || !healed {
+		}})
+		if err := r.fire(ctx); !errors.Is(err, context.Canceled) || !healed {
 			t.Errorf("%v, healed %t; want the interrupt, and a heal that it does not stop", err, healed)
 		}
 	})
@@ -160,8 +155,8 @@ func TestRun(t *testing.T) {
 func TestActCounts(t *testing.T) {
 	t.Parallel()
 	count := 5
-	act := &trial.Act{
-		Do:    func(context.Context) error { return nil },
+	act := &Act{
+		Do:    harmless,
 		Count: func(context.Context) (int, error) { return count, nil },
 	}
 	if err := act.Arm(t.Context()); err != nil {
