@@ -31,7 +31,7 @@ type price struct {
 
 func newCatalogue(stock Stock, ttl time.Duration) *catalogue {
 	c := &catalogue{ttl: ttl, prices: map[int64]price{}}
-	c.fetch = batch.Func(func(ctx context.Context, ins [][]int64) ([]map[int64]int64, error) {
+	c.fetch = batch.Shared(func(ctx context.Context, ins [][]int64) (map[int64]int64, error) {
 		ids := slices.Concat(ins...)
 		slices.Sort(ids)
 		asked := time.Now()
@@ -40,11 +40,7 @@ func newCatalogue(stock Stock, ttl time.Duration) *catalogue {
 			return nil, err
 		}
 		c.remember(prices, asked.Add(ttl))
-		outs := make([]map[int64]int64, len(ins))
-		for i := range outs {
-			outs[i] = prices
-		}
-		return outs, nil
+		return prices, nil
 	}, batch.WithConcurrency(2), batch.WithTimeout(5*time.Second))
 	return c
 }

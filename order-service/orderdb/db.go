@@ -38,8 +38,8 @@ type DB struct {
 	db      *gorm.DB
 	inserts *batch.Group[order.Order, insertion]
 	moves   *batch.Group[order.Move, moved]
-	byKey   *batch.Group[string, *order.Order]
-	byID    *batch.Group[int64, *order.Order]
+	byKey   *lookUps[string]
+	byID    *lookUps[int64]
 
 	inserting, moving mysqldb.Caution
 }
@@ -54,8 +54,8 @@ func New(db *gorm.DB) *DB {
 	d := &DB{db: db}
 	d.inserts = batch.Func(d.insert, batch.WithTimeout(batchLimit))
 	d.moves = batch.Func(d.move, batch.WithTimeout(batchLimit))
-	d.byKey = batch.Func(d.findByKey, batch.WithTimeout(batchLimit))
-	d.byID = batch.Func(d.findByID, batch.WithTimeout(batchLimit))
+	d.byKey = batch.Shared(d.ordersByKey, batch.WithTimeout(batchLimit))
+	d.byID = batch.Shared(d.ordersByID, batch.WithTimeout(batchLimit))
 	return d
 }
 

@@ -7,29 +7,36 @@ import (
 	"gorm.io/gorm"
 
 	"orderstock/order-service/order"
+	"orderstock/pkg/batch"
 	"orderstock/pkg/coordination"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/operation"
 )
 
-// FindByKey implements order.Store. Concurrent calls share one statement.
-func (d *DB) FindByKey(ctx context.Context, key string) (order.Order, error) {
-	o, err := d.byKey.Do(ctx, key)
+// lookUps lets concurrent calls share a statement. Each gets the orders of all.
+type lookUps[K comparable] = batch.Group[K, map[K]order.Order]
+
+// lookUp returns the order of the key, or ErrNotFound, or ErrOverloaded or ErrUnavailable.
+func lookUp[K comparable](ctx context.Context, all *lookUps[K], key K) (order.Order, error) {
+	found, err := all.Do(ctx, key)
 	if err != nil {
-		return order.Order{}, unavailable("find key", err)
+		return order.Order{}, unavailable("read order", err)
 	}
-	if o == nil {
+	o, ok := found[key]
+	if !ok {
 		return order.Order{}, order.ErrNotFound
 	}
-	return *o, nil
+	return o, nil
 }
 
-func (d *DB) findByKey(ctx context.Context, keys []string) ([]*order.Order, error) {
-	found, err := d.ordersByKey(ctx, keys)
-	if err != nil {
-		return nil, err
-	}
-	return pick(found, keys), nil
+// FindByKey implements order.Store. Concurrent calls share one statement.
+func (d *DB) FindByKey(ctx context.Context, key string) (order.Order, error) {
+	return lookUp(ctx, d.byKey, key)
+}
+
+// Status implements order.Store. Concurrent calls share one statement.
+func (d *DB) Status(ctx context.Context, id int64) (order.Order, error) {
+	return lookUp(ctx, d.byID, id)
 }
 
 // ordersByKey returns the orders that have these keys.
@@ -47,19 +54,8 @@ func (d *DB) ordersByKey(ctx context.Context, keys []string) (map[string]order.O
 	return byKey, nil
 }
 
-// Status implements order.Store. Concurrent calls share one statement.
-func (d *DB) Status(ctx context.Context, id int64) (order.Order, error) {
-	o, err := d.byID.Do(ctx, id)
-	if err != nil {
-		return order.Order{}, unavailable("read order", err)
-	}
-	if o == nil {
-		return order.Order{}, order.ErrNotFound
-	}
-	return *o, nil
-}
-
-func (d *DB) findByID(ctx context.Context, ids []int64) ([]*order.Order, error) {
+// ordersByID returns the orders with these ids, without their items.
+func (d *DB) ordersByID(ctx context.Context, ids []int64) (map[int64]order.Order, error) {
 	var found []order.Order
 	err := again(ctx, func() error { return d.db.WithContext(ctx).Where("id IN ?", ids).Find(&found).Error })
 	if err != nil {
@@ -69,18 +65,7 @@ func (d *DB) findByID(ctx context.Context, ids []int64) ([]*order.Order, error) 
 	for _, o := range found {
 		byID[o.ID] = o
 	}
-	return pick(byID, ids), nil
-}
-
-// pick returns the values of the keys, in their order; nil for a key without one.
-func pick[K comparable, V any](from map[K]V, keys []K) []*V {
-	picked := make([]*V, len(keys))
-	for i, key := range keys {
-		if value, ok := from[key]; ok {
-			picked[i] = &value
-		}
-	}
-	return picked
+	return byID, nil
 }
 
 // Get implements order.Store.

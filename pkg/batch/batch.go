@@ -36,6 +36,7 @@ package batch
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -107,6 +108,14 @@ func Func[In, Out any](fn func(ctx context.Context, ins []In) (outs []Out, err e
 			}
 			call.Resolve(outs[i], nil)
 		}
+	}, opts...)
+}
+
+// Shared returns a group like Func, for a look-up: out answers all calls of a batch.
+func Shared[In, Out any](fn func(ctx context.Context, ins []In) (out Out, err error), opts ...Option) *Group[In, Out] {
+	return Func(func(ctx context.Context, ins []In) ([]Out, error) {
+		out, err := fn(ctx, ins)
+		return slices.Repeat([]Out{out}, len(ins)), err
 	}, opts...)
 }
 

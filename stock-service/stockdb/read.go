@@ -17,9 +17,8 @@ import (
 type reads[V any] = batch.Group[[]string, map[string]V]
 
 func newReads[V any](look func(ctx context.Context, flags []string) (map[string]V, error)) *reads[V] {
-	return batch.Func(func(ctx context.Context, calls [][]string) ([]map[string]V, error) {
-		found, err := look(ctx, slices.Concat(calls...))
-		return slices.Repeat([]map[string]V{found}, len(calls)), err
+	return batch.Shared(func(ctx context.Context, calls [][]string) (map[string]V, error) {
+		return look(ctx, slices.Concat(calls...))
 	}, batch.WithTimeout(readLimit))
 }
 
