@@ -36,17 +36,10 @@ var present atomic.Pointer[Recorder]
 // Use makes r the recorder of the process.
 func Use(r Recorder) { present.Store(&r) }
 
-// Event is Recorder.Event. args alternates names and values, here and in Set.
+// Event is Recorder.Event. args alternates names and values.
 func Event(ctx context.Context, name string, err error, args ...any) {
 	if r := present.Load(); r != nil {
 		(*r).Event(ctx, name, err, args...)
-	}
-}
-
-// Set is Recorder.Set.
-func Set(ctx context.Context, args ...any) {
-	if r := present.Load(); r != nil {
-		(*r).Set(ctx, args...)
 	}
 }
 
@@ -148,7 +141,9 @@ func (r *request) logger() *slog.Logger {
 // AddAttrs adds attributes, such as the order id, to every later line of the request's logger, and to its span. It
 // costs nothing until a line is written. args alternates names and values.
 func AddAttrs(ctx context.Context, args ...any) {
-	Set(ctx, args...)
+	if r := present.Load(); r != nil {
+		(*r).Set(ctx, args...)
+	}
 	if r, ok := ctx.Value(key{}).(*request); ok {
 		r.mu.Lock()
 		r.attrs = append(r.attrs, args...)

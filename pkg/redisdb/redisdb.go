@@ -35,7 +35,6 @@ type Server struct {
 type Client interface {
 	redis.Cmdable
 	Do(ctx context.Context, args ...any) *redis.Cmd
-	AddHook(hook redis.Hook)
 	PoolStats() *redis.PoolStats
 	Close() error
 }

@@ -56,22 +56,11 @@ func recorded(ctx context.Context) trace.Span {
 
 // Step begins the span of one step, below the span of ctx. Callers must End it.
 func Step(ctx context.Context, name string, attrs ...attribute.KeyValue) (context.Context, Recording) {
-	return begin(ctx, name, trace.SpanKindInternal, attrs)
-}
-
-// Call begins the span of a call of another process, as Step does.
-func Call(ctx context.Context, name string, attrs ...attribute.KeyValue) (context.Context, Recording) {
-	return begin(ctx, name, trace.SpanKindClient, attrs)
-}
-
-func begin(
-	ctx context.Context, name string, kind trace.SpanKind, attrs []attribute.KeyValue,
-) (context.Context, Recording) {
 	above := recorded(ctx)
 	if above == nil {
 		return ctx, Recording{}
 	}
-	ctx, span := tracer(above).Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(copied(attrs)...))
+	ctx, span := tracer(above).Start(ctx, name, trace.WithAttributes(copied(attrs)...))
 	return ctx, Recording{span, time.Now()}
 }
 
