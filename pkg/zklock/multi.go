@@ -73,7 +73,6 @@ func (m *Multi) TryAcquire(ctx context.Context) (*MultiLock, error) {
 func (m *Multi) acquire(ctx context.Context, acquire acquireFunc) (*MultiLock, error) {
 	for {
 		ml := &MultiLock{}
-		ml.ctx, ml.end = context.WithCancelCause(context.WithoutCancel(ctx))
 		path, err := ml.acquireAll(ctx, m.locks, acquire)
 		if err == nil {
 			return ml, nil
@@ -102,6 +101,7 @@ type MultiLock struct {
 // acquireAll acquires the locks one after the other, while none of the earlier ones is lost. Its error
 // is from the lock on path.
 func (ml *MultiLock) acquireAll(ctx context.Context, locks []Locker, acquire acquireFunc) (path string, err error) {
+	ml.ctx, ml.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	for _, l := range locks {
 		while, stop := conn.Until(ctx, ml.ctx)
 		lock, err := acquire(l, while)

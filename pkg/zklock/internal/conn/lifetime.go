@@ -113,7 +113,7 @@ func (c *Conn) turnLifetime(up bool, clock *Clock) {
 	if c.lifetime == nil && up && clock != nil && clock.Left() > 0 {
 		l := &Lifetime{Clock: clock}
 		l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(c.ctx))
-		l.over, l.remove = context.WithCancel(context.WithoutCancel(c.ctx))
+		l.over, l.remove = context.WithCancel(context.WithoutCancel(c.ctx)) //nolint:gosec // endLifetime calls it
 		c.lifetime = l
 	}
 	close(c.changed)
