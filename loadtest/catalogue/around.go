@@ -12,18 +12,15 @@ import (
 
 // Surroundings lists the faults around the system, which strike alone and in pairs.
 var Surroundings = []string{
-	RedisFlushed, "redis-down", "mysql-killed", "zookeeper-restarted", "sessions-expired",
+	"redis-flushed", "redis-down", "mysql-killed", "zookeeper-restarted", "sessions-expired",
 	"replica-killed", "network-slow", "cut-one-way", "requests-duplicated",
 }
-
-// RedisFlushed keeps emptying Redis.
-const RedisFlushed = "redis-flushed"
 
 const while = 1500 * time.Millisecond
 
 // surrounding lists their acts.
 var surrounding = map[string][]trial.Action{
-	RedisFlushed:          {{Action: "keep-flushing-redis", For: time.Second}},
+	"redis-flushed":       {{Action: "keep-flushing-redis", For: time.Second}},
 	"redis-down":          {{Action: "kill-server", Target: "redis", For: while}},
 	"mysql-killed":        {{Action: "restart-server", Target: "mysql", For: brief}},
 	"zookeeper-restarted": {{Action: "restart-server", Target: "zookeeper", For: brief}},
@@ -52,7 +49,7 @@ func around(of ...string) trial.Experiment {
 	var first, rest []trial.Action
 	for _, fault := range of {
 		for _, a := range surrounding[fault] {
-			if a.Fault = fault; a.Wire != "" || fault == RedisFlushed {
+			if a.Fault = fault; a.Wire != "" || fault == "redis-flushed" {
 				first = append(first, a.At(strikeAt))
 			} else {
 				rest = append(rest, a.At(strikeAt))
@@ -60,7 +57,7 @@ func around(of ...string) trial.Experiment {
 		}
 	}
 	e.Acts = append(first, rest...)
-	if len(of) == 2 && of[0] == RedisFlushed && of[1] == "redis-down" {
+	if len(of) == 2 && of[0] == "redis-flushed" && of[1] == "redis-down" {
 		e.NA = "a Redis that is down holds nothing to flush"
 	}
 	return Cell(e)

@@ -11,25 +11,25 @@ import (
 // lasts until then.
 func OfCluster() []trial.Experiment {
 	all := []trial.Experiment{
-		struck(trial.PrimaryKilled, time.Second, true, false),
-		struck(trial.PrimaryFrozen, time.Second, true, false),
-		struck(trial.PrimarySwitched, time.Second, true, false),
-		struck(trial.PrimaryCutOff, 5*time.Second, true, false),
-		struck(trial.SecondaryKilled, 8*time.Second, false, false),
-		struck(trial.MajorityKilled, 3*time.Second, false, true),
-		struck(trial.LeaderKilled, time.Second, false, false),
-		struck(trial.QuorumLost, 15*time.Second, false, true),
-		struck(trial.RedisFailedOver, 5*time.Second, false, false),
-		struck(trial.PrimaryAndLeader, time.Second, true, false),
-		struck(trial.RollingRestart, time.Second, false, false),
+		struck("primary-killed", time.Second, true, false),
+		struck("primary-frozen", time.Second, true, false),
+		struck("primary-switched", time.Second, true, false),
+		struck("primary-cut-off", 5*time.Second, true, false),
+		struck("secondary-killed", 8*time.Second, false, false),
+		struck("two-secondaries-killed", 3*time.Second, false, true),
+		struck("zookeeper-leader-killed", time.Second, false, false),
+		struck("zookeeper-without-quorum", 15*time.Second, false, true),
+		struck("redis-failed-over", 5*time.Second, false, false),
+		struck("primary+zookeeper-leader-killed", time.Second, true, false),
+		struck("rolling-restart", time.Second, false, false),
 	}
 	for i, e := range all {
 		switch e.Acts[0].Action {
-		case trial.MajorityKilled: // a member that starts gives up joining after a minute
+		case "two-secondaries-killed": // a member that starts gives up joining after a minute
 			e.Load.Orders = 2200
-		case trial.QuorumLost:
+		case "zookeeper-without-quorum":
 			e.Load.Orders = 800
-		case trial.RollingRestart: // it ends when all is restarted
+		case "rolling-restart": // it ends when all is restarted
 			e.Load.Orders, e.Load.Mix.Stock, e.Load.Insist = 12_000, 1700, trial.WritesAgainWithin
 			e.Acts[0].EndsLoad = true
 			e.Checks = append(e.Checks, trial.Served)

@@ -9,25 +9,15 @@ import (
 	"orderstock/loadtest/trial"
 )
 
-// The faults that strike at a step.
-const (
-	Kill      = "kill"             // SIGKILL of the process
-	Pause     = "pause"            // SIGSTOP beyond its ZooKeeper session
-	ReplyLost = "reply-lost"       // the step takes effect, its reply never comes back
-	Reset     = "connection-reset" // every connection to the step's server is reset
-	Error     = "error"            // the step fails
-	Delay     = "delay"            // the step is delayed by twice the caller's timeout
-)
-
-// Strikes lists the faults that strike at a step.
-var Strikes = []string{Kill, Pause, ReplyLost, Reset, Error, Delay}
+// Strikes lists the faults that strike at a step: trial.Kinds describes their actions.
+var Strikes = []string{"kill", "pause", "reply-lost", "connection-reset", "error", "delay"}
 
 // holds is how long they last.
 var holds = map[string]time.Duration{
-	Kill: brief, Reset: brief, Error: brief,
-	Pause:     sessionTimeout + 1200*time.Millisecond,
-	ReplyLost: stockTimeout + 200*time.Millisecond,
-	Delay:     2*stockTimeout + 100*time.Millisecond,
+	"kill": brief, "connection-reset": brief, "error": brief,
+	"pause":      sessionTimeout + 1200*time.Millisecond,
+	"reply-lost": stockTimeout + 200*time.Millisecond,
+	"delay":      2*stockTimeout + 100*time.Millisecond,
 }
 
 const brief = 300 * time.Millisecond
@@ -81,7 +71,7 @@ func atStep(step faultpoint.Step, when faultpoint.When, fault string) trial.Expe
 		Name: strings.Join([]string{string(step), string(when), fault}, "/"), Group: fault,
 		Services: trial.Services{Env: Env}, Load: usual, Several: several, Acts: []trial.Action{a.At(strikeAt)},
 	}
-	if fault == ReplyLost && when == faultpoint.Before {
+	if fault == "reply-lost" && when == faultpoint.Before {
 		e.NA = "a step that has not begun has no reply to lose"
 	}
 	return Cell(e)

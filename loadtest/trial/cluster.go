@@ -10,21 +10,6 @@ import (
 	"orderstock/pkg/servers"
 )
 
-// The kinds of actions on a cluster (system.StartCluster).
-const (
-	PrimaryKilled    = "primary-killed"
-	PrimaryFrozen    = "primary-frozen"   // thawed 5 s after another took over
-	PrimarySwitched  = "primary-switched" // a planned switch, by group_replication_set_as_primary
-	PrimaryCutOff    = "primary-cut-off"  // from the other members, not from its clients
-	SecondaryKilled  = "secondary-killed"
-	MajorityKilled   = "two-secondaries-killed" // followed by migrate group reboot
-	LeaderKilled     = "zookeeper-leader-killed"
-	QuorumLost       = "zookeeper-without-quorum"
-	RedisFailedOver  = "redis-failed-over"
-	PrimaryAndLeader = "primary+zookeeper-leader-killed"
-	RollingRestart   = "rolling-restart" // of every process, one after the other
-)
-
 // thawAfter is how long a frozen primary stays frozen after another took over.
 const thawAfter = 5 * time.Second
 

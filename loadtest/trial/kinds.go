@@ -72,17 +72,17 @@ var others = []Kind{
 	{Name: "mislead-leader", in: misleadLeader},
 	{Name: Nothing, in: func(*system.System, Action) (*Act, error) { return &Act{Do: noAction}, nil }},
 	{Name: "stop-and-start-server", in: onServer(stopAndStart, nil)},
-	{Name: PrimaryKilled, in: primaryKilled},
-	{Name: PrimaryFrozen, in: primaryFrozen},
-	{Name: PrimarySwitched, in: primarySwitched},
-	{Name: PrimaryCutOff, in: primaryCutOff},
-	{Name: SecondaryKilled, in: secondaryKilled},
-	{Name: MajorityKilled, in: majorityKilled},
-	{Name: LeaderKilled, in: leaderKilled},
-	{Name: QuorumLost, in: quorumLost},
-	{Name: RedisFailedOver, in: redisFailedOver},
-	{Name: PrimaryAndLeader, in: primaryAndLeaderKilled},
-	{Name: RollingRestart, in: rollingRestart},
+	{Name: "primary-killed", in: primaryKilled},
+	{Name: "primary-frozen", in: primaryFrozen},     // thawed 5 s after another took over
+	{Name: "primary-switched", in: primarySwitched}, // a planned switch
+	{Name: "primary-cut-off", in: primaryCutOff},    // from the other members, not from its clients
+	{Name: "secondary-killed", in: secondaryKilled},
+	{Name: "two-secondaries-killed", in: majorityKilled}, // followed by migrate group reboot
+	{Name: "zookeeper-leader-killed", in: leaderKilled},
+	{Name: "zookeeper-without-quorum", in: quorumLost},
+	{Name: "redis-failed-over", in: redisFailedOver},
+	{Name: "primary+zookeeper-leader-killed", in: primaryAndLeaderKilled},
+	{Name: "rolling-restart", in: rollingRestart},
 }
 
 // rules are the rules of the actions at a step.
