@@ -18,7 +18,7 @@ import (
 	"orderstock/stock-service/deduct"
 )
 
-// up makes the schemas, then starts the stock services, then the order services, and returns when all of them are ready.
+// up makes the schemas, then starts the stock services, then the order services. All of them are ready when it returns.
 func (s *System) up(ctx context.Context) error {
 	if _, err := deduct.Find(s.cfg.Strategy); err != nil {
 		return err

@@ -49,9 +49,9 @@ type Strike struct {
 	Err error
 }
 
-// Fire is the first part of Run, for a load that somebody else judges. It returns when the last call is answered or
-// given up, and all that the acts broke is healed. If ctx ends, the result has the calls until then, unless an act fails
-// for that reason.
+// Fire is the first part of Run. The caller judges the result. It returns when the last call is answered or given up,
+// and all that the acts broke is healed. If ctx ends, the result has the calls until then, unless an act fails for that
+// reason.
 func (e Experiment) Fire(ctx context.Context, s *system.System, seed uint64) (*Result, error) {
 	r := e.begin(s, seed, nil, nil)
 	return r.Result, r.fire(ctx)

@@ -31,8 +31,8 @@ type Run struct {
 
 	load  fire.Config
 	acts  []timed
-	ready func(context.Context) error // called after each heal; nil for nothing
-	mend  func(context.Context) error // called when the acts are over, to heal what others broke; nil for nothing
+	ready func(context.Context) error // called after each heal; may be nil
+	mend  func(context.Context) error // called when the acts are over, to heal what others broke; may be nil
 
 	declared    []string // see Declare
 	show        Show
@@ -114,8 +114,7 @@ func (r *Run) run(ctx context.Context) error {
 // Declare gives the verdict the key of an order that a check places.
 func (r *Run) Declare(key string) { r.declared = append(r.declared, key) }
 
-// begin makes a run, which has not begun. show and stage may be nil. The seed decides which replica the acts strike, and
-// at which arrival.
+// begin prepares a run. show and stage may be nil. The seed decides which replica the acts strike, and at which arrival.
 func (e Experiment) begin(s *system.System, seed uint64, show Show, stage *Stage) *Run {
 	if show == nil {
 		show = func(string, any) {}
