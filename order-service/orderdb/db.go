@@ -3,9 +3,9 @@
 // Concurrent calls of one kind share round trips (see pkg/batch): inserts become one multi-row insert and one commit,
 // changes of status one update for each kind of change, look-ups one read. A lone call is sent at once.
 //
-// Reads and locks go through gorm. NULL is read as "". The server sets updated_at: an order's age counts from it, and the
-// clocks of replicas differ. The statements that write the rows of many orders are made by hand, as
-// mysqldb.Statement explains.
+// Reads and locks go through gorm, which reads NULL as "". The statements that write the rows of many orders are made
+// by hand, as mysqldb.Statement explains. The server sets updated_at: an order's age counts from it, and the clocks of
+// replicas differ.
 //
 // # The order of locks
 //

@@ -63,8 +63,9 @@ func openWaiting(t *testing.T, n int, lockWait time.Duration) (*gorm.DB, []*orde
 func pending(id int64, key string) order.Order {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678_000, time.UTC)
 	return order.Order{
-		ID: id, Status: order.Pending, Key: key, BodyHash: string(append([]byte{byte(id), '\'', '\\', 0xff}, make([]byte, 28)...)), Total: 3 * id,
-		Items: []operation.Item{{GoodsID: 7, Num: 1}, {GoodsID: 9, Num: 2}}, Prices: []int64{id, id},
+		ID: id, Status: order.Pending, Key: key, Total: 3 * id,
+		BodyHash: string(append([]byte{byte(id), '\'', '\\', 0xff}, make([]byte, 28)...)),
+		Items:    []operation.Item{{GoodsID: 7, Num: 1}, {GoodsID: 9, Num: 2}}, Prices: []int64{id, id},
 		CreatedAt: at, UpdatedAt: at,
 	}
 }

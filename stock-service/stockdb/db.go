@@ -68,10 +68,10 @@ const (
 	resolveLimit = time.Second
 )
 
-// transact runs fn in a transaction that writes the rows of these products. It returns fn's decisions, which are
-// errShort, errVersion and the errors with a code, and the server's refusal of a row unchanged. If the commit was not answered, the error is ErrUnknownOutcome. After too
-// long a wait for a row it is ErrLocked, which names the product if one of these is held. Any other error, also after
-// too many tries, is ErrUnavailable: nothing changed.
+// transact runs fn in a transaction that writes the rows of these products. It returns unchanged fn's decisions, which
+// are errShort, errVersion and the errors with a code, and the server's refusal of a row. If the commit was not
+// answered, the error is ErrUnknownOutcome. After too long a wait for a row it is ErrLocked, which names the product if
+// one of these is held. Any other error, also after too many tries, is ErrUnavailable: nothing changed.
 func (s *DB) transact(ctx context.Context, goods []int64, fn func(tx *gorm.DB) error) error {
 	err := mysqldb.Transact(ctx, s.db, fn)
 	switch {
