@@ -81,6 +81,14 @@ func TestVerdictComesWithItsOrders(t *testing.T) {
 	c.shows(t, `"PENDING":0`, `"CONFIRMED":2`, `"word":"PASS"`)
 }
 
+// TestOrdersOfTheRunBeforeAreGone: services start on empty databases, which may be read some seconds later.
+func TestOrdersOfTheRunBeforeAreGone(t *testing.T) {
+	c := testConsole(t)
+	c.feed.set("statuses", map[string]int64{"CONFIRMED": 149})
+	c.showStarted(stateStarting)
+	c.shows(t, `"statuses":{}`)
+}
+
 // TestBooksOfAnotherRunNameTheirScope: the newest products alone are read, and the page says so.
 func TestBooksOfAnotherRunNameTheirScope(t *testing.T) {
 	c, s := testConsole(t), &view{stock: database(t, "stock")}

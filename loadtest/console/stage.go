@@ -203,7 +203,8 @@ func (c *Console) startServices(ctx context.Context, v trial.Services, do func()
 	return nil
 }
 
-// showStarted shows the replicas that startServices starts, all in one state; mu is held.
+// showStarted shows the replicas that startServices starts, all in one state, and no order of the run before; mu is
+// held.
 func (c *Console) showStarted(state string) {
 	var all []Member
 	for _, kind := range []string{"order", "stock"} {
@@ -212,4 +213,5 @@ func (c *Console) showStarted(state string) {
 		}
 	}
 	c.feed.set("replicas", all)
+	c.feed.set("statuses", map[string]int64{})
 }
