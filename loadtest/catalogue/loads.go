@@ -53,10 +53,11 @@ var shortCrowd = fire.Config{
 	Orders: 120, Concurrency: 96, Rate: 150, Disturbed: true, Plain: true, Mix: lockCrowd.Mix,
 }
 
-// latecomers come all at once to the lock of one product, and each gets its turn soon.
+// latecomers come all at once to the lock of one product. They are few: each gets its turn before it gives up, also on
+// a busy machine.
 var latecomers = fire.Config{
-	Orders: 48, Concurrency: 48, Disturbed: true, Plain: true,
-	Mix: fire.Mix{Goods: 1, Stock: 60, ItemsMax: 1, NumMax: 2},
+	Orders: 12, Concurrency: 12, Disturbed: true, Plain: true,
+	Mix: fire.Mix{Goods: 1, Stock: 15, ItemsMax: 1, NumMax: 2},
 }
 
 // sleeper is a slow sale of one product: others buy while a holder sleeps. The calls go to the stock service directly:
@@ -98,8 +99,8 @@ var unhurried = map[string]string{
 // request rejects the paused holder's write before the fencing token can.
 var outslept = with(unhurried, map[string]string{"LOCK_TIMEOUT": "25s", "REQUEST_TIMEOUT": "30s"})
 
-// In hanging, who waits for ever does so for a few seconds.
-var hanging = with(unhurried, map[string]string{
+// In hanging, who waits for ever does so for a few seconds. Each deduction works for a while, so that others wait.
+var hanging = with(unhurried, slowly(faultpoint.UpdateStock, faultpoint.Before, 50*time.Millisecond), map[string]string{
 	"LOCK_TIMEOUT": "4s", "CONFIRM_BUDGET": "8s", "PENDING_LIMIT": "8s", "CANCEL_AFTER": "12s",
 })
 
