@@ -68,7 +68,8 @@ func TestItBeginsWithoutZooKeeper(t *testing.T) {
 	}
 	s := open(t, cfg)
 	ids := s.LeaseIDs(t.Context(), "ids")
-	if _, err := ids.Next(); !errors.Is(err, coordination.ErrNoLease) || !errors.Is(ids.Ready(t.Context()), coordination.ErrNoLease) {
+	none := coordination.ErrNoLease
+	if _, err := ids.Next(); !errors.Is(err, none) || !errors.Is(ids.Ready(t.Context()), none) {
 		t.Errorf("an id without ZooKeeper: %v", err)
 	}
 	if !shows(0) {

@@ -58,9 +58,9 @@ const reserve = 4 * time.Hour
 //
 //   - Without ZooKeeper, and after the loss of the session, ids continue up to the mark, for four hours. Then Next
 //     returns ErrNoLease. A number is leased again in the background, another one if need be.
-//   - If the wall clock is set, forward or back, a number is leased again, so that ids follow it; until then, Next returns
-//     an error. Numbers whose mark is ahead of the clock are skipped, also after a restart; if that leaves none, it
-//     returns ErrClockBack.
+//   - If the wall clock is set, forward or back, a number is leased again, so that ids follow it; until then, Next
+//     returns an error. Numbers whose mark is ahead of the clock are skipped, also after a restart; if that leaves
+//     none, the error is ErrClockBack.
 //   - Ids of one process rise strictly, unless the clock is set back. Ids of several are ordered only as well as
 //     their clocks agree.
 type IDs struct {

@@ -135,8 +135,8 @@ func TestHoldersOfOneNumberNeverGiveTheSameID(t *testing.T) {
 		g := coordination.KeepIDs(t.Context(), conn, root, coordination.IDOptions{
 			Numbers: 1, Reserve: 100 * time.Millisecond,
 		})
-		err := g.Ready(t.Context())
-		for end := time.Now().Add(400 * time.Millisecond); err != nil && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		end, err := time.Now().Add(400*time.Millisecond), g.Ready(t.Context())
+		for ; err != nil && time.Now().Before(end); time.Sleep(time.Millisecond) {
 			err = g.Ready(t.Context())
 		}
 		if err == nil {
@@ -175,7 +175,8 @@ func (c *stepped) now() time.Time       { return time.Now().Add(time.Duration(c.
 
 func TestIDsGoOnAfterAClockADayAheadIsSetRight(t *testing.T) {
 	var clock stepped
-	g := lease(t, connection(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t), coordination.IDOptions{Now: clock.now})
+	conn, root := connection(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t)
+	g := lease(t, conn, root, coordination.IDOptions{Now: clock.now})
 	seen := map[int64]bool{}
 	for i, by := range []time.Duration{0, 24 * time.Hour, 0, 48 * time.Hour, 0} {
 		clock.set(by)
