@@ -42,7 +42,9 @@ func demo(cmd *cobra.Command, cfg system.Config, r *firing) (err error) {
 	defer func() {
 		logs := filepath.Join(filepath.Dir(r.verdict()), "logs")
 		err = errors.Join(err, keepLogs(cfg.Dir, logs), os.RemoveAll(cfg.Dir))
-		cfg.Progress("logs are in " + logs)
+		if _, missing := os.Stat(logs); missing == nil {
+			cfg.Progress("logs are in " + logs)
+		}
 	}()
 	return system.With(cmd.Context(), cfg, func(s *system.System) error {
 		target, databases := s.Target(), s.Databases()
@@ -58,12 +60,9 @@ func demo(cmd *cobra.Command, cfg system.Config, r *firing) (err error) {
 	})
 }
 
-// keepLogs copies every log under dir into the folder to.
+// keepLogs copies every log under dir into the folder to, which it makes for the first.
 func keepLogs(dir, to string) error {
 	if err := os.RemoveAll(to); err != nil {
-		return fmt.Errorf("keep logs: %w", err)
-	}
-	if err := os.MkdirAll(to, 0o755); err != nil {
 		return fmt.Errorf("keep logs: %w", err)
 	}
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -71,7 +70,7 @@ func keepLogs(dir, to string) error {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		if err != nil {
+		if err = errors.Join(err, os.MkdirAll(to, 0o755)); err != nil {
 			return err
 		}
 		return os.WriteFile(filepath.Join(to, filepath.Base(path)), text, 0o644)

@@ -52,7 +52,7 @@ func (f Fault) Acts() (acts []trial.Action) {
 	acts = append(acts, f.Always...)
 	cell, _ := FindCell(f.Strike) // none: nothing
 	for _, a := range cell.Acts {
-		a.EndsLoad, a.Outlast, a.Meanwhile = false, true, f.Meanwhile
+		a.EndsLoad, a.Outlast, a.Others = false, true, f.Others
 		acts = append(acts, a.At(500*time.Millisecond))
 	}
 	return acts

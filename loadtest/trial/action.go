@@ -38,9 +38,9 @@ type Action struct {
 	Outage time.Duration `json:"-"`
 	// Outlast lets a delayed step wait until its caller has given up.
 	Outlast bool `json:"-"`
-	// Meanwhile are rules of the other stock services from the end of For on. A paused stock service sleeps on until all
+	// Others are rules of the other stock services from the end of For on. A paused stock service sleeps on until all
 	// have struck. A hold among them lasts until it has done its step, and another one has committed if it can.
-	Meanwhile []faultpoint.Rule `json:"-"`
+	Others []faultpoint.Rule `json:"-"`
 	// EndsLoad ends the load once the action is healed. The load's own end is only a bound.
 	EndsLoad bool `json:"-"`
 	// Then makes AfterMS, of this action and of those behind it, count from when all actions before it are over.

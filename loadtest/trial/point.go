@@ -212,10 +212,10 @@ func (s *strike) others() []*system.Service {
 	})
 }
 
-// holdOthers arms the other stock services with Meanwhile, and waits until all of that has struck.
+// holdOthers arms the other stock services with Others, and waits until all of that has struck.
 func (s *strike) holdOthers(ctx context.Context) error {
 	for _, r := range s.others() {
-		if err := r.Arm(ctx, s.action.Meanwhile...); err != nil {
+		if err := r.Arm(ctx, s.action.Others...); err != nil {
 			return err
 		}
 	}
@@ -232,7 +232,7 @@ func (s *strike) holdOthers(ctx context.Context) error {
 // nextWithin is how long the next holder of a lock may take to commit.
 const nextWithin = 5 * time.Second
 
-// freeOthers ends Meanwhile once the replicas that slept have done the step before which they did, and another stock
+// freeOthers ends Others once the replicas that slept have done the step before which they did, and another stock
 // service has committed since, if that lets one.
 func (s *strike) freeOthers(ctx context.Context) error {
 	commits, err := passed(ctx, s.others(), faultpoint.Commit, faultpoint.After)
@@ -274,9 +274,9 @@ func passed(
 	return n, err
 }
 
-// holds reports whether a rule of Meanwhile holds others until they are freed.
+// holds reports whether a rule of Others holds others until they are freed.
 func (s *strike) holds() bool {
-	return slices.ContainsFunc(s.action.Meanwhile, func(r faultpoint.Rule) bool { return r.Action == faultpoint.Hold })
+	return slices.ContainsFunc(s.action.Others, func(r faultpoint.Rule) bool { return r.Action == faultpoint.Hold })
 }
 
 func (s *strike) heal(ctx context.Context) error {
@@ -286,7 +286,7 @@ func (s *strike) heal(ctx context.Context) error {
 	}
 	var errs []error
 	asleep := slices.ContainsFunc(s.replicas, func(r *system.Service) bool { return system.Paused(r) })
-	if asleep && len(s.action.Meanwhile) > 0 {
+	if asleep && len(s.action.Others) > 0 {
 		errs = append(errs, s.holdOthers(ctx))
 	}
 	s.mu.Lock()

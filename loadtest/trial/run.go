@@ -32,7 +32,7 @@ type Run struct {
 	load  fire.Config
 	acts  []timed
 	ready func(context.Context) error // called after each heal; may be nil
-	mend  func(context.Context) error // called when the acts are over, to heal what others broke; may be nil
+	mend  func(context.Context) error // called after the acts, heals everything else; may be nil
 
 	declared    []string // see Declare
 	show        Show
