@@ -36,7 +36,8 @@ func testCommand() *cobra.Command {
 					return fmt.Errorf("test: %w", err)
 				}
 			}
-			return system.With(ctx, system.Config{OrderServices: -1, StockServices: -1, Progress: say}, func(s *system.System) error {
+			none := system.Config{OrderServices: -1, StockServices: -1, Progress: say} // servers alone
+			return system.With(ctx, none, func(s *system.System) error {
 				say("running the tests")
 				return run(ctx, servers.Environment(
 					servers.EnvTestMySQL+"="+s.MySQL.AdminDSN(),

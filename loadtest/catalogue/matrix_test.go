@@ -1,11 +1,11 @@
 package catalogue_test
 
 import (
-	"orderstock/loadtest/catalogue"
 	"reflect"
 	"strings"
 	"testing"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/trial"
 )

@@ -2,10 +2,10 @@ package catalogue_test
 
 import (
 	"bytes"
-	"orderstock/loadtest/catalogue"
 	"strings"
 	"testing"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/verify"
 )
 

@@ -101,7 +101,7 @@ func TestLateDeductionIsNotFound(t *testing.T) {
 	}
 }
 
-// TestSleeperMeetsAnotherHolder: a holder that sleeps does not wake up before another stock service has come to a point.
+// TestSleeperMeetsAnotherHolder: a holder that sleeps does not wake up before another stock service is at a point.
 func TestSleeperMeetsAnotherHolder(t *testing.T) {
 	for letter, want := range map[string]string{"M": "update-stock before hold", "O": "commit after delay"} {
 		for _, a := range find(t, letter).Acts() {

@@ -2,7 +2,6 @@ package catalogue_test
 
 import (
 	"io/fs"
-	"orderstock/loadtest/catalogue"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/catalogue/published"
 	"orderstock/loadtest/system"
 	"orderstock/stock-service/deduct"

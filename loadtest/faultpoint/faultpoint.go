@@ -120,8 +120,6 @@ type Rule struct {
 	// URL is called when a Call strikes.
 	URL string `json:"url,omitempty"`
 
-	freed chan struct{} // closed when it is replaced or removed
-
 	// Fired counts how often it fired. It is output only.
 	Fired int `json:"fired"`
 	// Reached counts the arrivals.

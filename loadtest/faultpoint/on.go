@@ -24,6 +24,7 @@ var (
 	mu      sync.Mutex
 	rules   []*Rule
 	reached = map[string]int{}
+	freed   = make(chan struct{}) // closed when others replace the rules
 	// firedLog survives a kill: a line for each fault, written before it strikes.
 	firedLog = os.Getenv("FAULTPOINT_LOG")
 	// slowed are the delays of points that the process has from its start on, whatever is armed.
@@ -130,6 +131,7 @@ func At(ctx context.Context, step Step, when When) error {
 		}
 	}
 	var strike Rule
+	replaced := freed
 	if hit != nil {
 		strike = *hit
 	}
@@ -149,7 +151,7 @@ func At(ctx context.Context, step Step, when When) error {
 		}
 		return sleep(ctx, time.Duration(strike.DelayMS)*time.Millisecond)
 	case Hold:
-		return holdUntil(ctx, strike.freed, time.Duration(strike.DelayMS)*time.Millisecond)
+		return holdUntil(ctx, replaced, time.Duration(strike.DelayMS)*time.Millisecond)
 	case Call:
 		return call(ctx, strike.URL)
 	}
@@ -218,13 +220,8 @@ func record(r *Rule) {
 
 // replace arms other rules, and lets the steps go on that the present ones hold.
 func replace(next []*Rule) {
-	for _, r := range rules {
-		close(r.freed)
-	}
-	for _, r := range next {
-		r.freed = make(chan struct{})
-	}
-	rules = next
+	close(freed)
+	rules, freed = next, make(chan struct{})
 }
 
 // Handler controls this process's points: PUT a JSON list of rules to replace the armed ones, GET to read them with

@@ -2,8 +2,8 @@
 // any number of order and stock services, each as a separate process.
 //
 // Open compiles the services, and starts them with their servers. A breakable System begins with the servers alone:
-// StartServices starts its services, and replaces them. They are built with the tag "faults" and every mutant behind its
-// switch, and a proxy is on every connection between any two parts.
+// StartServices starts its services, and replaces them. They are built with the tag "faults" and every mutant behind
+// its switch, and a proxy is on every connection between any two parts.
 //
 // Each mutant is a patch in the folder patches: a readable diff against the product that names the published fault it
 // brings back and the invariant that must catch it. One build holds all mutants. One is on if the environment variable

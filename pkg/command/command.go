@@ -81,7 +81,7 @@ func Run(ctx context.Context, cmd *cobra.Command) int {
 
 // unprinted returns err without the joined errors that the command has already printed; nil if it has printed all.
 func unprinted(err error) error {
-	if all, joined := err.(interface{ Unwrap() []error }); joined { //nolint:errorlint // a wrapped list has a context
+	if all, joined := err.(interface{ Unwrap() []error }); joined {
 		var left []error
 		for _, e := range all.Unwrap() {
 			left = append(left, unprinted(e))

@@ -83,7 +83,7 @@ func TestAnUnsampledRequestIsCheap(t *testing.T) { // not parallel: it counts al
 	h := e.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if call {
 			at = observe.TraceID(r.Context())
-			_, _ = rt.RoundTrip(r) //nolint:bodyclose // it has none
+			_, _ = rt.RoundTrip(r)
 		}
 	}), func(*http.Request) bool { return false })
 	req, w := httptest.NewRequest(http.MethodGet, "/v1/orders", nil), httptest.NewRecorder()

@@ -116,7 +116,7 @@ func (s *DB) restocked(ctx context.Context, r operation.Restock, cause error) (o
 		return operation.Goods{}, unresolved(errors.Join(cause, err))
 	case len(flows) == 0:
 		return operation.Goods{}, unresolved(cause)
-	case flows[0].Num != r.Num, len(said) > 0 && !(repeats(said[0].Name, r.Name) && repeats(said[0].Price, r.Price)):
+	case flows[0].Num != r.Num, len(said) > 0 && (!repeats(said[0].Name, r.Name) || !repeats(said[0].Price, r.Price)):
 		return operation.Goods{}, fmt.Errorf("%w: flag %s restocked %d, or set another name or price",
 			operation.ErrFlagConflict, r.Flag, flows[0].Num)
 	}
