@@ -1,10 +1,11 @@
 package catalogue_test
 
 import (
-	"orderstock/loadtest/catalogue"
 	"regexp"
 	"strings"
 	"testing"
+
+	"orderstock/loadtest/catalogue"
 )
 
 // TestReportHasGapsInAStall: a report draws no time to answer where no order was answered.
