@@ -29,7 +29,7 @@ func Mutants() (all []trial.Experiment) {
 	return all
 }
 
-// Honest returns the shapes of load at right services, none of which may be accused.
+// Honest returns the shapes of load at right services. None may be accused.
 func Honest() []trial.Experiment {
 	all := make([]trial.Experiment, len(honest))
 	for i, s := range honest {

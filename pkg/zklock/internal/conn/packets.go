@@ -239,7 +239,7 @@ func (w *monitoredConn) answered(xid int32, zxid int64) {
 // SetReadDeadline shortens the library's deadline for the handshake, which is ten times its read
 // timeout: with a server that accepts and says nothing, the session would be over before the library
 // tried the next server. A twentieth of it is a third of the session timeout. Without a session to lose, it
-// is up to the whole session timeout after handshakes in vain, since the servers may be slow. It is never
+// is up to the whole session timeout after handshakes that failed, since the servers may be slow. It is never
 // more: while one server hangs, the others may serve.
 func (w *monitoredConn) SetReadDeadline(t time.Time) error {
 	w.mu.Lock()
