@@ -114,7 +114,7 @@ func (r *Run) run(ctx context.Context) error {
 // Declare gives the verdict the key of an order that a check places.
 func (r *Run) Declare(key string) { r.declared = append(r.declared, key) }
 
-// begin prepares a run. show and stage may be nil. The seed decides where the acts strike: the replica, and the arrival.
+// begin prepares a run. show and stage may be nil. The seed decides which replica is struck, and at which arrival.
 func (e Experiment) begin(s *system.System, seed uint64, show Show, stage *Stage) *Run {
 	if show == nil {
 		show = func(string, any) {}
