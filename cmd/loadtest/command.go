@@ -218,7 +218,7 @@ func judge(ctx context.Context, cmd *cobra.Command, cfg verify.Config, to output
 	if err != nil {
 		return verdict, err
 	}
-	return verdict, exit(verdict.Outcome, nil)
+	return verdict, exit(verdict.Outcome)
 }
 
 func tokenCommand() *cobra.Command {

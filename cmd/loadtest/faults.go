@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -93,11 +92,8 @@ func listNames(cmd *cobra.Command, all []trial.Experiment) error {
 func runSuite(cmd *cobra.Command, s trial.Suite, to resultFlags) error {
 	s.Print = to.text(cmd)
 	report, err := s.Run(cmd.Context())
-	if report != nil {
-		err = errors.Join(err, report.Write(s.Print), to.save(cmd, filepath.Join(s.Out, s.Table+".json"), report))
-	}
-	if err != nil {
+	if report == nil {
 		return err
 	}
-	return exit(report.Verdict, fmt.Errorf("%s: %s", s.Table, report.Verdict))
+	return to.give(cmd, filepath.Join(s.Out, s.Table+".json"), report, err)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"time"
 
@@ -45,8 +44,7 @@ func (f *ladderFlags) give(c *cobra.Command, result *ladder.Result, err error) e
 	if result == nil || len(result.Rows)+len(result.Survival) == 0 {
 		return err
 	}
-	return errors.Join(err, result.Sheet().Text(f.text(c)),
-		f.save(c, filepath.Join(f.Out, result.Kind+".json"), result), result.Judge())
+	return f.resultFlags.give(c, filepath.Join(f.Out, result.Kind+".json"), result, err)
 }
 
 func ladderCommand() *cobra.Command {

@@ -62,6 +62,22 @@ type resultFlags struct {
 // hasSheet is a result that describes itself.
 type hasSheet interface{ Sheet() report.Sheet }
 
+// judged is one with an outcome.
+type judged interface {
+	hasSheet
+	Outcome() verify.Outcome
+}
+
+// give prints and saves a result as far as there is one: err is why it is not complete. Its error has the exit code of
+// the outcome.
+func (g *resultFlags) give(cmd *cobra.Command, file string, result judged, err error) error {
+	err = errors.Join(err, result.Sheet().Text(g.text(cmd)), g.save(cmd, file, result))
+	if err != nil {
+		return err
+	}
+	return exit(result.Outcome())
+}
+
 // save writes the result to the file, and its report and pictures to the same folder; to none if file is "". With
 // --json it prints the result, and with --report it writes the report there, too.
 func (g *resultFlags) save(cmd *cobra.Command, file string, result hasSheet) error {
@@ -82,10 +98,10 @@ func (g *resultFlags) save(cmd *cobra.Command, file string, result hasSheet) err
 	return nil
 }
 
-// exit returns the exit code of an outcome other than pass as an error. A nil err prints nothing.
-func exit(o verify.Outcome, err error) error {
+// exit returns the exit code of an outcome other than pass as an error, which prints nothing.
+func exit(o verify.Outcome) error {
 	if o == verify.Pass {
 		return nil
 	}
-	return &command.ExitError{Code: o.ExitCode(), Err: err}
+	return &command.ExitError{Code: o.ExitCode()}
 }

@@ -259,5 +259,5 @@ func conclude(w io.Writer, r *catalogue.Record) error {
 	if err := r.Verdict.Write(w, false); err != nil {
 		return err
 	}
-	return exit(r.Verdict.Outcome, nil)
+	return exit(r.Verdict.Outcome)
 }

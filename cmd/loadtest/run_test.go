@@ -73,12 +73,12 @@ func TestSeveralRunsAreCounted(t *testing.T) {
 	}{
 		{[]error{nil}, 0, "", command.Passed},
 		{[]error{nil, nil}, 0, "2 of 2 runs as expected\n", command.Passed},
-		{[]error{nil, exit(verify.Unknown, nil), nil}, 0, "2 of 3 runs as expected\n", command.Unknown},
+		{[]error{nil, exit(verify.Unknown), nil}, 0, "2 of 3 runs as expected\n", command.Unknown},
 		{
-			[]error{exit(verify.Violation, nil), exit(verify.Violation, nil), nil},
+			[]error{exit(verify.Violation), exit(verify.Violation), nil},
 			command.Failed, "2 of 3 runs as expected\n", command.Failed,
 		},
-		{[]error{exit(verify.Violation, nil), lost, nil}, 0, "", command.Unknown},
+		{[]error{exit(verify.Violation), lost, nil}, 0, "", command.Unknown},
 	} {
 		var out bytes.Buffer
 		cmd := &cobra.Command{RunE: func(cmd *cobra.Command, _ []string) error {

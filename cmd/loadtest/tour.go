@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -73,14 +72,10 @@ func tour(cmd *cobra.Command, cfg tourConfig) error {
 		}
 		return nil
 	})
-	if len(pairs) > 0 {
-		err = errors.Join(err, pairs.Sheet().Text(cfg.text(cmd)),
-			cfg.save(cmd, filepath.Join(cfg.Out, "tour.json"), pairs))
-	}
-	if err != nil {
+	if len(pairs) == 0 {
 		return err
 	}
-	return exit(pairs.Outcome(), nil)
+	return cfg.give(cmd, filepath.Join(cfg.Out, "tour.json"), pairs, err)
 }
 
 // withPlayer calls do with a player in a new system that can be broken.

@@ -1,42 +1,42 @@
 package ladder_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/verify"
-	"orderstock/pkg/command"
 )
 
-func TestJudge(t *testing.T) {
+func TestOutcome(t *testing.T) {
 	t.Parallel()
-	result := func(strategy string, verdict verify.Outcome) *ladder.Result {
-		return &ladder.Result{
-			Rows: []ladder.Row{{Strategy: strategy, Goods: 1, Clients: 64, Verdict: verdict}},
-		}
+	row := func(strategy string, verdict verify.Outcome) *ladder.Result {
+		return &ladder.Result{Rows: []ladder.Row{{Strategy: strategy, Goods: 1, Clients: 64, Verdict: verdict}}}
+	}
+	lost := func(strategy string, verdict verify.Outcome) *ladder.Result {
+		return &ladder.Result{Survival: []ladder.Row{{Strategy: strategy, Fault: ladder.Flushed, Verdict: verdict}}}
 	}
 	for name, test := range map[string]struct {
-		err     error
-		text    string // "" for no error
-		failure bool
+		of   *ladder.Result
+		want verify.Outcome
 	}{
-		"all is well":              {err: result(ladder.Default, "pass").Judge()},
-		"a violation":              {result(ladder.Default, "violation").Judge(), "verdict violation on grouped", true},
-		"a verdict of unknown":     {result(ladder.Default, "unknown").Judge(), "verdict unknown on grouped", false},
-		"a violation of unsafe":    {err: result(ladder.Unsafe, "violation").Judge()},
-		"unsafe was not found out": {result(ladder.Unsafe, "pass").Judge(), "verdict pass on unsafe", true},
-		"a violation of a holder that failed": {
-			(&ladder.Result{Survival: []ladder.Row{{Verdict: "violation"}}}).Judge(), "verdict violation", true,
-		},
+		"all is well":                          {row(ladder.Default, "pass"), verify.Pass},
+		"a violation":                          {row(ladder.Default, "violation"), verify.Violation},
+		"a verdict of unknown":                 {row(ladder.Default, "unknown"), verify.Unknown},
+		"a violation of unsafe":                {row(ladder.Unsafe, "violation"), verify.Pass},
+		"unsafe was not found out":             {row(ladder.Unsafe, "pass"), verify.Violation},
+		"a holder that failed, and lost some":  {lost(ladder.Default, "violation"), verify.Violation},
+		"a holder that failed, and kept all":   {lost(ladder.Default, "pass"), verify.Pass},
+		"an unsafe strategy loses some, shown": {lost(ladder.Unsafe, "violation"), verify.Pass},
 	} {
-		if (test.err == nil) != (test.text == "") || test.err != nil && !strings.Contains(test.err.Error(), test.text) {
-			t.Errorf("%s: %v, want %q", name, test.err, test.text)
+		var text strings.Builder
+		if err := test.of.Sheet().Text(&text); err != nil {
+			t.Fatal(err)
 		}
-		if _, failure := errors.AsType[*command.ExitError](test.err); failure != test.failure {
-			t.Errorf("%s: a failure: %t", name, failure)
+		shown := strings.Contains(text.String(), "Broken")
+		if got := test.of.Outcome(); got != test.want || shown != (got != verify.Pass) {
+			t.Errorf("%s: %s, want %s; the row is shown: %t\n%s", name, got, test.want, shown, &text)
 		}
 	}
 }
@@ -58,26 +58,6 @@ func TestPlanCheck(t *testing.T) {
 		if err := plan.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
-	}
-}
-
-// The losses of an unsafe strategy are shown, but are no failure.
-func TestJudgeSurvival(t *testing.T) {
-	t.Parallel()
-	lost := func(strategy string, verdict verify.Outcome) error {
-		return (&ladder.Result{Survival: []ladder.Row{
-			{Strategy: strategy, Fault: ladder.Flushed, Verdict: verdict, Broken: []string{"acknowledged-order-kept"}},
-		}}).Judge()
-	}
-	if err := lost("unsafe", "violation"); err != nil {
-		t.Errorf("unsafe: %v", err)
-	}
-	if err := lost(ladder.Default, "pass"); err != nil {
-		t.Errorf("%s keeps all: %v", ladder.Default, err)
-	}
-	err := lost(ladder.Default, "violation")
-	if _, failure := errors.AsType[*command.ExitError](err); !failure || !strings.Contains(err.Error(), "flushed") {
-		t.Errorf("%s loses some: %v; want a failure that names the fault", ladder.Default, err)
 	}
 }
 

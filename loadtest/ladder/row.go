@@ -73,7 +73,7 @@ type Row struct {
 	FirstSuccessS float64 `json:"first_success_s,omitempty" col:"First success after, s" fmt:"%.2f"`
 	// Verdict is the verifier's over the row's products, and Broken names the invariants that do not hold.
 	Verdict verify.Outcome `json:"verdict" col:"Verdict"`
-	Broken  []string       `json:"broken,omitempty"`
+	Broken  []string       `json:"broken,omitempty" col:"Broken"`
 }
 
 // newRow returns the row of an experiment, without figures.

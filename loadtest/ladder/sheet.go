@@ -2,13 +2,12 @@ package ladder
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"orderstock/loadtest/report"
 	"orderstock/loadtest/verify"
-	"orderstock/pkg/command"
 	"orderstock/stock-service/deduct"
 )
 
@@ -27,36 +26,31 @@ func (r Row) unexpected() bool {
 	return r.Verdict != verify.Pass
 }
 
-// Judge returns an error for each row without the expected verdict. Its exit code is command.Failed, unless verdicts of
-// unknown are all that is wrong.
-func (r *Result) Judge() error {
-	var errs []error
-	for _, row := range slices.Concat(r.Rows, r.Survival) {
-		if !row.unexpected() {
-			continue
+// unexpected returns the rows without the expected verdict.
+func (r *Result) unexpected() []Row {
+	return slices.DeleteFunc(slices.Concat(r.Rows, r.Survival), func(row Row) bool { return !row.unexpected() })
+}
+
+// Outcome is a pass if each row has the expected verdict, and a violation unless verdicts of unknown are all that is
+// wrong.
+func (r *Result) Outcome() verify.Outcome {
+	outcome := verify.Pass
+	for _, row := range r.unexpected() {
+		if row.Verdict == verify.Pass { // of the unsafe strategy
+			return verify.Violation
 		}
-		err := fmt.Errorf("verdict %s on %s %s%s, %s: %v", row.Verdict, row.Strategy, row.Variant, row.Fault, row.load(),
-			row.Broken)
-		if row.Verdict != verify.Unknown {
-			err = command.Fail(err)
-		}
-		errs = append(errs, err)
+		outcome = outcome.Or(row.Verdict)
 	}
-	return errors.Join(errs...)
+	return outcome
 }
 
 // Sheet describes the run.
 func (r *Result) Sheet() report.Sheet {
-	s := report.Sheet{Word: "PASS", Facts: []report.Fact{{Name: "Date", Value: r.Date}}}
+	s := report.Sheet{
+		Word: strings.ToUpper(string(r.Outcome())), Facts: []report.Fact{{Name: "Date", Value: r.Date}},
+	}
 	if r.Server != "" {
 		s.On = r.Server + ", " + r.Machine
-	}
-	err := r.Judge()
-	switch _, failed := errors.AsType[*command.ExitError](err); {
-	case failed:
-		s.Word = "VIOLATION"
-	case err != nil:
-		s.Word = "UNKNOWN"
 	}
 	switch r.Kind {
 	case "compare":
@@ -66,6 +60,8 @@ func (r *Result) Sheet() report.Sheet {
 	default:
 		r.describeLadder(&s)
 	}
+	s.Add(report.Part{Title: "Not as expected", Table: report.TableOf(r.unexpected(), "Strategy", "Variant", "Fault", "Path",
+		"Replicas", "Products", "Clients", "Broken", "Verdict")})
 	return s
 }
 

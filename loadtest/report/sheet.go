@@ -217,10 +217,15 @@ func (s Sheet) Draw(dir string) (files []string, err error) {
 	return files, nil
 }
 
-// Text prints the headline, then the tables in columns, each after an empty line, without the details.
+// Text prints the headline and the facts, then the tables in columns, each after an empty line, without the details.
 func (s Sheet) Text(w io.Writer) error {
 	if s.Sentence != "" {
 		fmt.Fprintln(w, strings.TrimSuffix(s.Sentence+": "+s.Word, ": "))
+	}
+	for _, f := range s.Facts {
+		if f.Value != "" {
+			fmt.Fprintf(w, "%s: %s\n", f.Name, f.Value)
+		}
 	}
 	for _, p := range s.Parts {
 		if p.Table == nil || p.Detail {

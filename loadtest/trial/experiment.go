@@ -47,7 +47,7 @@ type Experiment struct {
 	Settle time.Duration `json:"-"`
 
 	// Expect is the expected outcome. The zero value is a pass.
-	Expect Expect `json:"expect,omitzero"`
+	Expect Expect `json:"expect,omitzero" col:"Expected"`
 	// Tries is the number of seeds that prove it, unless one is enough. Default 1.
 	Tries int `json:"-"`
 }

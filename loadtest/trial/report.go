@@ -25,7 +25,7 @@ type Row struct {
 	// ReadFrom is the group member that the last run's verdict was read from: its primary by then.
 	ReadFrom string `json:"read_from,omitempty"`
 	// Unknown counts the inconclusive runs.
-	Unknown int `json:"unknown"`
+	Unknown int `json:"unknown" col:"Proved nothing"`
 	// Broken lists every requirement found broken.
 	Broken []string `json:"broken,omitempty"`
 	// Says are words of the checks about the runs.
@@ -197,35 +197,4 @@ func (p *progress) add(e Experiment, r *Result) {
 	p.table.Add(r.Outcome != verify.Pass, name, r.Fired,
 		r.Orders, r.OK, r.Rejected, r.UnknownToClient, r.Violations, fmt.Sprintf("%.0fms", percentile(r.SettleMS, 0.99)),
 		r.Took.Round(100*time.Millisecond), verdict)
-}
-
-// Write prints the rows that do not apply or are not as expected, and the totals.
-func (r *Report) Write(w io.Writer) error {
-	t := report.NewTable("", "", "")
-	for _, e := range r.NotApplicable {
-		t.Add(false, "N/A", e.Name, e.NA)
-	}
-	for _, row := range r.Rows {
-		if !row.Wrong() {
-			continue
-		}
-		says := fmt.Sprintf("violations %d, unsettled %d, unknown runs %d of %d", row.Violations, row.Unsettled, row.Unknown,
-			row.Runs)
-		if row.Expect != (Expect{}) {
-			says = "caught by " + row.CaughtBy + ", expected " + row.Expect.String()
-		}
-		t.Add(true, row.Verdict, row.Name, says)
-	}
-	for _, row := range r.Rows {
-		for _, says := range row.Says {
-			t.Add(false, "", row.Name, says)
-		}
-	}
-	if err := t.Text(w); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "%s: %s rows=%d runs=%d orders=%d fired=%d violations=%d unknown=%d unsettled=%d in %.0f s\n",
-		strings.ToUpper(r.Table), r.Verdict, len(r.Rows), r.Total.Runs, r.Total.Orders, r.Total.Fired, r.Total.Violations,
-		r.Total.Unknown, r.Total.Unsettled, r.Total.Seconds)
-	return err
 }
