@@ -55,6 +55,8 @@ var ofCluster = map[string]string{
 const (
 	callTimeout = 4 * time.Second
 	strikeAt    = time.Second // after the traffic began
+	// settleWithin is how long after the last answer the orders of a cell may be unfinished.
+	settleWithin = 10 * time.Second
 )
 
 // usual lasts two and a half seconds, at a rate that grouped deductions sustain.
@@ -71,7 +73,7 @@ func Cell(e trial.Experiment) trial.Experiment {
 	m := &e.Load.Mix
 	m.Goods, m.ItemsMax, m.NumMax = cmp.Or(m.Goods, 4), cmp.Or(m.ItemsMax, 3), cmp.Or(m.NumMax, 3)
 	m.Stock, m.Repeat = cmp.Or(m.Stock, int64(e.Load.Orders)*2/3), cmp.Or(m.Repeat, 0.15)
-	e.Settle = callTimeout // of calls that were never answered: orders have ended by then
-	e.Checks = append(e.Checks, trial.Settled, trial.FreshOrder)
+	e.Settle = settleWithin
+	e.Checks = append(e.Checks, trial.FreshOrder)
 	return e
 }

@@ -11,7 +11,6 @@ import (
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/system"
-	"orderstock/pkg/mysqldb"
 )
 
 // Check demands something of a run that the verdict does not. At is called at each Moment of the run; the moments of
@@ -41,7 +40,6 @@ func (c Check) Saying(says string) Check {
 
 // The names of the checks.
 const (
-	isSettled    = "settled"
 	isFresh      = "fresh-order-confirmed"
 	isNotGivenUp = "not-given-up"
 	isLocked     = "unlocked"
@@ -51,63 +49,8 @@ const (
 	Unmet = "unmet"
 )
 
-// settleWithin is how long after the heal orders may be unfinished, and recoverWithin how long the system may take to
-// confirm a fresh one.
-const (
-	settleWithin  = 20 * time.Second
-	recoverWithin = 10 * time.Second
-)
-
-// Settled checks that no order is unfinished 20 s after the last act is healed.
-var Settled = When(Sent, isSettled, func(ctx context.Context, r *Run) error { return r.settle(ctx) })
-
-// settle waits until no order is unfinished, and records how long each one took after everything was healed.
-func (r *Run) settle(ctx context.Context) error {
-	healed := r.healed()
-	limit := healed.Add(settleWithin)
-	if t := time.Now().Add(settleWithin / 2); t.After(limit) {
-		limit = t // the last calls ended long after the fault did
-	}
-	waiting := map[int64]bool{}
-	for {
-		ids, err := unfinished(ctx, r.System)
-		if err != nil {
-			return err
-		}
-		now := time.Now()
-		for id := range waiting {
-			if !ids[id] {
-				r.SettleMS = append(r.SettleMS, float64(now.Sub(healed).Milliseconds()))
-			}
-		}
-		waiting = ids
-		if len(ids) == 0 {
-			return nil
-		}
-		if now.After(limit) {
-			r.Unsettled = len(ids)
-			r.Violate(isSettled, 0, "%d orders are still on their way %s after the last fault healed", len(ids),
-				now.Sub(healed).Round(time.Second))
-			return nil
-		}
-		if err := Sleep(ctx, 25*time.Millisecond); err != nil {
-			return err
-		}
-	}
-}
-
-// unfinished returns the orders without a final state.
-func unfinished(ctx context.Context, l *system.System) (map[int64]bool, error) {
-	ids := map[int64]bool{}
-	for id, err := range mysqldb.Rows(ctx, l.OrderDB, mysqldb.One[int64],
-		"SELECT id FROM orders WHERE status IN ('PENDING','CANCELLING')") {
-		if err != nil {
-			return nil, fmt.Errorf("read unfinished orders: %w", err)
-		}
-		ids[id] = true
-	}
-	return ids, nil
-}
+// recoverWithin is how long the system may take after the heal to confirm a fresh order.
+const recoverWithin = 10 * time.Second
 
 // FreshOrder checks that a fresh order is confirmed at once after the heal.
 var FreshOrder = When(Judged, isFresh, func(ctx context.Context, r *Run) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,13 +20,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines()...) }
 
-// A stock service is killed in the middle of a load and started again; the run is struck once, kept and judged.
+// Both stock services are killed in the middle of a load and started again; the run is struck once, kept and judged, and
+// says how long after the heal the orders ended that waited.
 func TestRun(t *testing.T) {
 	st := systemtest.Up(t, systemtest.Build(t), func(*system.Config) {})
 	e := Experiment{
-		Name: "killed", Acts: []Action{{Action: "kill", Target: "stock-1", AfterMS: 500, For: 300 * time.Millisecond}},
+		Name: "killed", Acts: []Action{{Action: "kill", Target: "stock-" + Every, AfterMS: 500, For: 300 * time.Millisecond}},
 		Load: fire.Config{
-			Orders: 200, Rate: 100, Concurrency: 16, Timeout: 4 * time.Second,
+			Orders: 200, Rate: 100, Concurrency: 16, Timeout: 4 * time.Second, Patience: 15 * time.Second,
 			Mix: fire.Mix{Goods: 3, Stock: 60, Repeat: 0.2, Cancel: 0.2},
 		},
 	}
@@ -41,6 +43,9 @@ func TestRun(t *testing.T) {
 	s := r.Strikes[0]
 	if s.Fired != 1 || !ready || s.Healed.Sub(s.Struck) < 300*time.Millisecond || s.Armed.After(s.Struck) {
 		t.Errorf("strike %+v, ready %t; want one, held for 300 ms, and a service that runs again", s, ready)
+	}
+	if len(r.SettleMS) == 0 || slices.Max(r.SettleMS) == 0 {
+		t.Errorf("orders ended %v ms after the heal; want some that had to wait", r.SettleMS)
 	}
 	if h, err := history.Open(filepath.Join(st.ServicesDir(), "history.jsonl")); err != nil || h.Orders() != 200 {
 		t.Errorf("kept history: %v; want 200 orders", err)

@@ -101,7 +101,7 @@ func TestReportVerdict(t *testing.T) {
 		},
 		"not caught":     {[]Experiment{noLock}, []*Result{run(noLock, "pass")}, verify.Violation},
 		"absorbed":       {[]Experiment{noRedis}, []*Result{run(noRedis, "unknown"), run(noRedis, "pass")}, verify.Pass},
-		"not absorbed":   {[]Experiment{noRedis}, []*Result{run(noRedis, "violation", isSettled)}, verify.Violation},
+		"not absorbed":   {[]Experiment{noRedis}, []*Result{run(noRedis, "violation", verify.Settled)}, verify.Violation},
 		"nothing proved": {[]Experiment{noRedis}, []*Result{run(noRedis, "unknown")}, verify.Violation},
 	} {
 		if got := reportOf(c.of, c.runs...).Verdict; got != c.want {

@@ -22,7 +22,7 @@ type Result struct {
 	// Traffic is the number of calls in flight while the fault was on, and Cancelled an outcome in the database.
 	Traffic   int `json:"traffic"`
 	Cancelled int `json:"cancelled"`
-	// SettleMS has, for each order that was unfinished at the heal, the time until it finished.
+	// SettleMS has, for each order that was unfinished at the last heal, the time until it ended.
 	SettleMS []float64 `json:"settle_ms"`
 	// WritesAgainS is the longest time without an acknowledged write after the cluster could heal, in seconds; nil unless
 	// the experiment is on a cluster.
@@ -118,6 +118,9 @@ func (r *Result) violate(requirement string, n int, format string, args ...any) 
 func (r *Result) judge(v *verify.Verdict) {
 	r.OK, r.Rejected, r.Cancelled = r.OK+v.Confirmed, r.Rejected+v.Rejected, r.Cancelled+v.Cancelled
 	for _, i := range v.Invariants {
+		if i.Name == verify.Settled {
+			r.Unsettled += i.Violations
+		}
 		if i.Violations > 0 {
 			r.violate(i.Name, i.Violations, "%s: %d, such as %v", i.Name, i.Violations, i.Sample[0])
 		}

@@ -101,7 +101,7 @@ func (r *Run) run(ctx context.Context) error {
 		r.judge(v)
 	}
 	r.judge(r.Verdict)
-	if err := r.countGivenUp(ctx); err != nil {
+	if err := r.readEnds(ctx); err != nil {
 		return err
 	}
 	if err := r.check(ctx, Judged); err != nil {
@@ -274,22 +274,35 @@ func (r *Run) healed() (last time.Time) {
 	return last
 }
 
-// countGivenUp counts the CANCELLED orders that no client cancelled, unless the databases are out of reach.
-func (r *Run) countGivenUp(ctx context.Context) error {
+// readEnds counts the CANCELLED orders that no client cancelled, and notes how long after the last heal the orders ended
+// that were placed before it and not cancelled after it, unless the databases are out of reach.
+func (r *Run) readEnds(ctx context.Context) error {
 	if r.System.OrderDB == nil {
 		return nil
 	}
-	cancelled, err := mysqldb.All(ctx, r.System.OrderDB, mysqldb.One[string],
-		"SELECT idempotency_key FROM orders WHERE status = 'CANCELLED' AND LOWER(idempotency_key) LIKE ?", r.History.Run+"-%")
-	if err != nil {
-		return fmt.Errorf("read cancelled orders: %w", err)
-	}
-	asked := map[string]bool{}
-	for _, c := range r.History.Calls {
+	healed, asked := cmp.Or(r.healed(), time.Now()), map[string]time.Time{} // when an order was first cancelled
+	for _, c := range slices.Backward(r.History.Calls) {
 		if c.Kind == history.Cancel {
-			asked[r.History.Key(int(c.Op))] = true
+			asked[r.History.Key(int(c.Op))] = r.History.Started.Add(c.Sent)
 		}
 	}
-	r.GivenUp = len(slices.DeleteFunc(cancelled, func(key string) bool { return asked[key] }))
+	type end struct {
+		key, status string
+		at          time.Time
+	}
+	for e, err := range mysqldb.Rows(ctx, r.System.OrderDB, func(e *end) []any { return []any{&e.key, &e.status, &e.at} },
+		"SELECT idempotency_key, status, updated_at FROM orders WHERE LOWER(idempotency_key) LIKE ?"+
+			" AND (status = 'CANCELLED' OR created_at < ? AND updated_at > ?)", r.History.Run+"-%", healed, healed) {
+		if err != nil {
+			return fmt.Errorf("read orders' ends: %w", err)
+		}
+		at, cancelled := asked[e.key]
+		if e.status == "CANCELLED" && !cancelled {
+			r.GivenUp++
+		}
+		if e.at.After(healed) && at.Before(healed) {
+			r.SettleMS = append(r.SettleMS, float64(e.at.Sub(healed).Milliseconds()))
+		}
+	}
 	return nil
 }
