@@ -136,10 +136,10 @@ var answered = trial.When(trial.Sent, "answered", func(_ context.Context, r *tri
 // saySlowest says how long it took at most until orders flowed again.
 func saySlowest(_ context.Context, r *trial.Run) error {
 	var slowest time.Duration
-	for _, s := range r.Strikes {
+	for _, s := range r.Acts {
 		slowest = max(slowest, s.Healed.Sub(s.Mended)-time.Second) // the counted second
 	}
-	r.Says = append(r.Says, fmt.Sprintf("%d faults, seed %d; orders flowed again after %.1f s at most", len(r.Strikes)-1,
+	r.Says = append(r.Says, fmt.Sprintf("%d faults, seed %d; orders flowed again after %.1f s at most", len(r.Acts)-1,
 		r.Seed, max(0, slowest).Seconds()))
 	return nil
 }

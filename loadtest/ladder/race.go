@@ -112,8 +112,8 @@ func (c *contestant) fire(ctx context.Context, cfg Config) error {
 	c.locks.add(before, after)
 	c.fired += fired.History.Elapsed
 	c.reports = append(c.reports, fired.History.Measure())
-	if len(fired.Strikes) > 0 {
-		c.firstSuccessS = firstSuccess(fired.History, fired.Strikes[0].Armed)
+	if len(fired.Acts) > 0 {
+		c.firstSuccessS = firstSuccess(fired.History, fired.Acts[0].Armed)
 	}
 	return nil
 }

@@ -8,12 +8,11 @@ import (
 	"orderstock/pkg/retry"
 )
 
-// UntilOver is how long an act lasts that lasts until the load is over.
-const UntilOver time.Duration = -1
-
 // Act breaks one thing and heals it. It is armed and then healed once, and strikes when it is armed, or as often as
-// Count says. Its fields but Do may be nil.
+// Count says. Its functions but Do may be nil.
 type Act struct {
+	// Action says what it breaks, when it begins, and what follows.
+	Action Action
 	// Do breaks something, at once or at the next opportunity. Undo heals it: the system is intact when it returns.
 	Do, Undo func(ctx context.Context) error
 	// On reports whether its effect lasts, as the processes, connections and fault points show. Default: it
@@ -21,8 +20,16 @@ type Act struct {
 	On func(ctx context.Context) bool
 	// Count counts strikes since any time, at a server that may restart and count from 0 again.
 	Count func(ctx context.Context) (int, error)
-	// For is how long it must last after it struck to show its effect, or UntilOver.
-	For time.Duration
+
+	// Armed, Struck, Mended and Healed are when Arm was called in a run, when the first strike was seen or no longer
+	// waited for, when Heal returned, and when the system served again.
+	Armed, Struck, Mended, Healed time.Time
+	// Fired is how often it struck.
+	Fired int
+	// Unseen is the error that kept its strikes from being counted, if none was.
+	Unseen error
+	// Err is why it failed, or ErrOver.
+	Err error
 
 	mu             sync.Mutex // guards what follows
 	struck, before int
@@ -54,8 +61,8 @@ func (s *Act) countBefore(ctx context.Context) error {
 	})
 }
 
-// Fired counts its strikes since it was armed. It is safe for concurrent use, once the act is armed.
-func (s *Act) Fired(ctx context.Context) (int, error) {
+// strikes counts its strikes since it was armed. It is safe for concurrent use, once the act is armed.
+func (s *Act) strikes(ctx context.Context) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.Count == nil {

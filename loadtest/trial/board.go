@@ -58,21 +58,20 @@ func (b *Board) Act(ctx context.Context, a Action) error {
 	if err := act.Arm(ctx); err != nil {
 		return err
 	}
-	b.add(ctx, a, act, true)
+	b.add(ctx, act, true)
 	return nil
 }
 
-// add lists an act that is armed, and returns its id.
-func (b *Board) add(ctx context.Context, a Action, act *Act, byHand bool) (id string) {
-	shown := a
+// add lists an act that is armed.
+func (b *Board) add(ctx context.Context, act *Act, byHand bool) {
+	a, shown := act.Action, act.Action
 	if !a.atStep() {
 		shown.Step = ""
 	}
 	b.mu.Lock()
-	id = strconv.Itoa(len(b.all) + 1)
 	b.all = append(b.all, Shown{
-		ID: id, What: shown.What(), Where: a.Target, Wire: a.Wire, Status: "armed", Counted: act.Count != nil,
-		ArmedMS: b.SinceMS(), act: act, byHand: byHand,
+		ID: strconv.Itoa(len(b.all) + 1), What: shown.What(), Where: a.Target, Wire: a.Wire, Status: "armed",
+		Counted: act.Count != nil, ArmedMS: b.SinceMS(), act: act, byHand: byHand,
 	})
 	b.mu.Unlock()
 	b.Show(b.Acts())
@@ -82,7 +81,6 @@ func (b *Board) add(ctx context.Context, a Action, act *Act, byHand bool) (id st
 	}
 	b.Say("fault", "%s%s", text, a.Words())
 	b.Read(ctx)
-	return id
 }
 
 // Read reads how often each act that lasts has struck, and whether it still lasts.
@@ -113,7 +111,7 @@ func (s Shown) read(ctx context.Context, now int64) Shown {
 	if s.Status == "healed" {
 		return s
 	}
-	if n, err := s.act.Fired(ctx); err == nil { // the server that counts may be away
+	if n, err := s.act.strikes(ctx); err == nil { // the server that counts may be away
 		s.Fired = max(s.Fired, n)
 	}
 	if s.Fired > 0 && s.Status == "armed" {
@@ -132,9 +130,9 @@ func (b *Board) Acts() []Shown {
 	return append([]Shown{}, b.all...)
 }
 
-// over reports whether the act with that id lasts no more.
-func (b *Board) over(id string) bool {
-	return slices.ContainsFunc(b.Acts(), func(s Shown) bool { return s.ID == id && s.Status == "healed" })
+// over reports whether an act of the list lasts no more.
+func (b *Board) over(a *Act) bool {
+	return slices.ContainsFunc(b.Acts(), func(s Shown) bool { return s.act == a && s.Status == "healed" })
 }
 
 // Heal makes everything whole again: the servers, then the connections, then the replicas, which are ready only once

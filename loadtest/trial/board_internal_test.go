@@ -59,7 +59,7 @@ func TestBoardReadsTheProcesses(t *testing.T) {
 	if !b.System.Redis.Running() || !system.Paused(b.System.MySQL) {
 		t.Error("Redis is dead, or MySQL runs")
 	}
-	if err := b.Heal(t.Context()); err != nil || system.Paused(b.System.MySQL) || !b.over("2") {
+	if err := b.Heal(t.Context()); err != nil || system.Paused(b.System.MySQL) || !b.over(b.Acts()[1].act) {
 		t.Errorf("healed: %v, MySQL paused: %t, %q", err, system.Paused(b.System.MySQL), statuses(b))
 	}
 	wantSaid := []string{
@@ -79,13 +79,14 @@ func TestBoardCounts(t *testing.T) {
 	b, said := idle(t)
 	count := 0
 	act := &Act{
-		Do: noError, Count: func(context.Context) (int, error) { return count, nil },
+		Action: Action{Action: "slow", Target: "stock-1", Wire: "mysql"},
+		Do:     noError, Count: func(context.Context) (int, error) { return count, nil },
 		On: func(context.Context) bool { return count < 5 },
 	}
 	if err := act.Arm(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b.add(t.Context(), Action{Action: "slow", Target: "stock-1", Wire: "mysql"}, act, false)
+	b.add(t.Context(), act, false)
 	for _, c := range []struct {
 		count  int
 		status string
@@ -132,16 +133,17 @@ func TestWhatIsNotHealedIsTriedAgain(t *testing.T) {
 	b, said := idle(t)
 	stuck := errors.New("the wire is stuck")
 	act := &Act{
-		Do: noError, Undo: func(context.Context) error { return stuck },
+		Action: Action{Action: "cut", Target: "stock-1"},
+		Do:     noError, Undo: func(context.Context) error { return stuck },
 		On: func(context.Context) bool { return stuck != nil },
 	}
-	b.add(t.Context(), Action{Action: "cut", Target: "stock-1"}, act, true)
+	b.add(t.Context(), act, true)
 	err := b.Heal(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "cut stock-1: the wire is stuck") || b.over("1") {
+	if err == nil || !strings.Contains(err.Error(), "cut stock-1: the wire is stuck") || b.over(act) {
 		t.Errorf("heal returns %v, and the act is %q", err, statuses(b))
 	}
 	stuck = nil
-	if err := b.Heal(t.Context()); err != nil || !b.over("1") {
+	if err := b.Heal(t.Context()); err != nil || !b.over(act) {
 		t.Errorf("the second time: %v, %q", err, statuses(b))
 	}
 	want := []string{

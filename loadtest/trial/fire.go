@@ -11,17 +11,6 @@ import (
 	"orderstock/loadtest/system"
 )
 
-// timed is an act of a run.
-type timed struct {
-	*Act
-	// Action says when it begins, and what follows. Act does what the others of its fields describe.
-	Action Action
-	// lapsed, if not nil, reports that somebody else has healed it.
-	lapsed func() bool
-	// watch is called at each of its moments; it may be nil.
-	watch func(context.Context, Moment) error
-}
-
 // Moment is a moment of a run.
 type Moment int
 
@@ -36,19 +25,6 @@ const (
 	Judged                // there is a verdict
 )
 
-// Strike is what became of an act.
-type Strike struct {
-	// Armed, Struck, Mended and Healed are when Arm was called, when the first strike was seen or no longer waited for,
-	// when Heal returned, and when the system served again.
-	Armed, Struck, Mended, Healed time.Time
-	// Fired is how often it struck.
-	Fired int
-	// Unseen is the error that kept its strikes from being counted, if none was.
-	Unseen error
-	// Err is why the act failed, or ErrOver.
-	Err error
-}
-
 // Fire is the first part of Run. The caller judges the result. It returns when the last call is answered or given up,
 // and all that the acts broke is healed. If ctx ends, the result has the calls until then, unless an act fails for that
 // reason.
@@ -58,21 +34,20 @@ func (e Experiment) Fire(ctx context.Context, s *system.System, seed uint64) (*R
 }
 
 func (r *Run) fire(ctx context.Context) error {
-	r.Strikes = make([]Strike, len(r.acts))
 	loadCtx, stop := context.WithCancel(ctx)
 	defer stop()
 	begun, ended := make(chan struct{}), make(chan struct{})
 	load := r.load
-	load.Observer, load.Disturbed = start{load.Observer, begun}, load.Disturbed || len(r.acts) > 0
+	load.Observer, load.Disturbed = start{load.Observer, begun}, load.Disturbed || len(r.Acts) > 0
 	var acting sync.WaitGroup
 	var before <-chan struct{}                                  // closed when the last act that is armed alone is
 	from, wave := (<-chan struct{})(begun), new(sync.WaitGroup) // the acts whose times count from the same moment
-	for i, a := range r.acts {
+	for i, a := range r.Acts {
 		after, armed := before, make(chan struct{})
 		if a.Action.Then {
-			from, wave = over(&acting, wave), new(sync.WaitGroup)
+			from, wave = whenOver(&acting, wave), new(sync.WaitGroup)
 		}
-		if i > 0 && (r.acts[i-1].Action.AfterMS != a.Action.AfterMS || a.Action.Then) {
+		if i > 0 && (r.Acts[i-1].Action.AfterMS != a.Action.AfterMS || a.Action.Then) {
 			after = nil
 		}
 		if before = after; a.Action.alone() {
@@ -82,8 +57,8 @@ func (r *Run) fire(ctx context.Context) error {
 		wave.Add(1)
 		acting.Go(func() {
 			defer end()
-			r.strike(ctx, a, &r.Strikes[i], begin, ended, after, sync.OnceFunc(func() { close(armed) }))
-			failed := r.Strikes[i].Err != nil && !a.Action.Optional
+			r.act(ctx, a, begin, ended, after, sync.OnceFunc(func() { close(armed) }))
+			failed := a.Err != nil && !r.optional(a)
 			if failed || a.Action.EndsLoad && r.enough(loadCtx) {
 				stop()
 			}
@@ -101,16 +76,16 @@ func (r *Run) fire(ctx context.Context) error {
 	var err error
 	r.History, err = fire.Run(loadCtx, load)
 	err = errors.Join(err, rest())
-	for i, a := range r.acts {
-		if !a.Action.Optional {
-			err = errors.Join(err, r.Strikes[i].Err)
+	for _, a := range r.Acts {
+		if !r.optional(a) {
+			err = errors.Join(err, a.Err)
 		}
 	}
 	return err
 }
 
-// over returns a channel that is closed when the acts are over.
-func over(acting, acts *sync.WaitGroup) <-chan struct{} {
+// whenOver returns a channel that is closed when the acts are over.
+func whenOver(acting, acts *sync.WaitGroup) <-chan struct{} {
 	all := make(chan struct{})
 	acting.Go(func() {
 		acts.Wait()
@@ -160,48 +135,48 @@ const strikeWithin = 6 * time.Second
 // ErrOver means that the load was over before an act began.
 var ErrOver = errors.New("the load was over before anything broke")
 
-// strike lets an act strike at its time, but not before after is closed, holds it, and heals it. It calls armed once.
+// act lets an act strike at its time, but not before after is closed, holds it, and heals it. It calls armed once.
 // ended is closed when the load is over.
-func (r *Run) strike(ctx context.Context, a timed, s *Strike, begun, ended, after <-chan struct{}, armed func()) {
+func (r *Run) act(ctx context.Context, a *Act, begun, ended, after <-chan struct{}, armed func()) {
 	defer armed()
 	select {
 	case <-begun:
 	case <-ended:
-		s.Err = ErrOver
+		a.Err = ErrOver
 		return
 	}
 	select {
 	case <-time.After(time.Duration(a.Action.AfterMS) * time.Millisecond):
 	case <-ended:
-		s.Err = ErrOver
+		a.Err = ErrOver
 		return
 	case <-ctx.Done():
-		s.Err = context.Cause(ctx)
+		a.Err = context.Cause(ctx)
 		return
 	}
 	if after != nil {
 		<-after
 	}
 	watch := func(m Moment) {
-		if a.watch != nil && s.Err == nil {
-			s.Err = a.watch(ctx, m)
+		if a.Err == nil {
+			a.Err = r.watch(ctx, a, m)
 		}
 	}
 	watch(Intact)
-	s.Armed = time.Now()
-	if s.Err == nil {
-		s.Err = a.Arm(ctx)
+	a.Armed = time.Now()
+	if a.Err == nil {
+		a.Err = a.Arm(ctx)
 	}
 	armed()
 	watch(Armed)
-	if s.Err == nil {
-		s.await(ctx, a)
-		s.Struck = time.Now()
+	if a.Err == nil {
+		r.await(ctx, a)
+		a.Struck = time.Now()
 		watch(Broken)
-		s.Err = errors.Join(s.Err, hold(ctx, a, ended))
+		a.Err = errors.Join(a.Err, r.hold(ctx, a, ended))
 		watch(Mending)
-		if n, err := a.Fired(ctx); err == nil { // the strikes while it was held count, too
-			s.Fired = max(s.Fired, n)
+		if n, err := a.strikes(ctx); err == nil { // the strikes while it was held count, too
+			a.Fired = max(a.Fired, n)
 		}
 	}
 	if ctx.Err() != nil { // a process that stays paused cannot be stopped
@@ -209,31 +184,29 @@ func (r *Run) strike(ctx context.Context, a timed, s *Strike, begun, ended, afte
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 	}
-	s.Err = errors.Join(s.Err, a.Heal(ctx))
-	s.Mended = time.Now()
+	a.Err = errors.Join(a.Err, a.Heal(ctx))
+	a.Mended = time.Now()
 	watch(Mended)
 	if r.ready != nil && !a.Action.NoWait {
-		s.Err = errors.Join(s.Err, r.ready(ctx))
+		a.Err = errors.Join(a.Err, r.ready(ctx))
 	}
-	s.Healed = time.Now()
+	a.Healed = time.Now()
 }
 
 // await waits until the act has struck, for at most strikeWithin.
-func (s *Strike) await(ctx context.Context, a timed) {
+func (r *Run) await(ctx context.Context, a *Act) {
 	for limit := time.Now().Add(strikeWithin); ; {
-		s.Fired, s.Unseen = a.Fired(ctx)
-		if s.Fired > 0 || time.Now().After(limit) || a.over() || Sleep(ctx, 10*time.Millisecond) != nil {
+		a.Fired, a.Unseen = a.strikes(ctx)
+		if a.Fired > 0 || time.Now().After(limit) || r.over(a) || Sleep(ctx, 10*time.Millisecond) != nil {
 			return
 		}
 	}
 }
 
-func (a timed) over() bool { return a.lapsed != nil && a.lapsed() }
-
 // hold waits for as long as the act lasts, or until somebody else heals it.
-func hold(ctx context.Context, a timed, ended <-chan struct{}) error {
+func (r *Run) hold(ctx context.Context, a *Act, ended <-chan struct{}) error {
 	var over <-chan time.Time
-	if d := a.For; d != UntilOver {
+	if d := a.Action.For; d > 0 {
 		ended, over = nil, time.After(d)
 	}
 	look := time.NewTicker(100 * time.Millisecond)
@@ -247,7 +220,7 @@ func hold(ctx context.Context, a timed, ended <-chan struct{}) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-look.C:
-			if a.over() {
+			if r.over(a) {
 				return nil
 			}
 		}

@@ -40,7 +40,7 @@ func TestRun(t *testing.T) {
 	if r.Outcome != verify.Pass {
 		t.Fatal(r.Outcome, r.Why)
 	}
-	s := r.Strikes[0]
+	s := r.Acts[0]
 	if s.Fired != 1 || !ready || s.Healed.Sub(s.Struck) < 300*time.Millisecond || s.Armed.After(s.Struck) {
 		t.Errorf("strike %+v, ready %t; want one, held for 300 ms, and a service that runs again", s, ready)
 	}
@@ -58,44 +58,47 @@ func harmless(context.Context) error { return nil }
 // TestFire: acts begin, follow one another and are healed as they say.
 func TestFire(t *testing.T) {
 	st := systemtest.Up(t, systemtest.Build(t), func(*system.Config) {})
-	run := func(orders, rate int, acts ...timed) *Run {
+	run := func(orders, rate int, acts ...*Act) *Run {
 		e := Experiment{Load: fire.Config{Orders: orders, Rate: float64(rate), Mix: fire.Mix{Goods: 1, Stock: 10}}}
 		r := e.begin(st, 1, nil, nil)
-		r.acts = acts
+		r.Acts = acts
 		return r
 	}
 	t.Run("the load ends first", func(t *testing.T) {
-		late := timed{Action: Action{}.At(time.Minute), Act: &Act{}}
+		late := &Act{Action: Action{}.At(time.Minute)}
 		if err := run(2, 0, late).fire(t.Context()); !errors.Is(err, ErrOver) {
 			t.Errorf("got %v, want that nothing broke", err)
 		}
 		late.Action.Optional = true
 		r := run(2, 0, late)
-		if err := r.fire(t.Context()); err != nil || !errors.Is(r.Strikes[0].Err, ErrOver) {
+		if err := r.fire(t.Context()); err != nil || !errors.Is(r.Acts[0].Err, ErrOver) {
 			t.Errorf("got %+v, %v; want a run, in which nothing broke", r.Result, err)
 		}
 	})
 	t.Run("several acts", func(t *testing.T) {
 		const apart = 200 * time.Millisecond
 		healed, mended := false, false
-		failing := &Act{Do: func(context.Context) error { return errors.New("no such thing") }}
-		lasting := &Act{Do: harmless, For: UntilOver, Undo: func(context.Context) error { healed = true; return nil }}
-		r := run(100, 100, timed{Act: lasting}, timed{Act: failing, Action: Action{Optional: true}.At(apart)})
+		failing := &Act{
+			Action: Action{Optional: true}.At(apart), Do: func(context.Context) error { return errors.New("no such thing") },
+		}
+		lasting := &Act{Do: harmless, Undo: func(context.Context) error { healed = true; return nil }}
+		r := run(100, 100, lasting, failing)
 		r.mend = func(context.Context) error { mended = healed; return nil }
 		if err := r.fire(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		over := r.History.Started.Add(r.History.Elapsed)
-		first, second := r.Strikes[0], r.Strikes[1]
+		first, second := r.Acts[0], r.Acts[1]
 		if !mended || first.Err != nil || first.Healed.Before(over) || second.Err == nil ||
 			second.Armed.Sub(first.Armed) < apart/2 {
 			t.Errorf("mended: %t, strikes %+v; want one until the load is over at %s, and a later one that failed", mended,
-				r.Strikes, over)
+				r.Acts, over)
 		}
 	})
 	t.Run("the load ends with the heal", func(t *testing.T) {
 		r, healed := run(100_000, 50), false
-		r.acts = []timed{{Action: Action{EndsLoad: true}, Act: &Act{
+		r.Acts = []*Act{{
+			Action: Action{EndsLoad: true, For: 200 * time.Millisecond},
 			Do: func(ctx context.Context) error {
 				for r.Live.Counts().Orders == 0 {
 					if err := Sleep(ctx, 10*time.Millisecond); err != nil {
@@ -104,9 +107,8 @@ func TestFire(t *testing.T) {
 				}
 				return nil
 			},
-			For:  200 * time.Millisecond,
 			Undo: func(context.Context) error { healed = true; return nil },
-		}}}
+		}}
 		if err := r.fire(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -117,18 +119,16 @@ func TestFire(t *testing.T) {
 	})
 	t.Run("one after the other", func(t *testing.T) {
 		const apart = 100 * time.Millisecond
-		act := func(d time.Duration) *Act { return &Act{Do: harmless, For: d} }
+		act := func(a Action) *Act { return &Act{Action: a, Do: harmless} }
 		r := run(100_000, 100,
-			timed{Act: act(3 * apart)},
-			timed{Act: act(apart)},
-			timed{Act: act(apart), Action: Action{Then: true, EndsLoad: true}.At(apart)},
-			timed{Act: act(apart), Action: Action{}.At(apart)},
+			act(Action{For: 3 * apart}), act(Action{For: apart}),
+			act(Action{For: apart, Then: true, EndsLoad: true}.At(apart)), act(Action{For: apart}.At(apart)),
 		)
 		r.Experiment.Least = 80
 		if err := r.fire(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		s := r.Strikes
+		s := r.Acts
 		if s[1].Armed.After(s[0].Healed) || s[2].Armed.Sub(s[0].Healed) < apart || s[3].Armed.Sub(s[0].Healed) < apart {
 			t.Errorf("%+v; want the first two together, and the others when both are over", s)
 		}
@@ -138,7 +138,7 @@ func TestFire(t *testing.T) {
 	})
 	t.Run("an act that fails ends the load", func(t *testing.T) {
 		failed := errors.New("no such thing")
-		r := run(100_000, 50, timed{Act: &Act{Do: func(context.Context) error { return failed }}})
+		r := run(100_000, 50, &Act{Do: func(context.Context) error { return failed }})
 		if err := r.fire(t.Context()); !errors.Is(err, failed) {
 			t.Errorf("%v, want that the act failed", err)
 		}
@@ -146,10 +146,10 @@ func TestFire(t *testing.T) {
 	t.Run("what was broken is healed after an interrupt", func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
 		healed := false
-		r := run(100_000, 50, timed{Act: &Act{
-			Do: func(context.Context) error { interrupt(); return nil }, For: time.Minute,
+		r := run(100_000, 50, &Act{
+			Action: Action{For: time.Minute}, Do: func(context.Context) error { interrupt(); return nil },
 			Undo: func(ctx context.Context) error { healed = ctx.Err() == nil; return nil },
-		}})
+		})
 		if err := r.fire(ctx); !errors.Is(err, context.Canceled) || !healed {
 			t.Errorf("%v, healed %t; want the interrupt, and a heal that it does not stop", err, healed)
 		}
@@ -169,7 +169,7 @@ func TestActCounts(t *testing.T) {
 	}
 	for _, c := range []struct{ count, want int }{{5, 0}, {7, 2}, {1, 1}, {3, 3}} {
 		count = c.count
-		if n, err := act.Fired(t.Context()); err != nil || n != c.want {
+		if n, err := act.strikes(t.Context()); err != nil || n != c.want {
 			t.Errorf("the server counts %d: %d strikes, %v; want %d", count, n, err, c.want)
 		}
 	}

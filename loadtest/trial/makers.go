@@ -2,7 +2,6 @@ package trial
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,9 +24,9 @@ func New(l *system.System, a Action) *Act {
 		made, err = kindOf(a.Action).in(l, a)
 	}
 	if err != nil {
-		return &Act{Do: func(context.Context) error { return err }}
+		made = &Act{Do: func(context.Context) error { return err }}
 	}
-	made.For = cmp.Or(a.For, UntilOver)
+	made.Action = a
 	return made
 }
 
@@ -257,7 +256,7 @@ func misleadLeader(l *system.System, a Action) (*Act, error) {
 		},
 		Undo:  func(ctx context.Context) error { return cut.Heal(ctx) },
 		On:    func(ctx context.Context) bool { return cut.On != nil && cut.On(ctx) },
-		Count: func(ctx context.Context) (int, error) { return cut.Fired(ctx) },
+		Count: func(ctx context.Context) (int, error) { return cut.strikes(ctx) },
 	}, nil
 }
 

@@ -133,14 +133,13 @@ func TestFiredOnceEachFaultHas(t *testing.T) {
 		{[]int{0}, []int{2, 5}, 0},
 		{[]int{7}, []int{2, 5}, 5},
 	} {
-		var acts []Action
-		var strikes []Strike
+		var acts []*Act
 		for fault, counts := range map[string][]int{"one": c.one, "other": c.other} {
 			for _, n := range counts {
-				acts, strikes = append(acts, Action{Fault: fault}), append(strikes, Strike{Fired: n})
+				acts = append(acts, &Act{Action: Action{Fault: fault}, Fired: n})
 			}
 		}
-		if n := fired(acts, strikes); n != c.want {
+		if n := fired(acts); n != c.want {
 			t.Errorf("%+v fired %d times", c, n)
 		}
 	}

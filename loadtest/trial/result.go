@@ -31,8 +31,8 @@ type Result struct {
 	// Says are words of the checks about the run.
 	Says   []string           `json:"says,omitempty"`
 	checks []verify.Invariant // the failed ones
-	// Strikes has what became of each of the acts.
-	Strikes []Strike `json:"-"`
+	// Acts are the experiment's, with what became of them.
+	Acts []*Act `json:"-"`
 	// Verdict is nil until the run is judged.
 	Verdict *verify.Verdict  `json:"verdict"`
 	History *history.History `json:"-"`

@@ -30,7 +30,6 @@ type Run struct {
 	Live *fire.Live
 
 	load  fire.Config
-	acts  []timed
 	ready func(context.Context) error // called after each heal; may be nil
 	mend  func(context.Context) error // called after the acts, heals everything else; may be nil
 
@@ -133,17 +132,8 @@ func (e Experiment) begin(s *system.System, seed uint64, show Show, stage *Stage
 	name := fnv.New64a()
 	_, _ = name.Write([]byte(e.Name)) // never fails
 	rng := rand.New(rand.NewPCG(seed, name.Sum64()))
-	for i, a := range e.Acts {
-		a = a.drawn(rng)
-		r.acts = append(r.acts, timed{Act: New(s, a), Action: a, watch: func(ctx context.Context, m Moment) error {
-			if m == Intact {
-				r.show("act", a.Words())
-			}
-			if i > 0 {
-				return nil
-			}
-			return r.check(ctx, m)
-		}})
+	for _, a := range e.Acts {
+		r.Acts = append(r.Acts, New(s, a.drawn(rng)))
 	}
 	if stage != nil {
 		r.open()
@@ -153,28 +143,39 @@ func (e Experiment) begin(s *system.System, seed uint64, show Show, stage *Stage
 
 // open lets others break and heal things during the run. All is healed once its acts are over.
 func (r *Run) open() {
-	board := r.stage.Board
 	r.load.Disturbed, r.ready = true, nil
 	if !r.System.Attached() {
 		r.mend = func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, time.Minute)
 			defer cancel()
-			return board.Heal(ctx)
-		}
-	}
-	for i := range r.acts {
-		a, id, check := &r.acts[i], "", r.acts[i].watch
-		a.Action.Optional, a.lapsed = true, func() bool { return board.over(id) }
-		a.watch = func(ctx context.Context, m Moment) error {
-			if m == Armed {
-				id = board.add(ctx, a.Action, a.Act, false)
-			} else {
-				board.Read(ctx)
-			}
-			return check(ctx, m)
+			return r.stage.Board.Heal(ctx)
 		}
 	}
 }
+
+// watch follows an act at each of its moments.
+func (r *Run) watch(ctx context.Context, a *Act, m Moment) error {
+	if r.stage != nil {
+		if m == Armed {
+			r.stage.Board.add(ctx, a, false)
+		} else {
+			r.stage.Board.Read(ctx)
+		}
+	}
+	if m == Intact {
+		r.show("act", a.Action.Words())
+	}
+	if a != r.Acts[0] {
+		return nil
+	}
+	return r.check(ctx, m)
+}
+
+// over reports whether somebody else has healed the act.
+func (r *Run) over(a *Act) bool { return r.stage != nil && r.stage.Board.over(a) }
+
+// optional reports whether the run goes on if the act fails.
+func (r *Run) optional(a *Act) bool { return r.stage != nil || a.Action.Optional }
 
 // another fires and judges load n at the same time.
 func (r *Run) another(ctx context.Context, n uint64) (*verify.Verdict, error) {
@@ -203,17 +204,17 @@ func (r *Run) check(ctx context.Context, m Moment) error {
 // judgeStrikes counts the strikes. The run proves nothing if a fault never struck, or if no call was in flight
 // while it lasted.
 func (r *Run) judgeStrikes() {
-	if len(r.Strikes) == 0 {
+	if len(r.Acts) == 0 {
 		r.countCalls(time.Time{}, time.Time{})
 		return
 	}
 	var on, healed time.Time
 	needed := false
-	for i, s := range r.Strikes {
-		r.sayStrike(r.Experiment.Acts[i], s)
-		needed = needed || !r.Experiment.Acts[i].Optional
+	for _, s := range r.Acts {
+		r.sayStrike(s)
+		needed = needed || !s.Action.Optional
 		from := s.Struck
-		if r.Experiment.Acts[i].Step == "" { // it strikes while it is armed, which may take as long as a restart
+		if s.Action.Step == "" { // it strikes while it is armed, which may take as long as a restart
 			from = s.Armed
 		}
 		if on.IsZero() || from.Before(on) {
@@ -226,7 +227,7 @@ func (r *Run) judgeStrikes() {
 			r.Why = append(r.Why, s.Unseen.Error())
 		}
 	}
-	if r.Fired = fired(r.Experiment.Acts, r.Strikes); r.Fired == 0 && needed {
+	if r.Fired = fired(r.Acts); r.Fired == 0 && needed {
 		r.fail(verify.Unknown, "the fault never struck")
 	}
 	if r.countCalls(on, healed); r.Traffic == 0 && needed {
@@ -235,27 +236,24 @@ func (r *Run) judgeStrikes() {
 }
 
 // sayStrike says that an act failed, did not begin or did not strike.
-func (r *Run) sayStrike(a Action, s Strike) {
+func (r *Run) sayStrike(a *Act) {
 	switch {
-	case errors.Is(s.Err, ErrOver):
-		r.show("log", "not brought about, as the run was over before: "+a.Words())
-	case s.Err != nil:
-		r.show("log", fmt.Sprintf("%s: %v", a.Words(), s.Err))
-	case s.Fired == 0:
-		r.show("log", "never struck: "+a.Words())
+	case errors.Is(a.Err, ErrOver):
+		r.show("log", "not brought about, as the run was over before: "+a.Action.Words())
+	case a.Err != nil:
+		r.show("log", fmt.Sprintf("%s: %v", a.Action.Words(), a.Err))
+	case a.Fired == 0:
+		r.show("log", "never struck: "+a.Action.Words())
 	}
 }
 
 // fired returns how often the faults of the acts have struck: 0 until each has, and then the smallest of their counts.
 // A fault has struck as often as its act that struck most: a replica that is killed does not use its wire.
-func fired(acts []Action, strikes []Strike) int {
+func fired(acts []*Act) int {
 	of := map[string]int{}
 	for i, a := range acts {
-		fault := a.Fault
-		if fault == "" {
-			fault = fmt.Sprint(i)
-		}
-		of[fault] = max(of[fault], strikes[i].Fired)
+		fault := cmp.Or(a.Action.Fault, fmt.Sprint(i))
+		of[fault] = max(of[fault], a.Fired)
 	}
 	least := math.MaxInt
 	for _, n := range of {
@@ -266,7 +264,7 @@ func fired(acts []Action, strikes []Strike) int {
 
 // healed returns when the last act was healed.
 func (r *Run) healed() (last time.Time) {
-	for _, s := range r.Strikes {
+	for _, s := range r.Acts {
 		if s.Healed.After(last) {
 			last = s.Healed
 		}

@@ -17,9 +17,9 @@ const WritesAgainWithin = 15 * time.Second
 // when it was mended, since it cannot heal by itself before.
 func WritesAgain(operator bool) Check {
 	return When(Sent, isWriting, func(_ context.Context, r *Run) error {
-		healable := r.Strikes[0].Armed
+		healable := r.Acts[0].Armed
 		if operator {
-			healable = r.Strikes[0].Mended
+			healable = r.Acts[0].Mended
 		}
 		again, some := writesAgain(r.History, healable)
 		if !some {
