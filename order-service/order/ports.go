@@ -18,7 +18,7 @@ type Store interface {
 	// the key, and false. After ErrUnanswered the order may have been written.
 	Insert(ctx context.Context, o Order) (stored Order, inserted bool, err error)
 	// Move changes the status by a guarded update, and sets the outcome if To is the order's first outcome. It returns
-	// true if this call made the change. After false, read the order to learn its status.
+	// true if this call made the change. After false it may have made it, too: read the order to learn its status.
 	Move(ctx context.Context, m Move) (bool, error)
 	// Get returns an order with its items, or ErrNotFound.
 	Get(ctx context.Context, id int64) (Order, error)

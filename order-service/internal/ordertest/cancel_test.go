@@ -1,16 +1,19 @@
 package ordertest_test
 
 import (
+	"bytes"
 	"errors"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"orderstock/order-service/order"
 	"orderstock/pkg/operation"
+	"orderstock/pkg/servers/serverstest"
 )
 
 func (r *replica) cancel(id string) answer {
@@ -110,6 +113,30 @@ func TestACancellationThatWasNotAnsweredIsNotRefused(t *testing.T) {
 	reconcile(t, other, time.Millisecond)
 	other.wantOrder(a.id(t), order.Cancelled, order.Confirmed)
 	w.wantLevel(1, 10)
+}
+
+// The wish to cancel is written, its answer is lost, the second try finds nothing to change, and the order cannot be read
+// after that. A 503 would promise that nothing has changed.
+func TestACancellationThatNobodyCanReadIsNotRefused(t *testing.T) {
+	w := newWorld(t)
+	var updates atomic.Int64
+	var dropped atomic.Pointer[serverstest.Proxy]
+	r, proxy := w.behind(order.Config{}, func(sent []byte) bool {
+		if bytes.Contains(sent, []byte("SET status = 'CANCELLING'")) {
+			return updates.Add(1) == 1
+		}
+		if updates.Load() > 1 && bytes.Contains(sent, []byte("SELECT * FROM `orders` WHERE id IN")) {
+			dropped.Load().Drop()
+		}
+		return false
+	})
+	dropped.Store(proxy)
+	w.restock(1, 10)
+	a := r.place("", 1, 4)
+	if c := r.cancel(a.order.ID); c.status != http.StatusAccepted || c.id(t) != a.id(t) || updates.Load() != 2 {
+		t.Errorf("answered %d %s after %d updates; want 202 with the order, after 2", c.status, c.body, updates.Load())
+	}
+	w.replica(order.Config{}).wantOrder(a.id(t), order.Cancelling, order.Confirmed)
 }
 
 // An order for a product that is gone must be cancelled. Another process has ended it since, and reading its outcome

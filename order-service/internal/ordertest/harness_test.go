@@ -153,16 +153,22 @@ func (w *world) replica(cfg order.Config) *replica {
 	return r
 }
 
-// cuttable starts a replica whose connections to MySQL go through the returned proxy.
+// cuttable starts a replica whose connections to MySQL the returned proxy can drop.
 func (w *world) cuttable(cfg order.Config) (*replica, *serverstest.Proxy) {
+	w.t.Helper()
+	return w.behind(cfg, nil)
+}
+
+// behind starts a replica whose connections to MySQL go through the returned proxy, which has that cut.
+func (w *world) behind(cfg order.Config, cut func(sent []byte) bool) (*replica, *serverstest.Proxy) {
 	w.t.Helper()
 	dsn, err := mysql.ParseDSN(w.orderDSN)
 	must(w.t, err)
-	proxy := serverstest.NewProxy(w.t, dsn.Addr, nil)
+	proxy := serverstest.NewProxy(w.t, dsn.Addr, cut)
 	dsn.Addr = proxy.Addr
-	cut := *w
-	cut.orderDB = open(w.t, dsn.FormatDSN())
-	return cut.replica(cfg), proxy
+	behind := *w
+	behind.orderDB = open(w.t, dsn.FormatDSN())
+	return behind.replica(cfg), proxy
 }
 
 // ids are rising and unique within the process. The service itself takes its ids from pkg/coordination.
