@@ -13,57 +13,53 @@ import (
 func (c *change) changeAnswer(r *rand.Rand) bool {
 	c.table, c.history = "calls", c.base.History.Clone()
 	h := c.history
-	i := r.IntN(len(h.Calls))
-	call := &h.Calls[i]
+	call := &h.Calls[r.IntN(len(h.Calls))]
 	other := h.Calls[r.IntN(len(h.Calls))]
 	c.before = *call
-	switch r.IntN(12) {
-	case 0:
-		c.what = "Code"
-		call.Code = []uint16{0, 200, 201, 202, 400, 404, 409, 422, 429, 500, 502, 503, other.Code}[r.IntN(13)]
-	case 1:
-		c.what = "Status"
-		call.Status = history.Status(r.IntN(int(history.Unheard) + 1))
-	case 2:
-		c.what = "Problem"
-		call.Problem = history.Problem(r.IntN(int(history.Problems)))
-	case 3:
-		c.what = "Told"
-		call.Told = []history.Told{
-			history.ToldNothing, history.ToldAsSent, retold(h, history.ToldRepriced, call.Kind, call.Op), c.tellOther(r, call),
-		}[r.IntN(4)]
-	case 4:
-		c.what = "Order"
-		call.Order = []int64{0, call.Order + 1, other.Order}[r.IntN(3)]
-	case 5:
-		c.what = "Total"
-		call.Total = []int64{0, call.Total + 1, other.Total, -call.Total}[r.IntN(4)]
-	case 6:
-		c.what = "Replayed"
-		call.Replayed = !call.Replayed
-	case 7:
-		c.what = "Failure"
-		call.Failure = history.Failure(r.IntN(int(history.Unsent) + 1))
-	case 8:
-		c.what = "Reason"
-		call.Reason = []history.Reason{0, h.Reasoned("cancelled by the client"), h.Reasoned("any"), other.Reason}[r.IntN(4)]
-	case 9:
-		c.what = "Created"
-		call.Created = []int64{0, call.Created + 1, other.Created}[r.IntN(3)]
-	case 10:
-		c.what = "Location"
-		call.Location = history.Location(r.IntN(int(history.Elsewhere) + 1))
-	case 11:
-		c.what = "Rows"
-		rows := h.FlowRows(call)
-		call.Rows = []history.Rows{
-			history.NoRows, history.Deducted, history.GivenBack, other.Rows,
-			h.SawRows(h.Items(int(call.Op)), changeRow(r, rows)),
-		}[r.IntN(5)]
-	}
+	c.edit(r, []edit{
+		{"Code", func() {
+			call.Code = pick(r, 0, 200, 201, 202, 400, 404, 409, 422, 429, 500, 502, 503, other.Code)
+		}},
+		{"Status", func() { call.Status = upTo(r, history.Unheard) }},
+		{"Problem", func() { call.Problem = upTo(r, history.Problems-1) }},
+		{"Told", func() {
+			call.Told = pick(r, history.ToldNothing, history.ToldAsSent, retold(h, history.ToldRepriced, call.Kind, call.Op),
+				c.tellOther(r, call))
+		}},
+		{"Order", func() { call.Order = pick(r, 0, call.Order+1, other.Order) }},
+		{"Total", func() { call.Total = pick(r, 0, call.Total+1, other.Total, -call.Total) }},
+		{"Replayed", func() { call.Replayed = !call.Replayed }},
+		{"Failure", func() { call.Failure = upTo(r, history.Unsent) }},
+		{"Reason", func() {
+			call.Reason = pick(r, 0, h.Reasoned("cancelled by the client"), h.Reasoned("any"), other.Reason)
+		}},
+		{"Created", func() { call.Created = pick(r, 0, call.Created+1, other.Created) }},
+		{"Location", func() { call.Location = upTo(r, history.Elsewhere) }},
+		{"Rows", func() {
+			call.Rows = pick(r, history.NoRows, history.Deducted, history.GivenBack, other.Rows,
+				h.SawRows(h.Items(int(call.Op)), changeRow(r, h.FlowRows(call))))
+		}},
+	})
 	c.after = *call
 	return c.before != c.after
 }
+
+// edit is a change to a row, and what it changes.
+type edit struct {
+	what string
+	do   func()
+}
+
+// edit makes one of the edits.
+func (c *change) edit(r *rand.Rand, all []edit) {
+	e := pick(r, all...)
+	c.what = e.what
+	e.do()
+}
+
+// pick returns one of the values, and upTo any number up to the last.
+func pick[T any](r *rand.Rand, values ...T) T         { return values[r.IntN(len(values))] }
+func upTo[T ~uint8 | ~uint16](r *rand.Rand, last T) T { return T(r.IntN(int(last) + 1)) }
 
 // changeRow returns the flow rows with another number of pieces, or one row less or more.
 func changeRow(r *rand.Rand, rows []history.Row) []history.Row {
@@ -95,29 +91,15 @@ func (c *change) changeAside(r *rand.Rand) bool {
 		a.Listed = slices.Clone(a.Listed)
 		return c.changeListed(r, a)
 	}
-	switch r.IntN(7) {
-	case 0:
-		c.what = "Code"
-		a.Code = []uint16{0, 200, 201, 400, 404, 409, 422, 500}[r.IntN(8)]
-	case 1:
-		c.what = "Problem"
-		a.Problem = history.Problem(r.IntN(int(history.Problems)))
-	case 2:
-		c.what = "Failure"
-		a.Failure = history.Failure(r.IntN(int(history.Unsent) + 1))
-	case 3:
-		c.what = "Num"
-		a.Num = []int64{-a.Num - 1, a.Num + 1_000_000}[r.IntN(2)] // in traffic, other levels may be right, too
-	case 4:
-		c.what = "Price"
-		a.Price++
-	case 5:
-		c.what = "After"
-		a.After += 1 + r.Int64N(1e9)
-	case 6:
-		c.what = "Next"
-		a.Next = []int64{0, a.Next + 1 + r.Int64N(1e9)}[r.IntN(2)]
-	}
+	c.edit(r, []edit{
+		{"Code", func() { a.Code = pick[uint16](r, 0, 200, 201, 400, 404, 409, 422, 500) }},
+		{"Problem", func() { a.Problem = upTo(r, history.Problems-1) }},
+		{"Failure", func() { a.Failure = upTo(r, history.Unsent) }},
+		{"Num", func() { a.Num = pick(r, -a.Num-1, a.Num+1_000_000) }}, // in traffic, other levels may be right, too
+		{"Price", func() { a.Price++ }},
+		{"After", func() { a.After += 1 + r.Int64N(1e9) }},
+		{"Next", func() { a.Next = pick(r, 0, a.Next+1+r.Int64N(1e9)) }},
+	})
 	c.after = *a
 	return !reflect.DeepEqual(c.before, c.after)
 }
@@ -144,7 +126,7 @@ func (c *change) changeListed(r *rand.Rand, a *history.Aside) bool {
 		o.Total++
 	case 4:
 		c.what = "listed Status"
-		o.Status = history.Status(r.IntN(int(history.Unheard) + 1))
+		o.Status = upTo(r, history.Unheard)
 	case 5:
 		c.what = "listed Told"
 		if o.Told = history.ToldNothing; o.Op >= 0 && r.IntN(2) == 0 {
@@ -152,7 +134,7 @@ func (c *change) changeListed(r *rand.Rand, a *history.Aside) bool {
 		}
 	case 6:
 		c.what = "listed Created"
-		o.AsAnswered, o.Created = false, []int64{0, o.Created + 1}[r.IntN(2)]
+		o.AsAnswered, o.Created = false, pick(r, 0, o.Created+1)
 	case 7:
 		c.what = "listed Reason"
 		at := slices.IndexFunc(c.history.Calls, func(call history.Call) bool { return call.Order == o.Order })

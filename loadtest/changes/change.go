@@ -102,7 +102,7 @@ func (c *change) draw(r *rand.Rand) bool {
 // flag returns the flag of a stranger: an order, a deduction or a restock outside the run.
 func flag(r *rand.Rand) []byte {
 	text := fmt.Sprint(1_900_000_000_000_000_000 + r.Int64N(1e17))
-	return []byte([]string{"", history.DirectPrefix, "restock-"}[r.IntN(3)] + text)
+	return []byte(pick(r, "", history.DirectPrefix, "restock-") + text)
 }
 
 // changeRows changes, deletes, doubles, moves or invents a row. estrange gives a row the flag of a stranger.
@@ -150,7 +150,7 @@ func changeField(r *rand.Rand, row, other reflect.Value) string {
 	}
 	switch value := field.Interface().(type) {
 	case int64:
-		field.SetInt([]int64{value + 1, value - 1, -value, 0, 2 * value, r.Int64()}[r.IntN(6)])
+		field.SetInt(pick(r, value+1, value-1, -value, 0, 2*value, r.Int64()))
 	case *int64:
 		price := r.Int64N(1000)
 		field.Set(reflect.ValueOf(&price))
@@ -160,7 +160,7 @@ func changeField(r *rand.Rand, row, other reflect.Value) string {
 	case bool:
 		field.SetBool(!value)
 	case history.Status:
-		field.Set(reflect.ValueOf(history.Status(r.IntN(int(history.Unheard) + 1))))
+		field.Set(reflect.ValueOf(upTo(r, history.Unheard)))
 	case verify.FlowKind:
 		field.Set(reflect.ValueOf(verify.FlowKind(r.IntN(4))))
 	case []byte:
