@@ -131,13 +131,10 @@ func (c *composed) scaled(e trial.Experiment, order, stock int) *contestant {
 	scale := func(ctx context.Context) error {
 		_, err := c.Run(ctx, "up", "-d", "--no-recreate", "--scale", fmt.Sprintf("order-service=%d", order),
 			"--scale", fmt.Sprintf("stock-service=%d", stock))
-		if err == nil {
-			err = c.healthy(ctx)
-		}
 		if err != nil {
 			return err
 		}
-		return trial.Sleep(ctx, 5*time.Second) // the front looks for replicas every second, and the services settle
+		return c.healthy(ctx)
 	}
 	e.Name, e.Services.Replicas = fmt.Sprintf("compose, order services: %d", order), stock
 	return &contestant{Experiment: e, system: c.system, begin: scale}

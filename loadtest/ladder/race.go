@@ -13,6 +13,7 @@ import (
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
+	"orderstock/pkg/retry"
 )
 
 // plenty is more stock than any row can sell.
@@ -90,10 +91,30 @@ func rates(all []*contestant) string {
 	return strings.Join(each, "; ")
 }
 
+// settle sends orders that are not measured until each has an end or is pending. The front and the order services need a
+// while to see that replicas have come or gone, a new service opens its connections, and a busy machine takes its time.
+func (c *contestant) settle(ctx context.Context, cfg Config) error {
+	load := cfg.turn(c.Load)
+	load.Warmup, load.Duration = 0, 3*time.Second
+	return retry.Run(ctx, retry.Policy{First: time.Second, Max: time.Second, Tries: 20}, func() error {
+		fired, err := c.run(ctx, load)
+		if err != nil {
+			return err
+		}
+		if r := fired.History.Measure(); r.Unknown > 0 {
+			return fmt.Errorf("the services do not settle: of %d orders, %d were refused or lost", r.Orders, r.Unknown)
+		}
+		return nil
+	})
+}
+
 // fire measures a turn.
 func (c *contestant) fire(ctx context.Context, cfg Config) error {
 	if c.begin != nil {
 		if err := c.begin(ctx); err != nil {
+			return err
+		}
+		if err := c.settle(ctx, cfg); err != nil {
 			return err
 		}
 	}
