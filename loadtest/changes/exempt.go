@@ -94,8 +94,8 @@ func lostBefore(c *change) bool {
 func lostFirst(c *change) bool {
 	_, after := c.calls()
 	return !after.Replayed && !c.another(func(other *history.Call) bool {
-		return (other.Kind == history.Cancel) == (after.Kind == history.Cancel) && other.Status != history.NoStatus &&
-			(!other.Replayed || other.Done < after.Sent)
+		return (other.Kind == after.Kind || other.Kind.Places() && after.Kind.Places()) &&
+			other.Status != history.NoStatus && (!other.Replayed || other.Done < after.Sent)
 	})
 }
 
