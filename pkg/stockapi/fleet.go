@@ -1,6 +1,7 @@
 package stockapi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -8,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
-	"github.com/dgryski/go-rendezvous"
 	"github.com/sony/gobreaker/v2"
 
 	"orderstock/pkg/batch"
@@ -22,22 +22,14 @@ type fleet struct {
 	ranked [][]*replica
 }
 
-// rank orders the replicas for each partition by rendezvous hashing: when one comes or goes, the others keep their
-// order.
+// rank orders the replicas for each partition by rendezvous hashing: each by the hash of its address and the partition.
+// When one comes or goes, the others keep their order.
 func rank(all []*replica, partitions int) *fleet {
 	f := &fleet{all: all, ranked: make([][]*replica, partitions)}
-	byBase := make(map[string]*replica, len(all))
-	var bases []string
-	for _, r := range all {
-		byBase[r.base] = r
-		bases = append(bases, r.base)
-	}
 	for p := range partitions {
-		for left := slices.Clone(bases); len(left) > 0; {
-			first := rendezvous.New(left, xxhash.Sum64String).Lookup(fmt.Sprintf("partition-%d", p))
-			f.ranked[p] = append(f.ranked[p], byBase[first])
-			left = slices.DeleteFunc(left, func(base string) bool { return base == first })
-		}
+		weight := func(r *replica) uint64 { return xxhash.Sum64String(fmt.Sprintf("%s partition-%d", r.base, p)) }
+		f.ranked[p] = slices.Clone(all)
+		slices.SortFunc(f.ranked[p], func(a, b *replica) int { return cmp.Compare(weight(b), weight(a)) })
 	}
 	return f
 }

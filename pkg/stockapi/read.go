@@ -103,42 +103,38 @@ func complete(op operation.Operation, deducted []operation.Item) bool {
 
 // Prices returns the price of each product; unknown ones are missing. It tries twice, and may return ErrUnavailable.
 func (c *Client) Prices(ctx context.Context, goodsIDs []int64) (map[int64]int64, error) {
-	prices := make(map[int64]int64, len(goodsIDs))
-	err := c.eachGoods(ctx, goodsIDs, func(g operation.Goods) { prices[g.GoodsID] = g.Price })
-	if err != nil {
-		return nil, unread("prices", err)
+	goods, err := c.goods(ctx, "prices", goodsIDs)
+	prices := make(map[int64]int64, len(goods))
+	for _, g := range goods {
+		prices[g.GoodsID] = g.Price
 	}
-	return prices, nil
+	return prices, err
 }
 
 // Oversold returns the products whose level is below zero. It tries twice, and may return ErrUnavailable.
 func (c *Client) Oversold(ctx context.Context, goodsIDs []int64) (oversold []int64, err error) {
-	err = c.eachGoods(ctx, goodsIDs, func(g operation.Goods) {
+	goods, err := c.goods(ctx, "levels", goodsIDs)
+	for _, g := range goods {
 		if g.Num < 0 {
 			oversold = append(oversold, g.GoodsID)
 		}
-	})
-	if err != nil {
-		return nil, unread("levels", err)
 	}
-	return oversold, nil
+	return oversold, err
 }
 
-// eachGoods calls do for each product that the stock service knows.
-func (c *Client) eachGoods(ctx context.Context, goodsIDs []int64, do func(operation.Goods)) error {
+// goods returns all of the products that the stock service knows, or unread(what).
+func (c *Client) goods(ctx context.Context, what string, goodsIDs []int64) (all []operation.Goods, err error) {
 	for chunk := range slices.Chunk(goodsIDs, maxGoods) {
-		goods, err := c.goods(ctx, chunk)
+		goods, err := c.page(ctx, chunk)
 		if err != nil {
-			return err
+			return nil, unread(what, err)
 		}
-		for _, g := range goods {
-			do(g)
-		}
+		all = append(all, goods...)
 	}
-	return nil
+	return all, nil
 }
 
-func (c *Client) goods(ctx context.Context, goodsIDs []int64) ([]operation.Goods, error) {
+func (c *Client) page(ctx context.Context, goodsIDs []int64) ([]operation.Goods, error) {
 	c.reads.deposit()
 	tries := 0
 	again := retry.Policy{First: 10 * time.Millisecond, Max: 10 * time.Millisecond, Tries: readTries, InTime: true}
