@@ -2,7 +2,7 @@ package order
 
 import (
 	"crypto/sha256"
-	"strconv"
+	"strings"
 
 	"orderstock/pkg/operation"
 )
@@ -38,29 +38,14 @@ func NewRequest(key string, items []operation.Item) (Request, error) {
 }
 
 // hashItems returns the SHA-256 of the items in canonical form: two bodies that order the same items have the same
-// hash, however they are written.
+// hash, however they are written. Stored hashes have the comma at the end.
 func hashItems(items []operation.Item) string {
-	text := make([]byte, 0, 32*len(items))
-	for _, item := range items {
-		text = strconv.AppendInt(text, item.GoodsID, 10)
-		text = append(text, ':')
-		text = strconv.AppendInt(text, item.Num, 10)
-		text = append(text, ',')
-	}
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256([]byte(operation.EncodeItems(items) + ","))
 	return string(sum[:])
 }
 
 func validKey(key string) bool {
-	if len(key) > maxKey {
-		return false
-	}
-	for _, c := range []byte(key) {
-		if c < '!' || c > '~' {
-			return false
-		}
-	}
-	return true
+	return len(key) <= maxKey && !strings.ContainsFunc(key, func(c rune) bool { return c < '!' || c > '~' })
 }
 
 // ParseID reads an order id: decimal, at least 1, without leading zeros or a sign.

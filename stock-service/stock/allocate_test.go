@@ -116,16 +116,16 @@ func TestItems(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := stock.EncodeItems(items)
+	text := operation.EncodeItems(items)
 	if text != "2:3,9:1" {
 		t.Errorf("encoded as %q", text)
 	}
-	back, err := stock.DecodeItems(text)
-	if err != nil || stock.EncodeItems(back) != text {
+	back, err := operation.DecodeItems(text)
+	if err != nil || operation.EncodeItems(back) != text {
 		t.Errorf("decoded as %v, %v", back, err)
 	}
 	for _, bad := range []string{"1", "1:", ":1", "a:b", "1:2,,3:4"} {
-		if got, err := stock.DecodeItems(bad); err == nil {
+		if got, err := operation.DecodeItems(bad); err == nil {
 			t.Errorf("decode %q: %v", bad, got)
 		}
 	}
@@ -133,7 +133,7 @@ func TestItems(t *testing.T) {
 	for i := range most {
 		most[i] = operation.Item{GoodsID: 1<<63 - 1 - int64(i), Num: 1<<31 - 1}
 	}
-	if most, err = operation.NewItems(most); err != nil || len(stock.EncodeItems(most)) > 3400 {
-		t.Errorf("the longest items do not fit their column: %d, %v", len(stock.EncodeItems(most)), err)
+	if most, err = operation.NewItems(most); err != nil || len(operation.EncodeItems(most)) > 3400 {
+		t.Errorf("the longest items do not fit their column: %d, %v", len(operation.EncodeItems(most)), err)
 	}
 }

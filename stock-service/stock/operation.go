@@ -2,7 +2,6 @@ package stock
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -52,39 +51,6 @@ func (f Fence) Highest(items []operation.Item) operation.Token {
 	return highest
 }
 
-// EncodeItems writes items as one string, "goods:num,goods:num". Items from operation.NewItems have exactly one such
-// string, so two operations with the same string are the same.
-func EncodeItems(items []operation.Item) string {
-	b := make([]byte, 0, 24*len(items))
-	for i, item := range items {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = strconv.AppendInt(b, item.GoodsID, 10)
-		b = append(b, ':')
-		b = strconv.AppendInt(b, item.Num, 10)
-	}
-	return string(b)
-}
-
-// DecodeItems reads a string that EncodeItems wrote.
-func DecodeItems(s string) ([]operation.Item, error) {
-	if s == "" {
-		return []operation.Item{}, nil
-	}
-	items := make([]operation.Item, 0, 1+strings.Count(s, ","))
-	for part := range strings.SplitSeq(s, ",") {
-		goods, num, ok := strings.Cut(part, ":")
-		id, err1 := strconv.ParseInt(goods, 10, 64)
-		n, err2 := strconv.ParseInt(num, 10, 64)
-		if !ok || err1 != nil || err2 != nil {
-			return nil, fmt.Errorf("read items %q: malformed", s)
-		}
-		items = append(items, operation.Item{GoodsID: id, Num: n})
-	}
-	return items, nil
-}
-
 // MaxLevel is the maximum level and the maximum price: 2^53-1, which every JSON reader holds exactly.
 const MaxLevel = 1<<53 - 1
 
@@ -113,15 +79,8 @@ func validName(s string) bool {
 		!strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError })
 }
 
+// flagChars are the characters of operation flags.
+const flagChars = "-_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
 // validFlag reports whether s can be an operation flag.
-func validFlag(s string) bool {
-	if s == "" || len(s) > 64 {
-		return false
-	}
-	for _, c := range []byte(s) {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '-' && c != '_' {
-			return false
-		}
-	}
-	return true
-}
+func validFlag(s string) bool { return s != "" && len(s) <= 64 && strings.Trim(s, flagChars) == "" }

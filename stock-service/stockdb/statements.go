@@ -25,7 +25,7 @@ type operationRow struct {
 
 // domain returns the row as the answer to a repeat.
 func (r operationRow) domain() (operation.Operation, error) {
-	items, err := stock.DecodeItems(r.Items)
+	items, err := operation.DecodeItems(r.Items)
 	if err != nil {
 		return operation.Operation{}, fmt.Errorf("read operation %s: %w", r.Flag, err)
 	}
@@ -85,7 +85,7 @@ func insertOperations(tx *gorm.DB, operations ...operation.Operation) error {
 		"INSERT INTO operations (flag, state, reason, items, fencing_token, created_at) VALUES ")
 	for _, op := range operations {
 		state := mysqldb.Raw("'" + op.State + "'")
-		items := mysqldb.Raw("'" + stock.EncodeItems(op.Items) + "'") // digits, colons and commas
+		items := mysqldb.Raw("'" + operation.EncodeItems(op.Items) + "'") // digits, colons and commas
 		insert.Row([]byte(op.Flag), state, op.Reason, items, op.Token[:], at)
 	}
 	if _, err := insert.Exec(); err != nil {
