@@ -69,9 +69,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	ids := zookeeper.LeaseIDs(background, "order-ids")
 	defer func() { err = errors.Join(err, ids.Close(background)) }()
 	defer followStock(background, cfg, zookeeper, stock, base.Log)()
-	cfg.ReconcileBegin = traced.reconcile
-	orders := order.NewService(traced.store(faults.store(store)), traced.stock(faults.stock(stock)),
-		traced.flags(faults.flags(base.Flags)), ids, cfg.Config)
+	orders := order.NewService(faults.store(store), faults.stock(stock), faults.flags(base.Flags), ids, cfg.Config)
 	stopOrders := startWork(background, cfg, base, zookeeper, orders)
 	defer func() { err = errors.Join(err, stopOrders()) }()
 

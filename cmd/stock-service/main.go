@@ -21,6 +21,14 @@ import (
 
 func main() { command.Main(newCommand()) }
 
+// steps names statements in traces by their beginnings.
+var steps = map[string]string{
+	"UPDATE stock SET num":     "update-stock",
+	"UPDATE stock FORCE INDEX": "update-stock",
+	"INSERT INTO operations":   "insert-operation",
+	"INSERT INTO stock_flow":   "insert-flow",
+}
+
 // run serves until ctx ends. It returns nil if the stop cut off no request. It calls onListen, if that is not nil, with
 // the address once the port is bound.
 func run(ctx context.Context, cfg settings, onListen func(addr string)) (err error) {
@@ -50,7 +58,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	announcing := coordination.Open("announcement", base.ZooKeeper)
 	defer func() { err = errors.Join(err, announcing.Close()) }()
 
-	stocks := stock.NewService(traced.flags(faults.flags(base.Flags)), traced.ledger(faults.ledger(ledger)), deducter)
+	stocks := stock.NewService(faults.flags(base.Flags), faults.ledger(ledger), deducter)
 	token, old := string(cfg.Token), string(cfg.OldToken)
 	handler := stockhttp.New(stocks, stockhttp.Config{
 		Token: token, OldToken: old, MaxInFlight: cfg.MaxInFlight, Timeout: cfg.RequestTimeout, Metrics: base.Named,

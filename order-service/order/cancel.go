@@ -55,7 +55,9 @@ func (s *Service) cancel(ctx context.Context, o Order, reason string) (Order, er
 	if err != nil || o.Status != Cancelling {
 		return o, err
 	}
-	op, err := s.stock.Cancel(ctx, o.Flag())
+	cancelling, step := observe.Begin(ctx, "cancel-flag")
+	op, err := s.stock.Cancel(cancelling, o.Flag())
+	step.End(err, "state", string(op.State))
 	if err != nil {
 		return o, fmt.Errorf("cancel operation: %w", err)
 	}
@@ -65,7 +67,7 @@ func (s *Service) cancel(ctx context.Context, o Order, reason string) (Order, er
 // wishToCancel moves the order to CANCELLING, unless it is cancelling, rejected or cancelled already.
 func (s *Service) wishToCancel(ctx context.Context, o Order, reason string) (Order, error) {
 	for o.Status == Pending || o.Status == Confirmed {
-		moved, err := s.store.Move(ctx, Move{ID: o.ID, From: o.Status, To: Cancelling, Reason: reason})
+		moved, err := s.moveOnce(ctx, "cancel-order", Move{ID: o.ID, From: o.Status, To: Cancelling, Reason: reason})
 		if err != nil {
 			return o, fmt.Errorf("write wish to cancel: %w", err)
 		}

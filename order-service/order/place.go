@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"orderstock/pkg/observe"
@@ -154,7 +155,9 @@ func (s *Service) work(ctx context.Context, o Order) (stored Order, inserted boo
 
 // insert writes the order. If the write is not answered, insert reads whether the order is there.
 func (s *Service) insert(ctx context.Context, o Order) (stored Order, inserted bool, err error) {
-	stored, inserted, err = s.store.Insert(ctx, o)
+	inserting, step := observe.Begin(ctx, "insert-order")
+	stored, inserted, err = s.store.Insert(inserting, o)
+	step.End(err, "inserted", strconv.FormatBool(inserted))
 	if !errors.Is(err, ErrUnanswered) {
 		return stored, inserted, err
 	}
@@ -167,7 +170,10 @@ func (s *Service) insert(ctx context.Context, o Order) (stored Order, inserted b
 // setFlag announces a first attempt to the stock service, through Redis. Without the flag the stock service looks the
 // operation up in its database, which is slower but just as correct.
 func (s *Service) setFlag(ctx context.Context, o Order) {
-	if !s.flags.Set(ctx, o.Flag()) {
+	ctx, step := observe.Begin(ctx, "set-flag")
+	set := s.flags.Set(ctx, o.Flag())
+	step.End(nil, "set", strconv.FormatBool(set))
+	if !set {
 		s.stats.FlagsMissed.Add(1)
 	}
 }
@@ -178,7 +184,7 @@ func (s *Service) call(ctx context.Context, o Order) (done bool, end Order) {
 	// Leave a third of the budget to the confirmation: it may find the outcome of a call that hangs.
 	try, cancel := context.WithTimeout(ctx, s.cfg.ConfirmBudget*2/3)
 	defer cancel()
-	_, err := s.stock.Deduct(try, o.Flag(), o.Items)
+	err := s.deduct(try, o)
 	if err == nil {
 		return false, o
 	}
@@ -197,6 +203,14 @@ func (s *Service) call(ctx context.Context, o Order) (done bool, end Order) {
 	return true, o
 }
 
+// deduct asks the stock service once.
+func (s *Service) deduct(ctx context.Context, o Order) error {
+	ctx, step := observe.Begin(ctx, "call-stock")
+	op, err := s.stock.Deduct(ctx, o.Flag(), o.Items)
+	step.End(err, "state", string(op.State))
+	return err
+}
+
 // confirm reads the ledger for the order's flag, at once and then with growing pauses, until something is recorded or
 // ctx ends.
 func (s *Service) confirm(ctx context.Context, o Order) (operation.Operation, error) {
@@ -210,7 +224,9 @@ func (s *Service) confirm(ctx context.Context, o Order) (operation.Operation, er
 
 // recorded reads the ledger once. It returns errNoOutcome if nothing is recorded yet.
 func (s *Service) recorded(ctx context.Context, o Order) (operation.Operation, error) {
+	ctx, step := observe.Begin(ctx, "confirm")
 	op, found, err := s.stock.Recorded(ctx, o.Flag())
+	step.End(err, "state", string(op.State))
 	if err == nil && !found {
 		err = errNoOutcome
 	}

@@ -127,9 +127,9 @@ func (r *Reconciler) driveAll(ctx context.Context, orders []Order, now time.Time
 		}
 		begun++
 		all.Go(func() error {
-			ctx, ended := r.service.cfg.ReconcileBegin(ctx, o)
+			ctx, step := observe.Resume(ctx, o.Trace, "reconcile")
 			end, err := r.service.drive(ctx, o, now.Sub(o.UpdatedAt))
-			ended(end, err)
+			step.End(err, "order_id", o.Flag(), "from", string(o.Status), "to", string(end.Status))
 			if err == nil {
 				settled.Store(true)
 				observe.Logger(ctx).Info("order reconciled", "order_id", o.ID, "from", string(o.Status), "to", string(end.Status))
@@ -180,8 +180,7 @@ func (s *Service) drive(ctx context.Context, o Order, age time.Duration) (Order,
 	if err := s.stock.Refuses(o.Items); err != nil {
 		return o, err
 	}
-	_, err = s.stock.Deduct(ctx, o.Flag(), o.Items)
-	if err != nil {
+	if err = s.deduct(ctx, o); err != nil {
 		code := operation.CodeOf(err)
 		if code == operation.ErrFlagConflict || code == operation.ErrUnknownGoods {
 			return s.ended(s.refuse(ctx, o, code))

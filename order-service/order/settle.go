@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"orderstock/pkg/observe"
 	"orderstock/pkg/operation"
@@ -62,7 +63,7 @@ func (s *Service) refuse(ctx context.Context, o Order, cause operation.Code) (Or
 // as stored. If another call has moved it, its status may be another one, or the same for another reason.
 func (s *Service) move(ctx context.Context, o Order, to Status, reason string, from ...Status) (Order, error) {
 	for _, f := range from {
-		moved, err := s.store.Move(ctx, Move{ID: o.ID, From: f, To: to, Reason: reason})
+		moved, err := s.moveOnce(ctx, "set-status", Move{ID: o.ID, From: f, To: to, Reason: reason})
 		if err != nil {
 			return o, fmt.Errorf("set status: %w", err)
 		}
@@ -75,6 +76,14 @@ func (s *Service) move(ctx context.Context, o Order, to Status, reason string, f
 		return o, fmt.Errorf("set status: %w", err)
 	}
 	return o, nil
+}
+
+// moveOnce is Store.Move, recorded as the step of that name.
+func (s *Service) moveOnce(ctx context.Context, name string, m Move) (bool, error) {
+	ctx, step := observe.Begin(ctx, name)
+	moved, err := s.store.Move(ctx, m)
+	step.End(err, "from", string(m.From), "to", string(m.To), "moved", strconv.FormatBool(moved))
+	return moved, err
 }
 
 // latest reads the order again. If that fails, it returns the order unchanged, and the error.

@@ -9,8 +9,8 @@
 // # Guarantees
 //
 //   - Order: batches take calls in order of arrival.
-//   - Bounds: a batch holds at most WithMaxSize calls, the queue at most WithMaxQueue. Beyond that Do returns
-//     ErrFull at once.
+//   - Bounds: a batch holds at most WithMaxSize calls, the queue at most 4096. Beyond that Do returns ErrFull at
+//     once.
 //   - Cancellation: a caller whose context ends leaves at once. If its call was still queued, the error wraps
 //     ErrWithdrawn, and nothing was or will be done for it. If a batch has taken it, Do returns the plain context
 //     error, and the outcome is unknown. The other calls of the batch continue.
@@ -94,9 +94,9 @@ func Func[In, Out any](fn func(ctx context.Context, ins []In) (outs []Out, err e
 		for i, call := range calls {
 			ins[i] = call.In
 		}
-		ctx, end := observe.Together(ctx, "batch", time.Now(), Contexts(calls))
+		ctx, step := observe.Together(ctx, "batch", time.Now(), Contexts(calls))
 		outs, err := fn(ctx, ins)
-		end(err)
+		step.End(err)
 		if err == nil && len(outs) != len(ins) {
 			err = fmt.Errorf("%w: %d answers to %d calls", ErrUnresolved, len(outs), len(ins))
 		}
@@ -176,10 +176,6 @@ type Option func(*options)
 
 // WithMaxSize bounds the calls of one batch. Default 256.
 func WithMaxSize(n int) Option { return func(o *options) { o.maxBatch = max(1, n) } }
-
-// WithMaxQueue bounds the calls that wait for a batch. One more gets ErrFull.
-// Default 4096.
-func WithMaxQueue(n int) Option { return func(o *options) { o.maxQueue = max(1, n) } }
 
 // WithConcurrency bounds the batches that run at the same time. Default 1:
 // batches run one after another, and all calls that arrive during one join the next.

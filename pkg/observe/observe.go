@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"iter"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,10 +26,77 @@ type Recorder interface {
 	Parent(ctx context.Context) string
 	// TraceID returns the id of the trace that ctx belongs to, or "".
 	TraceID(ctx context.Context) string
-	// Together begins a span of work for several callers at once, given by their contexts, at the time began. Callers must
-	// call end once.
+	// Begin begins the span of one step that began at that time, below the span of ctx.
+	Begin(ctx context.Context, name string, began time.Time) (work context.Context, step Span)
+	// Resume begins the span of work that continues the trace of an earlier request, given by its Parent, with a link to
+	// it. It is not recorded if that request was not.
+	Resume(ctx context.Context, parent, name string) (work context.Context, step Span)
+	// Together begins the span of work that serves several callers at once, given by their contexts. The span belongs to
+	// the trace of the first recorded caller. It links to the span of each recorded caller, and each of these links to it.
+	// If no caller is recorded, the work is not recorded either. began is when the work began, which may be before its
+	// callers were known.
 	Together(ctx context.Context, name string, began time.Time, callers iter.Seq[context.Context]) (
-		work context.Context, end func(error))
+		work context.Context, step Span)
+	// Part begins the span of one caller's part of a shared request: a child of the caller's span, whose Parent came with
+	// the part, linked to the request's. If the caller's trace is not sampled, its part is not recorded, even if the
+	// request's own span is.
+	Part(ctx context.Context, parent, name string) (work context.Context, step Span)
+}
+
+// Span is work in progress. End ends it, with its error if there is one, and adds attributes, alternately names and
+// values. A Recorder returns nil for work that is not recorded.
+type Span interface {
+	End(err error, attrs ...string)
+}
+
+// Step is one step in progress, or other work with a span. Callers must End it once. Work that is not recorded
+// allocates nothing.
+type Step struct{ span Span }
+
+// End is Span.End.
+func (s Step) End(err error, attrs ...string) {
+	if s.span != nil {
+		s.span.End(err, append([]string(nil), attrs...)...) // the copy keeps the caller's slice on its stack
+	}
+}
+
+// Begin begins a step now.
+func Begin(ctx context.Context, name string) (work context.Context, step Step) {
+	return Began(ctx, name, time.Now())
+}
+
+// Began is Recorder.Begin.
+func Began(ctx context.Context, name string, at time.Time) (work context.Context, step Step) {
+	if r := present.Load(); r != nil {
+		ctx, step.span = (*r).Begin(ctx, name, at)
+	}
+	return ctx, step
+}
+
+// Resume is Recorder.Resume.
+func Resume(ctx context.Context, parent, name string) (work context.Context, step Step) {
+	if r := present.Load(); r != nil {
+		ctx, step.span = (*r).Resume(ctx, parent, name)
+	}
+	return ctx, step
+}
+
+// Together is Recorder.Together.
+func Together(
+	ctx context.Context, name string, began time.Time, callers iter.Seq[context.Context],
+) (work context.Context, step Step) {
+	if r := present.Load(); r != nil {
+		ctx, step.span = (*r).Together(ctx, name, began, callers)
+	}
+	return ctx, step
+}
+
+// Part is Recorder.Part.
+func Part(ctx context.Context, parent, name string) (work context.Context, step Step) {
+	if r := present.Load(); r != nil {
+		ctx, step.span = (*r).Part(ctx, parent, name)
+	}
+	return ctx, step
 }
 
 var present atomic.Pointer[Recorder]
@@ -57,16 +125,6 @@ func Parent(ctx context.Context) string {
 		return (*r).Parent(ctx)
 	}
 	return ""
-}
-
-// Together is Recorder.Together. Without a recorder it returns ctx.
-func Together(ctx context.Context, name string, began time.Time, callers iter.Seq[context.Context]) (
-	work context.Context, end func(error),
-) {
-	if r := present.Load(); r != nil {
-		return (*r).Together(ctx, name, began, callers)
-	}
-	return ctx, func(error) {}
 }
 
 const (
@@ -158,15 +216,8 @@ func newID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// valid reports whether an id from outside is harmless in a log and a header.
-func valid(id string) bool {
-	if id == "" || len(id) > 64 {
-		return false
-	}
-	for _, r := range []byte(id) {
-		if (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '_' {
-			return false
-		}
-	}
-	return true
-}
+// idChars are the characters of ids that are harmless in a log and a header.
+const idChars = "-_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// valid reports whether an id from outside is harmless.
+func valid(id string) bool { return id != "" && len(id) <= 64 && strings.Trim(id, idChars) == "" }

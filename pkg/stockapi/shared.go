@@ -12,7 +12,6 @@ import (
 	"orderstock/pkg/batch"
 	"orderstock/pkg/observe"
 	"orderstock/pkg/operation"
-	"orderstock/pkg/tracing"
 )
 
 type sharedCall = batch.Call[Deduction, operation.Operation]
@@ -22,7 +21,7 @@ func deductShared(
 	ctx context.Context, r *replica, flag string, items []operation.Item,
 ) (operation.Operation, error) {
 	op, err := r.shared.Do(ctx, Deduction{
-		Flag: flag, Items: items, RequestID: observe.RequestID(ctx), Traceparent: tracing.Parent(ctx),
+		Flag: flag, Items: items, RequestID: observe.RequestID(ctx), Traceparent: observe.Parent(ctx),
 	})
 	if errors.Is(err, batch.ErrClosed) { // the replica has just left
 		return op, fmt.Errorf("%w: %w: %w", operation.ErrUnavailable, errUnreached, err)
@@ -43,9 +42,9 @@ func (c *Client) sendShared(ctx context.Context, r *replica, take func() []*shar
 	defer cancel()
 	r.sent()
 	defer r.ended()
-	ctx, end := tracing.Together(ctx, "shared request", time.Now(), batch.Contexts(calls))
+	ctx, step := observe.Together(ctx, "shared request", time.Now(), batch.Contexts(calls))
 	err := c.exchange(ctx, r, calls)
-	end(err)
+	step.End(err)
 	if err != nil {
 		for _, call := range calls { // answered calls keep their answers
 			call.Resolve(operation.Operation{}, err)

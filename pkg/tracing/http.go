@@ -96,14 +96,6 @@ const Header = "traceparent"
 
 var w3c propagation.TraceContext
 
-// Parent returns the span of ctx as the value of W3C's traceparent header, or "" if ctx is not recorded.
-func Parent(ctx context.Context) string {
-	if span := recorded(ctx); span != nil {
-		return Format(span.SpanContext())
-	}
-	return ""
-}
-
 // Format returns sc as the value of W3C's traceparent header, or "" if sc is not valid.
 func Format(sc trace.SpanContext) string {
 	header := propagation.MapCarrier{}

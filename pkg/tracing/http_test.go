@@ -43,7 +43,7 @@ func TestTheSamplingDecisionIsOurs(t *testing.T) {
 		var recorded bool
 		var trace string
 		h := e.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			recorded, trace = tracing.On(r.Context()), tracing.Parent(r.Context())
+			recorded, trace = tracing.On(r.Context()), observe.Parent(r.Context())
 		}), func(r *http.Request) bool { return r.Header.Get("From") == "inside" })
 		req := httptest.NewRequest(http.MethodGet, "/v1/orders", nil)
 		req.Header.Set("From", c.from)

@@ -12,6 +12,7 @@ import (
 
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 
+	"orderstock/pkg/observe"
 	"orderstock/pkg/tracing"
 )
 
@@ -57,9 +58,9 @@ func pausedChild(t *testing.T) {
 	defer root.End()
 	go tracing.WatchPauses(t.Context())
 	time.Sleep(50 * time.Millisecond) // until it watches
-	_, step := tracing.Step(ctx, "calm")
+	_, step := observe.Begin(ctx, "calm")
 	step.End(nil)
-	_, step = tracing.Step(ctx, "stopped")
+	_, step = observe.Begin(ctx, "stopped")
 	fmt.Println("\nBEGUN")
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 	step.End(nil)

@@ -54,21 +54,22 @@ func TestParse(t *testing.T) {
 
 // Only the code that lets a request in begins a trace.
 func TestNothingIsRecordedBelowNothing(t *testing.T) { // not parallel: it counts allocations
-	ctx, step := tracing.Step(t.Context(), "step")
+	tracing.Enable()
+	ctx, step := observe.Begin(t.Context(), "step")
 	step.End(errors.New("failed"))
-	ctx, end := tracing.Together(ctx, "together", time.Now(), slices.Values([]context.Context{ctx, ctx}))
-	end(nil)
-	ctx, end = tracing.Part(ctx, "part", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
-	end(nil)
-	if ctx != t.Context() || tracing.Parent(ctx) != "" {
+	ctx, step = observe.Together(ctx, "together", time.Now(), slices.Values([]context.Context{ctx, ctx}))
+	step.End(nil)
+	ctx, step = observe.Part(ctx, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "part")
+	step.End(nil)
+	if ctx != t.Context() || observe.Parent(ctx) != "" {
 		t.Error("work without a trace has one")
 	}
 	state := strings.Clone("deducted")
 	if n := testing.AllocsPerRun(100, func() {
-		_, step := tracing.Step(ctx, "step", attribute.String("from", state))
-		step.Set(attribute.Bool("moved", true))
-		step.End(nil)
-		tracing.Past(ctx, "reply", time.Time{}, nil, attribute.String("to", state))
+		_, step := observe.Begin(ctx, "step")
+		step.End(nil, "from", state, "moved", "true")
+		_, step = observe.Began(ctx, "reply", time.Time{})
+		step.End(nil, "to", state)
 	}); n > 0 {
 		t.Errorf("%v allocations for steps that are not recorded", n)
 	}
@@ -81,10 +82,10 @@ func TestTogether(t *testing.T) {
 	untraced := t.Context()
 	one, first := tracer.Start(t.Context(), "one")
 	two, second := tracer.Start(t.Context(), "two")
-	ctx, end := tracing.Together(t.Context(), "group", time.Now(), slices.Values([]context.Context{untraced, one, two}))
-	_, step := tracing.Step(ctx, "commit")
+	ctx, work := observe.Together(t.Context(), "group", time.Now(), slices.Values([]context.Context{untraced, one, two}))
+	_, step := observe.Begin(ctx, "commit")
 	step.End(nil)
-	end(errors.New("refused"))
+	work.End(errors.New("refused"))
 	first.End()
 	second.End()
 	all := map[string]sdk.ReadOnlySpan{}
@@ -113,10 +114,10 @@ func TestPart(t *testing.T) {
 	tracer, spans := recorder(t)
 	request, carrier := tracer.Start(t.Context(), "request")
 	const id = "0af7651916cd43dd8448eb211c80319c"
-	_, end := tracing.Part(request, "traced", "00-"+id+"-b7ad6b7169203331-01")
-	end(nil)
-	ctx, end := tracing.Part(request, "untraced", "")
-	end(nil)
+	_, part := observe.Part(request, "00-"+id+"-b7ad6b7169203331-01", "traced")
+	part.End(nil)
+	ctx, part := observe.Part(request, "", "untraced")
+	part.End(nil)
 	if tracing.On(ctx) {
 		t.Error("the part of a caller without a trace is recorded")
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"orderstock/pkg/batch"
+	"orderstock/pkg/observe"
 	"orderstock/pkg/operation"
-	"orderstock/pkg/tracing"
 	"orderstock/stock-service/stock"
 )
 
@@ -124,9 +124,9 @@ func (g *groups) run(ctx context.Context, take func() []*groupCall) {
 	}
 	calls := take()
 	// The calls that waited for the lock are known only now.
-	ctx, end := tracing.Together(ctx, "group", asked, batch.Contexts(calls))
+	ctx, step := observe.Together(ctx, "group", asked, batch.Contexts(calls))
 	var err error
-	defer func() { end(err) }()
+	defer func() { step.End(err) }()
 	switch len(g.keepers) {
 	case 0:
 	case 1:

@@ -10,11 +10,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-	"go.opentelemetry.io/otel/attribute"
 
 	"orderstock/pkg/coordination"
+	"orderstock/pkg/observe"
 	"orderstock/pkg/operation"
-	"orderstock/pkg/tracing"
 	"orderstock/pkg/zklock"
 	"orderstock/stock-service/stock"
 )
@@ -133,9 +132,8 @@ type Acquire func(ctx context.Context) (Lock, error)
 
 // record adds a step with the lock, from the given time until now, to the trace of ctx, if it has one.
 func (l Lock) record(ctx context.Context, step string, began time.Time, err error) {
-	if tracing.On(ctx) {
-		tracing.Past(ctx, step, began, err, attribute.String(tracing.TokenKey, l.Token.String()))
-	}
+	_, past := observe.Began(ctx, step, began)
+	past.End(err, "token", l.Token.String())
 }
 
 var errLockLost = errors.New("lock lost")

@@ -10,7 +10,9 @@ package stock
 
 import (
 	"context"
+	"strconv"
 
+	"orderstock/pkg/observe"
 	"orderstock/pkg/operation"
 )
 
@@ -73,8 +75,8 @@ func (s *Service) Deduct(ctx context.Context, flag string, items []operation.Ite
 	}
 	// If this call takes the flag, it is the first attempt. If not, only the ledger knows: an earlier attempt may have
 	// taken the flag and died. The unique key decides between two attempts that both find nothing recorded.
-	if !s.flags.Take(ctx, flag) {
-		recorded, err := s.ledger.Find(ctx, flag)
+	if !s.take(ctx, flag) {
+		recorded, err := s.find(ctx, flag)
 		if err != nil {
 			return operation.Operation{}, err
 		}
@@ -90,6 +92,22 @@ func (s *Service) Deduct(ctx context.Context, flag string, items []operation.Ite
 	return op, err
 }
 
+// take is Flags.Take, recorded as a step.
+func (s *Service) take(ctx context.Context, flag string) bool {
+	ctx, step := observe.Begin(ctx, "take-flag")
+	first := s.flags.Take(ctx, flag)
+	step.End(nil, "first", strconv.FormatBool(first))
+	return first
+}
+
+// find is Ledger.Find, recorded as a step.
+func (s *Service) find(ctx context.Context, flags ...string) (map[string]operation.Operation, error) {
+	ctx, step := observe.Begin(ctx, "lookup-flow")
+	found, err := s.ledger.Find(ctx, flags...)
+	step.End(err, "found", strconv.Itoa(len(found)))
+	return found, err
+}
+
 // Cancel ends the flag for good. It returns the errors of Ledger.Cancel, and ErrInvalidFlag.
 func (s *Service) Cancel(ctx context.Context, flag string) (operation.Operation, error) {
 	if !validFlag(flag) {
@@ -99,7 +117,9 @@ func (s *Service) Cancel(ctx context.Context, flag string) (operation.Operation,
 	if err != nil {
 		return operation.Operation{}, err
 	}
+	ctx, step := observe.Begin(ctx, "cancel-operation")
 	op, err := s.ledger.Cancel(ctx, flag)
+	step.End(err, "state", string(op.State))
 	s.held.Learn(items, err)
 	return op, err
 }
@@ -110,7 +130,7 @@ func (s *Service) passCancel(ctx context.Context, flag string) ([]operation.Item
 	if !s.held.Any() {
 		return nil, nil
 	}
-	recorded, err := s.ledger.Find(ctx, flag)
+	recorded, err := s.find(ctx, flag)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +148,9 @@ func (s *Service) Restock(ctx context.Context, r operation.Restock) (operation.G
 	if err := s.held.Pass(items); err != nil {
 		return operation.Goods{}, err
 	}
+	ctx, step := observe.Begin(ctx, "restock")
 	goods, err := s.ledger.Restock(ctx, r)
+	step.End(err)
 	s.held.Learn(items, err)
 	return goods, err
 }
@@ -142,7 +164,7 @@ func (s *Service) Recorded(
 			return nil, nil, operation.ErrInvalidFlag
 		}
 	}
-	operations, err := s.ledger.Find(ctx, flags...)
+	operations, err := s.find(ctx, flags...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -16,7 +16,6 @@ import (
 	"orderstock/pkg/observe"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/stockapi"
-	"orderstock/pkg/tracing"
 )
 
 // maxFlags bounds the flags, and the products, of one read.
@@ -34,9 +33,9 @@ func (h *handlers) deduct(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	began := time.Now()
+	_, step := observe.Begin(ctx, "reply")
 	c.JSON(http.StatusOK, op)
-	tracing.Past(ctx, "reply", began, nil)
+	step.End(nil)
 	return nil
 }
 
@@ -86,15 +85,16 @@ type answer struct {
 func (h *handlers) deductOne(ctx context.Context, index int, d stockapi.Deduction) (a answer) {
 	a.Index = index
 	ctx = observe.WithPart(ctx, d.RequestID)
-	ctx, end := tracing.Part(ctx, "PUT /v1/operations/:flag", d.Traceparent)
+	ctx, part := observe.Part(ctx, d.Traceparent, "PUT /v1/operations/:flag")
 	defer func() {
-		problem, ended := a.Problem, time.Now()
+		problem := a.Problem
+		_, reply := observe.Begin(ctx, "reply")
 		a.replied = func(err error) {
-			tracing.Past(ctx, "reply", ended, err)
+			reply.End(err)
 			if problem != nil {
 				err = problem
 			}
-			end(err)
+			part.End(err)
 		}
 	}()
 	refuse := func(err error) {
