@@ -1,12 +1,13 @@
 package order
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"orderstock/pkg/config"
 )
 
 // Config bounds the use cases. The zero value of a field means its default. The order service reads it from its
@@ -27,13 +28,10 @@ type Config struct {
 	// MaxInFlight bounds the orders, or operations, in flight; others get 503 at once.
 	MaxInFlight int64 `env:"MAX_IN_FLIGHT" envDefault:"2048"`
 
-	// ReadTimeout bounds a read, including its wait for a slot. Default 5 s.
-	ReadTimeout time.Duration
-	// ReconcileBatch bounds the orders of one status in a round. Default 200.
-	ReconcileBatch int
-	// ReconcileBegin, if not nil, is called before the reconciler's work on an order. It returns the context for the
-	// work, and a function that gets its result: the order afterwards, or the error.
-	ReconcileBegin func(ctx context.Context, o Order) (context.Context, func(Order, error))
+	// ReadTimeout bounds a read, including its wait for a slot.
+	ReadTimeout time.Duration `envDefault:"5s"`
+	// ReconcileBatch bounds the orders of one status in a round.
+	ReconcileBatch int `envDefault:"200"`
 }
 
 // Reads wait for a slot, so that they leave connections, memory and processor time to the orders: at most readsAtOnce
@@ -47,20 +45,7 @@ const (
 )
 
 func (c Config) withDefaults() Config {
-	c.ConfirmBudget = cmp.Or(c.ConfirmBudget, 3*time.Second)
-	c.PendingLimit = cmp.Or(c.PendingLimit, 5*time.Second)
-	c.CancelAfter = cmp.Or(c.CancelAfter, 60*time.Second)
-	c.PriceTTL = cmp.Or(c.PriceTTL, 2*time.Second)
-	c.MaxInFlight = cmp.Or(c.MaxInFlight, 2048)
-	c.ReadTimeout = cmp.Or(c.ReadTimeout, 5*time.Second)
-	c.ReconcileInterval = cmp.Or(c.ReconcileInterval, time.Second)
-	c.ReconcileMaxPause = cmp.Or(c.ReconcileMaxPause, 10*time.Second)
-	c.ReconcileBatch = cmp.Or(c.ReconcileBatch, 200)
-	if c.ReconcileBegin == nil {
-		c.ReconcileBegin = func(ctx context.Context, _ Order) (context.Context, func(Order, error)) {
-			return ctx, func(Order, error) {}
-		}
-	}
+	config.Defaults(&c)
 	return c
 }
 

@@ -40,6 +40,14 @@ func Read[T interface{ Check() error }]() (T, error) {
 	return settings, nil
 }
 
+// Defaults sets the fields that are zero to the defaults of their tags. It panics if a tag is malformed.
+func Defaults(settings any) {
+	empty := env.Options{Environment: map[string]string{}, FuncMap: parsers, SetDefaultsForZeroValuesOnly: true}
+	if err := env.ParseWithOptions(settings, empty); err != nil {
+		panic(fmt.Sprintf("defaults of %T: %v", settings, err)) // every use of the type finds it
+	}
+}
+
 // parsers are the parsers of lists, which all have the same syntax.
 var parsers = map[reflect.Type]env.ParserFunc{
 	reflect.TypeFor[[]string](): func(text string) (any, error) { return ParseList(text) },

@@ -21,44 +21,23 @@ import (
 // starting. Only the root itself must open.
 func closeOpenNodes(ctx context.Context, session *zklock.Session, cfg Config) error {
 	return retry.Run(ctx, pauses, func() error {
-		c := closing{session: session, root: cfg.Root}
+		c := closing{session: session, cfg: cfg}
 		err := c.close(ctx, cfg.Root)
-		if err != nil {
-			if ctx.Err() == nil {
-				cfg.Log.Error("no use of ZooKeeper", "error", err.Error())
-			}
-			return err
-		}
 		if len(c.closed) > 0 {
 			cfg.Log.Warn("closed nodes that were open to everybody", "nodes", c.closed)
 		}
-		for _, node := range c.living {
-			cfg.Log.Warn("a process without ZOOKEEPER_AUTH has a node: if all services have it now, delete the node",
-				"node", node.path, "session", "0x"+strconv.FormatInt(node.session, 16))
+		if err != nil && ctx.Err() == nil {
+			cfg.Log.Error("no use of ZooKeeper", "error", err.Error())
 		}
-		for _, node := range c.strange {
-			cfg.Log.Error("ZOOKEEPER_AUTH does not open a node: no service made it with this user and password; delete it",
-				"node", node)
-		}
-		return nil
+		return err
 	})
 }
 
 // closing is one walk over the nodes.
 type closing struct {
 	session *zklock.Session
-	root    string
-	// closed are the nodes that were open, without the ephemeral ones.
-	closed []string
-	// living are the ephemeral nodes that were open.
-	living []livingNode
-	// strange are the nodes that cannot be closed.
-	strange []string
-}
-
-type livingNode struct {
-	path    string
-	session int64
+	cfg     Config
+	closed  []string // the nodes that were open, without the ephemeral ones
 }
 
 // close closes the node first, so that nobody can add children, and then its children.
@@ -67,11 +46,12 @@ func (c *closing) close(ctx context.Context, node string) error {
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
 		return nil
-	case errors.Is(err, zk.ErrNoAuth) && node == c.root:
+	case errors.Is(err, zk.ErrNoAuth) && node == c.cfg.Root:
 		return fmt.Errorf("ZOOKEEPER_AUTH does not open %s: set the user and password that the services had, "+
 			"or stop them and delete the node and all below it: %w", node, err)
 	case errors.Is(err, zk.ErrNoAuth):
-		c.strange = append(c.strange, node)
+		c.cfg.Log.Error("ZOOKEEPER_AUTH does not open a node: no service made it with this user and password; delete it",
+			"node", node)
 		return nil
 	case err != nil:
 		return fmt.Errorf("close %s to strangers: %w", node, err)
@@ -96,7 +76,8 @@ func (c *closing) closeOne(node string) (children []string, err error) {
 			return nil, err
 		}
 		if stat.EphemeralOwner != 0 {
-			c.living = append(c.living, livingNode{node, stat.EphemeralOwner})
+			c.cfg.Log.Warn("a process without ZOOKEEPER_AUTH has a node: if all services have it now, delete the node",
+				"node", node, "session", "0x"+strconv.FormatInt(stat.EphemeralOwner, 16))
 		} else {
 			c.closed = append(c.closed, node)
 		}
