@@ -11,8 +11,8 @@ import (
 // Cancel cancels a pending or confirmed order and returns the stock of a confirmed one, once. It may be repeated. It
 // writes the request to cancel before it calls the stock service, so the order is cancelled even if this process dies.
 // An order whose cancellation is not finished is returned as CANCELLING. If that write was not answered, or its result
-// cannot be read, Cancel returns the order as it was read before; the request may or may not be written. Errors: ErrNotFound, ErrRejected,
-// ErrOverloaded, ErrUnavailable.
+// cannot be read, Cancel returns the order as it was read before; the request may or may not be written. Errors:
+// ErrNotFound, ErrRejected, ErrOverloaded, ErrUnavailable.
 func (s *Service) Cancel(ctx context.Context, id int64) (Order, error) {
 	observe.AddAttrs(ctx, "order_id", id)
 	if !s.cancelling.TryAcquire(1) {
