@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,7 +23,11 @@ import (
 func writeReport(
 	ctx context.Context, file string, h *history.History, v *verify.Verdict, databases verify.Databases,
 ) error {
-	record, err := catalogue.RecordOf(ctx, h, v, databases, "loadtest "+strings.Join(os.Args[1:], " "))
+	run := catalogue.Run{
+		ID: h.Run, At: h.Started.UTC(), Title: "orders fired", Seed: strconv.FormatUint(h.Seed, 10),
+		Command: "loadtest " + strings.Join(os.Args[1:], " "),
+	}
+	record, err := catalogue.RecordOf(ctx, run, h, v, databases)
 	if err != nil {
 		return err
 	}

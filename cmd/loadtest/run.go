@@ -228,13 +228,8 @@ func (cfg *runConfig) readBreaks() error {
 func (cfg *runConfig) play(cmd *cobra.Command, plan catalogue.Plan) error {
 	var record *catalogue.Record
 	err := withPlayer(cmd, cfg.folders, func(p *catalogue.Player) (err error) {
-		run := plan.Try(1)
-		title := run.Title
-		if run.Variant != "" {
-			title += ", " + string(run.Variant)
-		}
-		command.Progress(cmd.ErrOrStderr())(fmt.Sprintf("playing %s, seed %s", title, run.Seed))
-		record, err = p.Play(cmd.Context(), plan, run)
+		command.Progress(cmd.ErrOrStderr())("playing " + plan.Run.String())
+		record, err = p.Play(cmd.Context(), plan)
 		return err
 	})
 	if err == nil && cfg.Report != "" {

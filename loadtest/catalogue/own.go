@@ -42,16 +42,16 @@ func (o Own) Plan(program string, lab bool) Plan {
 		Experiment: trial.Experiment{
 			Name: "own", Load: o.Load, Acts: slices.Clone(o.Faults), Tries: 1, Settle: cmp.Or(o.Settle, settle),
 		},
-		TraceSample: cmp.Or(o.TraceSample, traced), command: program + " fire" + o.flags(lab),
+		TraceSample: cmp.Or(o.TraceSample, traced), Run: Run{Title: "free play", Command: program + " fire" + o.flags(lab)},
 	}
 	for i := range p.Acts {
 		p.Acts[i].Optional = true
 	}
 	if lab {
 		p.Services = trial.Services{Strategy: cmp.Or(o.Strategy, deduct.Default), Env: Env, Fresh: true}
-		p.command = program + " run" + o.flags(lab)
+		p.Run.Command = program + " run" + o.flags(lab)
 	}
-	return p
+	return p.Try(1, o.Load.Mix.Seed)
 }
 
 // Settings lists the settings of the load, and the two other numbers.

@@ -40,8 +40,7 @@ func (p *Player) Both(ctx context.Context, f Fault, seed uint64) (Pair, error) {
 		side Side
 		run  *Run
 	}{{Broken, &pair.Broken}, {Fixed, &pair.Fixed}} {
-		plan := f.Plan(of.side, cmp.Or(seed, p.Runs.SeedOf(f, of.side)))
-		r, err := p.Play(ctx, plan, plan.Try(1))
+		r, err := p.Play(ctx, f.Plan(of.side, cmp.Or(seed, p.Runs.SeedOf(f, of.side))))
 		if err != nil {
 			return pair, fmt.Errorf("play %s, %s: %w", f.Letter, of.side, err)
 		}

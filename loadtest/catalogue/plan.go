@@ -14,17 +14,13 @@ import (
 // longer than an act waits.
 const tries = 3
 
-// Plan is an experiment that a Player plays: a side of a published fault or, without one, free play.
+// Plan is an experiment that a Player plays, with the description of its next try: a side of a published fault, or free
+// play.
 type Plan struct {
 	trial.Experiment
-	Fault *Fault
-	Side  Side
-	// Says describes the side, if it is not the fault alone or the product as it ships.
-	Says string
+	Run Run
 	// TraceSample is the share of the orders that are traced.
 	TraceSample float64
-
-	command string // the command line in free play
 }
 
 // Plan returns the plan that plays a side of the fault, with that first seed.
@@ -43,8 +39,9 @@ func (f Fault) Plan(s Side, seed uint64) Plan {
 			Strategy: cmp.Or(v.Strategy, deduct.Default), Mutants: v.Mutants, Env: with(Env, f.Env, v.Env), Fresh: true,
 		},
 	}
-	e.Load.Mix.Seed, e.Load.Patience = seed, v.Settle
-	return Plan{Experiment: e, Fault: &f, Side: s, Says: v.Says, TraceSample: traced}
+	e.Load.Patience = v.Settle
+	p := Plan{Experiment: e, TraceSample: traced, Run: Run{Title: f.Title, Fault: f.Letter, Variant: s, Says: v.Says}}
+	return p.Try(1, seed)
 }
 
 // Acts returns what breaks during a run. A step that is delayed waits until its caller has given up.
@@ -58,21 +55,19 @@ func (f Fault) Acts() (acts []trial.Action) {
 	return acts
 }
 
-// Try describes a try of the plan, counted from 1, with the plan's seed.
-func (p Plan) Try(n int) Run {
-	now, load := time.Now().UTC(), p.Load
-	r := Run{
-		ID: now.Format("20060102-150405.000") + "-" + strconv.Itoa(n), At: now, Title: "free play", Variant: p.Side,
-		Says: p.Says, Strategy: p.Services.Strategy, Seed: strconv.FormatUint(load.Mix.Seed, 10),
-		Attempt: n, Attempts: max(n, p.Tries), Orders: load.Orders, Buyers: max(load.Concurrency, 1), Goods: load.Mix.Goods,
-		Stock: load.Mix.Stock * int64(load.Mix.Goods), Command: p.command, Faults: []string{},
-	}
-	if p.Fault != nil {
-		r.Title, r.Fault = p.Fault.Title, p.Fault.Letter
+// Try returns the plan of a try, counted from 1, with that seed.
+func (p Plan) Try(n int, seed uint64) Plan {
+	p.Load.Mix.Seed = seed
+	load, r := p.Load, &p.Run
+	r.At, r.Seed, r.Attempt, r.Attempts = time.Now().UTC(), strconv.FormatUint(seed, 10), n, max(n, p.Tries)
+	r.ID = r.At.Format("20060102-150405.000") + "-" + strconv.Itoa(n)
+	r.Orders, r.Buyers, r.Goods = load.Orders, max(load.Concurrency, 1), load.Mix.Goods
+	r.Stock, r.Strategy, r.Faults = load.Mix.Stock*int64(load.Mix.Goods), p.Services.Strategy, []string{}
+	if r.Fault != "" {
 		r.Command = fmt.Sprintf("make play FAULT=%s SEED=%s", r.Fault, r.Seed)
-		if p.Side == Fixed {
+		if r.Variant == Fixed {
 			r.Command += " FIXED=1"
 		}
 	}
-	return r
+	return p
 }

@@ -56,7 +56,7 @@ func TestVariantsDescribeTheirDifference(t *testing.T) {
 			t.Errorf("fault %s does not describe its fixed variant", f.Letter)
 		}
 	}
-	if got := find(t, "O").Plan(Fixed, 1).Try(1).Says; !strings.Contains(got, "not the plain product") {
+	if got := find(t, "O").Plan(Fixed, 1).Run.Says; !strings.Contains(got, "not the plain product") {
 		t.Errorf("the run says %q", got)
 	}
 }
@@ -131,7 +131,7 @@ func TestHangingOrdersAreNotGivenUp(t *testing.T) {
 // TestCommandRepeatsTheRun: the command line has what differs from its own defaults, and the seed of the attempt.
 func TestCommandRepeatsTheRun(t *testing.T) {
 	for seed, want := range map[uint64]string{42: "make play FAULT=A SEED=42", 44: "make play FAULT=A SEED=44"} {
-		if got := find(t, "A").Plan(Broken, seed).Try(1).Command; got != want {
+		if got := find(t, "A").Plan(Broken, seed).Run.Command; got != want {
 			t.Errorf("seed %d: %q, want %q", seed, got, want)
 		}
 	}
@@ -224,7 +224,7 @@ func TestRatesOutliveTheConsole(t *testing.T) {
 	if r, err = OpenRuns(dir); err != nil {
 		t.Fatal(err)
 	}
-	got := r.compare(find(t, "G").Plan(Fixed, 1), 30)
+	got := r.compare(Run{Fault: "G", Variant: Fixed, OrdersPerS: 30})
 	if got.Broken != 11 || got.Fixed != 30 {
 		t.Errorf("the rates are %+v, want 11 and 30", got)
 	}

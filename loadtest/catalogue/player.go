@@ -30,10 +30,9 @@ type Player struct {
 	// Declared, if not nil, returns the flags and keys of orders that others have placed.
 	Declared func() []string
 
-	// Show gets each part of what goes on that changes, by its name. A Sample or an Entry is added to those before.
+	// Show gets each part of what goes on that changes, by its name: a Run when a try begins, a Record when it is judged. A
+	// Sample or an Entry is added to those before.
 	Show func(section string, value any)
-	// Begin is called before each try.
-	Begin func(Run)
 	// Start is called to replace the services, which do does.
 	Start func(ctx context.Context, v trial.Services, do func() error) error
 
@@ -54,7 +53,6 @@ func NewPlayer(at *system.System, out string) (*Player, error) {
 		system: at, Runs: kept, meter: &Meter{phase: trial.Idle},
 		Declared: func() []string { return nil },
 		Show:     func(string, any) {},
-		Begin:    func(Run) {},
 		Start:    func(_ context.Context, _ trial.Services, do func() error) error { return do() },
 	}
 	p.Board = &trial.Board{
@@ -63,27 +61,28 @@ func NewPlayer(at *system.System, out string) (*Player, error) {
 	return p, err
 }
 
-// Play plays all tries of a plan, and returns the record of the last. run describes the first. Once ctx ends, no more
-// orders are sent, and the run so far is judged.
-func (p *Player) Play(ctx context.Context, plan Plan, run Run) (last *Record, err error) {
+// Play plays all tries of a plan, and returns the record of the last. Once ctx ends, no more orders are sent, and the run
+// so far is judged.
+func (p *Player) Play(ctx context.Context, plan Plan) (last *Record, err error) {
 	n := 0
 	suite := trial.Suite{
 		Table: "played", Experiments: []trial.Experiment{plan.Experiment}, FirstSeed: plan.Load.Mix.Seed, On: p.system,
 		Show: p.show,
 	}
 	suite.Stage = &trial.Stage{
-		Board: p.Board, Declared: p.Declared, Start: p.start,
+		Board: p.Board, Declared: p.Declared, Start: func(ctx context.Context, v trial.Services, do func() error) error {
+			return p.replace(ctx, v, true, do)
+		},
 		Try: func(
 			ctx context.Context, e trial.Experiment, seed uint64, do func(trial.Experiment) (*trial.Result, error),
 		) (*trial.Result, error) {
 			if n++; n > 1 {
-				p.Say("run", "not caught with seed %s; trying another", run.Seed)
-				plan.Load.Mix.Seed = seed
-				run = plan.Try(n)
+				p.Say("run", "not caught with seed %s; trying another", plan.Run.Seed)
+				plan = plan.Try(n, seed)
 			}
-			r, err := p.try(ctx, plan, run, do)
+			r, err := p.try(ctx, plan, do)
 			if err == nil {
-				last, err = p.keep(ctx, plan, run, r)
+				last, err = p.keep(ctx, plan, r)
 			}
 			return r, err
 		},
@@ -109,17 +108,13 @@ func (p *Player) unjudged(ctx context.Context, err error) Headline {
 
 // try makes one run, from fresh services to the verdict.
 func (p *Player) try(
-	ctx context.Context, plan Plan, run Run, do func(trial.Experiment) (*trial.Result, error),
+	ctx context.Context, plan Plan, do func(trial.Experiment) (*trial.Result, error),
 ) (_ *trial.Result, err error) {
 	m := NewMeter()
 	m.begun = func() { p.Say("run", "the first order is sent") }
 	p.Restart(m)
-	p.Begin(run)
-	words := ""
-	if plan.Side != "" {
-		words = ", " + string(plan.Side)
-	}
-	p.Say("run", "%s%s, seed %s", run.Title, words, run.Seed)
+	p.Show("run", plan.Run)
+	p.Say("run", "%s", plan.Run)
 	e := plan.Experiment
 	e.Services.Env = with(e.Services.Env, p.Env)
 	e.Load.Observer, e.Load.Live, e.Load.Progress = m, &m.Live, p.Progress
@@ -162,11 +157,6 @@ func (p *Player) StartServices(ctx context.Context) error {
 	return p.replace(ctx, v, false, func() error { return v.Start(ctx, p.system) })
 }
 
-// start starts the services of a try by do.
-func (p *Player) start(ctx context.Context, v trial.Services, do func() error) error {
-	return p.replace(ctx, v, true, do)
-}
-
 // replace starts services on empty databases by do. It restarts dead servers first, and ends all faults. With again, it
 // replaces services that run.
 func (p *Player) replace(ctx context.Context, v trial.Services, again bool, do func() error) error {
@@ -188,10 +178,10 @@ func (p *Player) replace(ctx context.Context, v trial.Services, again bool, do f
 }
 
 // keep shows the verdict, and writes and returns the record of the run.
-func (p *Player) keep(ctx context.Context, plan Plan, run Run, of *trial.Result) (*Record, error) {
+func (p *Player) keep(ctx context.Context, plan Plan, of *trial.Result) (*Record, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	r, err := newRecord(ctx, run, of.History, of.Verdict, p.system.Databases())
+	r, err := RecordOf(ctx, plan.Run, of.History, of.Verdict, p.system.Databases())
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +195,7 @@ func (p *Player) keep(ctx context.Context, plan Plan, run Run, of *trial.Result)
 	for _, s := range r.Faults {
 		r.Run.Faults = append(r.Run.Faults, s.String())
 	}
-	r.Compare = p.Runs.compare(plan, of.Verdict.OrdersPerS)
+	r.Compare = p.Runs.compare(r.Run)
 	if err := p.Runs.save(r); err != nil {
 		return nil, err
 	}

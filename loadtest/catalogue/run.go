@@ -2,7 +2,6 @@ package catalogue
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -83,22 +82,20 @@ const (
 	notJudged = "NOT JUDGED" // it ended before there was something to judge
 )
 
+// String names the run for a log.
+func (r Run) String() string {
+	if r.Variant != "" {
+		r.Title += ", " + string(r.Variant)
+	}
+	return r.Title + ", seed " + r.Seed
+}
+
 // Headline returns the headline of a run that is judged.
 func (r Run) Headline() Headline { return Headline{r.Sentence, strings.ToUpper(string(r.Verdict))} }
 
-// RecordOf makes the record of a run that another part of the load tester fired and judged. It reads the books as they
-// are now.
+// RecordOf returns the record of a run that is judged, without what its player knows: the log, and what broke. It reads
+// the books as they are now.
 func RecordOf(
-	ctx context.Context, h *history.History, v *verify.Verdict, databases verify.Databases, command string,
-) (*Record, error) {
-	run := Run{
-		ID: h.Run, At: h.Started.UTC(), Title: "orders fired", Seed: strconv.FormatUint(h.Seed, 10), Command: command,
-	}
-	return newRecord(ctx, run, h, v, databases)
-}
-
-// newRecord returns the record of a run that is judged, without what its player knows: the log, and what broke.
-func newRecord(
 	ctx context.Context, run Run, h *history.History, v *verify.Verdict, databases verify.Databases,
 ) (*Record, error) {
 	stock, err := system.OpenDB(databases.StockDSN)

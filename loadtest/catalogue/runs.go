@@ -48,19 +48,19 @@ func OpenRuns(dir string) (*Runs, error) {
 }
 
 // compare returns the rate of a run of a fault that costs only time, and the last one of the other variant.
-func (r *Runs) compare(p Plan, rate float64) *Compare {
-	if p.Fault == nil || p.Fault.Rate == "" {
-		return nil
+func (r *Runs) compare(of Run) *Compare {
+	f, err := Find(of.Fault)
+	if err != nil || f.Rate == "" {
+		return nil // free play, or it costs pieces
 	}
-	rates := map[Side]float64{p.Side: rate}
+	rates := map[Side]float64{of.Variant: of.OrdersPerS}
 	for _, run := range r.List() {
-		if run.Fault == p.Fault.Letter && rates[run.Variant] == 0 {
+		if run.Fault == of.Fault && rates[run.Variant] == 0 {
 			rates[run.Variant] = run.OrdersPerS
 		}
 	}
 	return &Compare{
-		What: p.Fault.Rate, Broken: rates[Broken], Fixed: rates[Fixed],
-		BrokenSays: p.Fault.Broken.Says, FixedSays: p.Fault.Fixed.Says,
+		What: f.Rate, Broken: rates[Broken], Fixed: rates[Fixed], BrokenSays: f.Broken.Says, FixedSays: f.Fixed.Says,
 	}
 }
 

@@ -81,8 +81,7 @@ func newConsole(at *system.System, dir string) (*Console, error) {
 	if c.player, err = catalogue.NewPlayer(at, dir); err != nil {
 		return nil, err
 	}
-	c.player.Show, c.player.Begin = c.show, c.beginTry
-	c.player.Tracer, c.player.Declared = traces.client, c.byHand.declared
+	c.player.Show, c.player.Tracer, c.player.Declared = c.show, traces.client, c.byHand.declared
 	c.ctx, c.end = context.WithCancel(context.Background())
 	for section, value := range map[string]any{
 		"phase": trial.Idle, "doing": "", "run": nil, "hero": nil, "compare": nil, "verdict": nil,

@@ -26,8 +26,7 @@ func TestStopWhileServicesStart(t *testing.T) {
 	c.feed.set("replicas", []Member{{Name: "stock-1", Kind: "stock", State: stateReady}})
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	p := catalogue.Own{}.Plan("loadtest", true)
-	if r, err := c.player.Play(ctx, p, p.Try(1)); err == nil {
+	if r, err := c.player.Play(ctx, catalogue.Own{}.Plan("loadtest", true)); err == nil {
 		t.Errorf("a run without services has the record %+v", r)
 	}
 	c.shows(t, `{"name":"stock-1","kind":"stock","state":"dead"`, `"sentence":"stopped before an order was sent"`)

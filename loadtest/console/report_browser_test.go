@@ -37,7 +37,7 @@ func (s *stage) fired(t *testing.T) *catalogue.Record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record, err := catalogue.RecordOf(t.Context(), h, v, s.lab.Databases(), "loadtest fire")
+	record, err := catalogue.RecordOf(t.Context(), catalogue.Run{Title: "orders fired"}, h, v, s.lab.Databases())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,21 +54,20 @@ func (c *Console) begin(p catalogue.Plan) (catalogue.Run, error) {
 	}
 	phase := trial.Starting
 	if c.lab == nil {
-		phase, p.Services.Strategy = trial.Firing, c.view.Strategy
+		phase, p.Run.Strategy = trial.Firing, c.view.Strategy
 	}
 	c.feed.set("phase", phase)
-	run := p.Try(1)
 	ctx, stop := context.WithCancel(c.ctx)
 	c.stop = stop
 	c.working.Go(func() {
 		defer stop()
-		_, _ = c.player.Play(ctx, p, run) // it shows an error
+		_, _ = c.player.Play(ctx, p) // it shows an error
 		c.mu.Lock()
 		c.stop = nil
 		c.mu.Unlock()
 		c.idle()
 	})
-	return run, nil
+	return p.Run, nil
 }
 
 // idle shows that another run may begin, unless it has.
@@ -132,6 +131,9 @@ func (c *Console) beginTry(run catalogue.Run) {
 // show shows a section of the player. Books that were read before the end of a run make no headline after it.
 func (c *Console) show(section string, value any) {
 	switch v := value.(type) {
+	case catalogue.Run:
+		c.beginTry(v)
+		return
 	case *catalogue.Record:
 		c.showRecord(v)
 		return
