@@ -93,7 +93,7 @@ func (m *Meter) Enter(p trial.Phase) {
 	m.phase = p
 }
 
-// Started implements fire.Observer.
+// Started begins the run.
 func (m *Meter) Started(h *history.History) {
 	m.mu.Lock()
 	m.started, m.path = h.Started, h.Path
@@ -106,10 +106,7 @@ func (m *Meter) Started(h *history.History) {
 	}
 }
 
-// Begin implements fire.Observer. Live counts the calls.
-func (m *Meter) Begin(*fire.Event) {}
-
-// End implements fire.Observer.
+// End takes a call that has ended.
 func (m *Meter) End(e *fire.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

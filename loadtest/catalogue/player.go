@@ -117,7 +117,7 @@ func (p *Player) try(
 	p.Say("run", "%s", plan.Run)
 	e := plan.Experiment
 	e.Services.Env = with(e.Services.Env, p.Env)
-	e.Load.Observer, e.Load.Live, e.Load.Progress = m, &m.Live, p.Progress
+	e.Load.Begun, e.Load.Ended, e.Load.Live, e.Load.Progress = m.Started, m.End, &m.Live, p.Progress
 	if p.Tracer != nil {
 		client, failed := p.Tracer(plan.TraceSample)
 		if failed != nil {

@@ -50,9 +50,6 @@ func (c *client) begin(call history.Call, items []history.Item) *Event {
 	call.Sent = time.Since(c.f.start)
 	c.event = Event{Call: call, Items: items}
 	c.f.cfg.Live.begin()
-	if c.f.cfg.Observer != nil {
-		c.f.cfg.Observer.Begin(&c.event)
-	}
 	return &c.event
 }
 
@@ -60,8 +57,8 @@ func (c *client) begin(call history.Call, items []history.Item) *Event {
 func (c *client) end() history.Call {
 	c.f.cfg.Live.end(&c.event.Call)
 	c.endSpan()
-	if c.f.cfg.Observer != nil {
-		c.f.cfg.Observer.End(&c.event)
+	if c.f.cfg.Ended != nil {
+		c.f.cfg.Ended(&c.event)
 	}
 	return c.event.Call
 }

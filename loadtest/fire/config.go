@@ -85,8 +85,12 @@ type Config struct {
 
 	// Progress, if not nil, gets a bar if it is a terminal, else a line every two seconds.
 	Progress io.Writer `json:"-"`
-	// Observer, if not nil, observes each call.
-	Observer Observer `json:"-"`
+	// Begun, if not nil, is called once, after the products are created and before the first call. Of h, Run, Path,
+	// Started, Goods and Key may be used during the run.
+	Begun func(h *history.History) `json:"-"`
+	// Ended, if not nil, is called when a call's answer is read or given up. The event is valid until it returns. The
+	// clients call it concurrently and wait for it.
+	Ended func(*Event) `json:"-"`
 	// Tracer, if not nil, makes a span for each call and propagates it to the services. All calls of one order are one
 	// trace.
 	Tracer Tracer `json:"-"`

@@ -66,8 +66,8 @@ func fire(ctx context.Context, cfg Config, h *history.History) error {
 	for i := range workers {
 		workers[i] = &worker{f: f, main: newClient(f, i), twin: newClient(f, i+1)}
 	}
-	if cfg.Observer != nil {
-		cfg.Observer.Started(h)
+	if cfg.Begun != nil {
+		cfg.Begun(h)
 	}
 	shown := showProgress(ctx, cfg, f.start)
 	var running sync.WaitGroup

@@ -540,49 +540,33 @@ func TestNothingIsUp(t *testing.T) {
 	}
 }
 
-// watcher notes what an observer is told.
-type watcher struct {
-	mu       sync.Mutex
-	run      *history.History
-	begun    map[history.Kind]int
-	ended    []fire.Event
-	inFlight int
-}
-
-func (w *watcher) Started(h *history.History) { w.run = h }
-
-func (w *watcher) Begin(e *fire.Event) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.begun[e.Kind]++
-	w.inFlight++
-}
-
-func (w *watcher) End(e *fire.Event) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.inFlight--
-	w.ended = append(w.ended, *e)
-}
-
-func TestAnObserverIsToldOfEachCall(t *testing.T) {
+func TestCallbacksAreToldOfEachCall(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	w, live := &watcher{begun: map[history.Kind]int{}}, &fire.Live{}
+	var (
+		mu    sync.Mutex
+		begun *history.History
+		ended []fire.Event
+		live  fire.Live
+	)
 	cfg := s.config()
-	cfg.Observer, cfg.Live, cfg.OrderURLs = w, live, []string{nobody, s.URL}
+	cfg.Live, cfg.OrderURLs, cfg.Begun = &live, []string{nobody, s.URL}, func(h *history.History) { begun = h }
+	cfg.Ended = func(e *fire.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		ended = append(ended, *e)
+	}
 	cfg.Mix = fire.Mix{Goods: 3, Stock: 100, Repeat: 0.5, Cancel: 0.3}
 	h, report := run(t, cfg)
-	if w.run != h || w.inFlight != 0 || len(w.ended) != len(h.Calls) || w.begun[history.Place] != 200 ||
-		w.begun[history.Cancel] == 0 {
-		t.Errorf("%d calls ended, %v begun, %d on their way; want all %d", len(w.ended), w.begun, w.inFlight, len(h.Calls))
+	if begun != h || len(ended) != len(h.Calls) {
+		t.Errorf("told of %d calls; want all %d", len(ended), len(h.Calls))
 	}
 	told := map[history.Call]int{}
 	for _, c := range h.Calls {
 		told[c]++
 	}
 	again := 0
-	for _, e := range w.ended {
+	for _, e := range ended {
 		if told[e.Call]--; told[e.Call] < 0 {
 			t.Fatalf("told of %+v, which is not in the history", e.Call)
 		}

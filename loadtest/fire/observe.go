@@ -8,19 +8,7 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// Observer observes a run. The clients call Begin and End concurrently and wait for them to return, so a slow observer
-// slows the run.
-type Observer interface {
-	// Started is called once, after the products are created and before the first call. Of h, Run, Path, Started, Goods
-	// and Key may be used during the run.
-	Started(h *history.History)
-	// Begin is called before a call is sent, and End when its answer is read or given up.
-	// The event is valid until the method returns.
-	Begin(*Event)
-	End(*Event)
-}
-
-// Event is one call. In Begin, the fields of the answer are zero.
+// Event is one call that has ended.
 type Event struct {
 	// Call holds the number of the order, the kind of the call, its times, its order id and its outcome.
 	// Latency counts from the intended time.

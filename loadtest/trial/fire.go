@@ -38,7 +38,13 @@ func (r *Run) fire(ctx context.Context) error {
 	defer stop()
 	begun, ended := make(chan struct{}), make(chan struct{})
 	load := r.load
-	load.Observer, load.Disturbed = start{load.Observer, begun}, load.Disturbed || len(r.Acts) > 0
+	load.Disturbed = load.Disturbed || len(r.Acts) > 0
+	load.Begun = func(h *history.History) {
+		if r.load.Begun != nil {
+			r.load.Begun(h)
+		}
+		close(begun)
+	}
 	var acting sync.WaitGroup
 	var before <-chan struct{}                                  // closed when the last act that is armed alone is
 	from, wave := (<-chan struct{})(begun), new(sync.WaitGroup) // the acts whose times count from the same moment
@@ -99,34 +105,6 @@ func (r *Run) enough(ctx context.Context) bool {
 	for r.Live.Counts().Orders < int64(r.Experiment.Least) && Sleep(ctx, 100*time.Millisecond) == nil {
 	}
 	return true
-}
-
-// start is an observer that closes begun before the first call. The one that it stands for may be nil.
-type start struct {
-	fire.Observer
-	begun chan struct{}
-}
-
-// Started implements fire.Observer.
-func (s start) Started(h *history.History) {
-	if s.Observer != nil {
-		s.Observer.Started(h)
-	}
-	close(s.begun)
-}
-
-// Begin implements fire.Observer.
-func (s start) Begin(e *fire.Event) {
-	if s.Observer != nil {
-		s.Observer.Begin(e)
-	}
-}
-
-// End implements fire.Observer.
-func (s start) End(e *fire.Event) {
-	if s.Observer != nil {
-		s.Observer.End(e)
-	}
 }
 
 // strikeWithin bounds the wait for a strike.
