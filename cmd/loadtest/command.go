@@ -123,18 +123,14 @@ func fireCommand() *cobra.Command {
 }
 
 // run fires, keeps the history, and judges it. Its error has the verdict's exit code.
-func (r *firing) run(cmd *cobra.Command) error {
-	spans, err := tracer(cmd.Context(), cmd.Flags(), r.Traced)
-	if err != nil {
+func (r *firing) run(cmd *cobra.Command) (err error) {
+	if r.load.Tracer, err = tracer(cmd.Context(), cmd.Flags(), r.Traced); err != nil {
 		return err
-	}
-	if spans != nil {
-		r.load.Tracer = spans
 	}
 	r.load.Target, r.load.Progress = r.where.target(), cmd.ErrOrStderr()
 	h, err := fire.Run(cmd.Context(), r.load)
-	if spans != nil {
-		if err := spans.Close(context.WithoutCancel(cmd.Context())); err != nil {
+	if r.load.Tracer != nil {
+		if err := r.load.Tracer.Close(context.WithoutCancel(cmd.Context())); err != nil {
 			fmt.Fprintln(cmd.ErrOrStderr(), "some spans were not exported:", err)
 		}
 	}

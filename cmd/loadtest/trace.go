@@ -17,7 +17,8 @@ import (
 	"github.com/spf13/pflag"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 
-	"orderstock/loadtest/trace"
+	"orderstock/loadtest/console"
+	"orderstock/loadtest/fire"
 )
 
 // addressFile is the file with a running console's address, in its folder of runs.
@@ -54,7 +55,7 @@ JSON for each export, as the file exporter of OpenTelemetry's Collector writes i
 				return fmt.Errorf("order %s has no spans there: it was not traced, or is forgotten; trace more with "+
 					"\"loadtest fire --trace-sample\", or send the order from the console's page", args[0])
 			}
-			return trace.Write(cmd.OutOrStdout(), spans)
+			return console.WriteSpans(cmd.OutOrStdout(), spans)
 		},
 	}
 	addFlags(cmd.Flags(), &at)
@@ -62,14 +63,14 @@ JSON for each export, as the file exporter of OpenTelemetry's Collector writes i
 }
 
 // readSpans returns the spans of an order from a console or a file.
-func readSpans(ctx context.Context, from, order string) ([]trace.Span, error) {
+func readSpans(ctx context.Context, from, order string) ([]console.Span, error) {
 	if !strings.HasPrefix(from, "http://") && !strings.HasPrefix(from, "https://") {
 		file, err := os.Open(from)
 		if err != nil {
 			return nil, fmt.Errorf("read spans: %w", err)
 		}
 		defer func() { _ = file.Close() }() // it was only read
-		store := trace.NewStore()
+		store := console.NewTraces()
 		if err := store.Read(file); err != nil {
 			return nil, fmt.Errorf("read spans from %s: %w", from, err)
 		}
@@ -97,8 +98,8 @@ func readSpans(ctx context.Context, from, order string) ([]trace.Span, error) {
 		return nil, fmt.Errorf("ask the console: %w", err)
 	}
 	var told struct {
-		Detail string       `json:"detail"`
-		Spans  []trace.Span `json:"spans"`
+		Detail string         `json:"detail"`
+		Spans  []console.Span `json:"spans"`
 	}
 	if err := json.Unmarshal(body, &told); err != nil {
 		return nil, fmt.Errorf("%s://%s is not a console: %s", at.Scheme, at.Host, resp.Status)
@@ -109,8 +110,8 @@ func readSpans(ctx context.Context, from, order string) ([]trace.Span, error) {
 	return told.Spans, nil
 }
 
-// tracer returns the client that traces a share of the orders, or nil if the flag --trace-sample is not given.
-func tracer(ctx context.Context, f *pflag.FlagSet, share float64) (*trace.Client, error) {
+// tracer returns the tracer of a share of the orders, or nil if the flag --trace-sample is not given.
+func tracer(ctx context.Context, f *pflag.FlagSet, share float64) (*fire.Tracer, error) {
 	if !f.Changed("trace-sample") {
 		return nil, nil //nolint:nilnil // documented
 	}
@@ -122,5 +123,5 @@ func tracer(ctx context.Context, f *pflag.FlagSet, share float64) (*trace.Client
 	if err != nil {
 		return nil, fmt.Errorf("--trace-sample: %w", err)
 	}
-	return trace.NewClient("client", share, export)
+	return fire.NewTracer(share, export)
 }

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/loadtest/console"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/system/systemtest"
-	"orderstock/loadtest/trace"
 	"orderstock/pkg/command"
 )
 
@@ -22,7 +22,7 @@ import (
 // prints its steps from the received spans. The orders go one by one: a request that several share is logged with the
 // trace of one of them.
 func TestFiredOrdersAreTraced(t *testing.T) {
-	spans := trace.NewStore()
+	spans := console.NewTraces()
 	mux := http.NewServeMux()
 	mux.Handle("POST /v1/traces", spans)
 	mux.HandleFunc("GET /api/orders/{id}", func(w http.ResponseWriter, r *http.Request) {

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"orderstock/loadtest/fire"
 	"orderstock/loadtest/system"
-	"orderstock/loadtest/trace"
 	"orderstock/loadtest/trial"
 )
 
@@ -25,8 +25,8 @@ type Player struct {
 	Env map[string]string
 	// Progress, if not nil, gets a bar while orders are fired.
 	Progress io.Writer
-	// Tracer, if not nil, returns a client that traces that share of the calls.
-	Tracer func(share float64) (*trace.Client, error)
+	// Tracer, if not nil, returns a tracer of that share of the calls.
+	Tracer func(share float64) (*fire.Tracer, error)
 	// Declared, if not nil, returns the flags and keys of orders that others have placed.
 	Declared func() []string
 
@@ -119,12 +119,12 @@ func (p *Player) try(
 	e.Services.Env = with(e.Services.Env, p.Env)
 	e.Load.Begun, e.Load.Ended, e.Load.Live, e.Load.Progress = m.Started, m.End, &m.Live, p.Progress
 	if p.Tracer != nil {
-		client, failed := p.Tracer(plan.TraceSample)
+		tracer, failed := p.Tracer(plan.TraceSample)
 		if failed != nil {
 			return nil, failed
 		}
-		defer func() { err = errors.Join(err, client.Close(context.WithoutCancel(ctx))) }()
-		e.Load.Tracer = client
+		defer func() { err = errors.Join(err, tracer.Close(context.WithoutCancel(ctx))) }()
+		e.Load.Tracer = tracer
 	}
 	r, err := do(e)
 	if err == nil && r.Verdict == nil {

@@ -9,7 +9,6 @@ import (
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/system"
-	"orderstock/loadtest/trace"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/redisdb"
@@ -22,8 +21,9 @@ type Console struct {
 	player  *catalogue.Player
 	lab     *system.System // nil if the console is attached
 	program string         // the load tester's name in a shell
-	traces  *tracer
-	byHand  byHand // orders
+	traces  *Traces
+	tracer  *fire.Tracer // of orders by hand, which are always traced
+	byHand  byHand       // orders
 
 	ctx     context.Context // of background work; ends when Run ends
 	end     context.CancelFunc
@@ -73,22 +73,22 @@ const (
 )
 
 func newConsole(at *system.System, dir string) (*Console, error) {
-	traces, err := newTracer()
-	if err != nil {
+	c := &Console{feed: newFeed(), traces: NewTraces(), program: "bin/loadtest"}
+	var err error
+	if c.tracer, err = c.traces.tracer(1); err != nil {
 		return nil, err
 	}
-	c := &Console{feed: newFeed(), traces: traces, program: "bin/loadtest"}
 	if c.player, err = catalogue.NewPlayer(at, dir); err != nil {
 		return nil, err
 	}
-	c.player.Show, c.player.Tracer, c.player.Declared = c.show, traces.client, c.byHand.declared
+	c.player.Show, c.player.Tracer, c.player.Declared = c.show, c.traces.tracer, c.byHand.declared
 	c.ctx, c.end = context.WithCancel(context.Background())
 	for section, value := range map[string]any{
 		"phase": trial.Idle, "doing": "", "run": nil, "hero": nil, "compare": nil, "verdict": nil,
 		"replicas": []Member{}, "servers": []Member{}, "edges": map[string]int{}, "faults": []trial.Shown{},
 		"books": catalogue.Books{Rows: []catalogue.BookRow{}}, "statuses": map[string]int64{}, "commits": Commits{},
 		"lock": Lock{Holders: []Contender{}, Waiters: []Contender{}}, "sessions_expired": 0,
-		"runs": c.player.Runs.List(), "recent": []trace.Recent{},
+		"runs": c.player.Runs.List(), "recent": []Recent{},
 	} {
 		c.feed.set(section, value)
 	}
@@ -115,7 +115,7 @@ func (c *Console) Run(ctx context.Context) error {
 	c.end() // no more background work begins
 	c.mu.Unlock()
 	c.working.Wait()
-	err = errors.Join(err, c.traces.close(ctx))
+	err = errors.Join(err, c.tracer.Close(context.WithoutCancel(ctx)))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.view != nil {

@@ -54,7 +54,7 @@ func (c *Console) PlaceByHand(ctx context.Context, o HandOrder) (*Placed, error)
 		header.Set("Idempotency-Key", o.Key)
 	}
 	placed := &Placed{}
-	end := c.traces.begin(ctx, header, o.Key)
+	end := c.traceByHand(ctx, header, o.Key)
 	defer func() { end(placed) }()
 	defer c.byHand.place(placed, o.Key)()
 	resp, err := postToFirst(ctx, at.OrderURLs, header, body)

@@ -8,7 +8,6 @@ import (
 
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/system"
-	"orderstock/loadtest/trace"
 	"orderstock/pkg/redisdb"
 )
 
@@ -22,7 +21,7 @@ type Life struct {
 	FlagInRedis string             `json:"flag_in_redis"`
 	Answers     []catalogue.Answer `json:"answers"`
 	// Spans are the steps that were traced, in the order of their start.
-	Spans []trace.Span `json:"spans"`
+	Spans []Span `json:"spans"`
 }
 
 // Life reads the rows of an order in the four tables, its flag and the answers to clients.
@@ -35,7 +34,7 @@ func (c *Console) Life(ctx context.Context, order string) (*Life, error) {
 	if err != nil {
 		return nil, err
 	}
-	life := &Life{FlagInRedis: at.flag(ctx, order), Answers: []catalogue.Answer{}, Spans: c.traces.store.Order(order)}
+	life := &Life{FlagInRedis: at.flag(ctx, order), Answers: []catalogue.Answer{}, Spans: c.traces.Order(order)}
 	for _, read := range []struct {
 		db    *sql.DB
 		into  *[]map[string]any

@@ -16,7 +16,6 @@ import (
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
-	"orderstock/loadtest/trace"
 	"orderstock/loadtest/trial"
 )
 
@@ -57,7 +56,7 @@ func (s *stage) lifeOnce(t *testing.T, order string, enough func(*console.Life) 
 		}
 		if time.Now().After(deadline) {
 			if life != nil {
-				_ = trace.Write(t.Output(), life.Spans)
+				_ = console.WriteSpans(t.Output(), life.Spans)
 			}
 			t.Fatalf("the life of order %s is incomplete: %v, %v", order, life, err)
 		}
@@ -65,17 +64,17 @@ func (s *stage) lifeOnce(t *testing.T, order string, enough func(*console.Life) 
 	}
 }
 
-func traced(life *console.Life, is func(trace.Span) bool) bool {
+func traced(life *console.Life, is func(console.Span) bool) bool {
 	return slices.ContainsFunc(life.Spans, is)
 }
 
-func paused(s trace.Span) bool {
-	return slices.ContainsFunc(s.Events, func(e trace.Event) bool { return e.Name == "paused" })
+func paused(s console.Span) bool {
+	return slices.ContainsFunc(s.Events, func(e console.Event) bool { return e.Name == "paused" })
 }
 
 // refused reports whether the span is of a writer who came after another: its token is refused or, if the other wrote
 // without the lock, its flag. If it slept for more than a second, the server has ended its transaction.
-func refused(s trace.Span) bool {
+func refused(s console.Span) bool {
 	return strings.Contains(s.Error, "token") || strings.Contains(s.Error, "Duplicate entry") ||
 		strings.Contains(s.Error, "invalid connection")
 }
@@ -93,13 +92,13 @@ func TestShareOfARunIsTraced(t *testing.T) {
 	s.fire(t, few)
 	s.passes(t)
 	open(t, s.entry()) // traces are read while somebody looks
-	var traced []trace.Recent
-	of := func(r trace.Recent) bool {
+	var traced []console.Recent
+	of := func(r console.Recent) bool {
 		id, err := strconv.ParseInt(r.OrderID, 10, 64)
 		return err == nil && id > before
 	}
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-		traced = slices.DeleteFunc(s.state(t).Recent, func(r trace.Recent) bool { return !of(r) })
+		traced = slices.DeleteFunc(s.state(t).Recent, func(r console.Recent) bool { return !of(r) })
 		if len(traced) == 8 {
 			return
 		}
@@ -136,14 +135,14 @@ func TestLifeOfAPausedHolder(t *testing.T) {
 	for try := range 6 {
 		order = s.pausedOrder(t, goods, try)
 		life := s.lifeOnce(t, order, func(l *console.Life) bool {
-			return traced(l, func(s trace.Span) bool { return s.Name == "group" && paused(s) && s.Lane == "stock-1" }) &&
-				traced(l, func(s trace.Span) bool { return s.Name == "commit" && s.Lane == "stock-2" })
+			return traced(l, func(s console.Span) bool { return s.Name == "group" && paused(s) && s.Lane == "stock-1" }) &&
+				traced(l, func(s console.Span) bool { return s.Name == "commit" && s.Lane == "stock-2" })
 		})
-		if traced(life, func(s trace.Span) bool { return refused(s) && s.Lane == "stock-1" }) {
+		if traced(life, func(s console.Span) bool { return refused(s) && s.Lane == "stock-1" }) {
 			break
 		}
 		if try == 5 {
-			_ = trace.Write(t.Output(), life.Spans)
+			_ = console.WriteSpans(t.Output(), life.Spans)
 			t.Fatal("no holder was refused")
 		}
 		again := trial.Action{Action: "restart", Target: "stock-1"} // a step that was armed once stays disarmed

@@ -19,7 +19,6 @@ import (
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/system"
-	"orderstock/loadtest/trace"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 )
@@ -141,7 +140,7 @@ type shown struct {
 	Edges   map[string]int64   `json:"edges"`
 	Lock    console.Lock       `json:"lock"`
 	Expired int                `json:"sessions_expired"`
-	Recent  []trace.Recent     `json:"recent"`
+	Recent  []console.Recent   `json:"recent"`
 }
 
 func (s *stage) state(t *testing.T) shown {

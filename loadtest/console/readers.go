@@ -185,7 +185,7 @@ func scopeOf(ctx context.Context, s *view, shown int) (string, error) {
 
 // readTraces shows which orders were traced last.
 func (c *Console) readTraces(context.Context, *view) error {
-	c.feed.set("recent", c.traces.store.Recent(8))
+	c.feed.set("recent", c.traces.Recent(8))
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ func testConsole(t *testing.T) *Console {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := c.traces.close(t.Context()); err != nil {
+		if err := c.tracer.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})

@@ -57,7 +57,7 @@ func (s *Server) ReceiveTraces(url string) { s.console.player.Env = envOf(url, s
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(Page()))
-	mux.Handle("POST /v1/traces", s.console.traces.store)
+	mux.Handle("POST /v1/traces", s.console.traces)
 	mux.HandleFunc("GET /api/events", s.events)
 	mux.HandleFunc("GET /api/state", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -131,7 +131,7 @@ func (s *Server) form() map[string]any {
 // services reach it.
 func (s *Server) TracesHandler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("POST /v1/traces", s.console.traces.store)
+	mux.Handle("POST /v1/traces", s.console.traces)
 	return mux
 }
 

@@ -7,26 +7,13 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 
-	spans "orderstock/loadtest/trace"
+	"orderstock/loadtest/fire"
 	"orderstock/pkg/tracing"
 )
 
-// tracer keeps the spans of the last orders, from the services and from the console's own calls.
-type tracer struct {
-	store *spans.Store
-	hand  *spans.Client // of orders by hand, which are always traced
-}
-
-func newTracer() (*tracer, error) {
-	t := &tracer{store: spans.NewStore()}
-	var err error
-	t.hand, err = t.client(1)
-	return t, err
-}
-
-// client returns a client that traces that share of its calls. Callers must Close it.
-func (t *tracer) client(share float64) (*spans.Client, error) {
-	return spans.NewClient("client", share, t.store.Exporter())
+// tracer returns a tracer of that share of the calls, whose spans are kept. Callers must Close it.
+func (s *Traces) tracer(share float64) (*fire.Tracer, error) {
+	return fire.NewTracer(share, s.Exporter())
 }
 
 // envOf returns the environment of services that send their spans to url.
@@ -39,9 +26,9 @@ func envOf(url, token string) map[string]string {
 	}
 }
 
-// begin begins the span of an order by hand, and puts its trace into the header. Repeats of a key are one trace.
-func (t *tracer) begin(ctx context.Context, header http.Header, key string) (end func(*Placed)) {
-	_, span := t.hand.Begin(ctx, key, "place")
+// traceByHand begins the span of an order by hand, and puts its trace into the header. Repeats of a key are one trace.
+func (c *Console) traceByHand(ctx context.Context, header http.Header, key string) (end func(*Placed)) {
+	_, span := c.tracer.Begin(ctx, key, "place")
 	header.Set(tracing.Header, tracing.Format(span.SpanContext()))
 	return func(p *Placed) {
 		if p.Status == 0 {
@@ -55,8 +42,4 @@ func (t *tracer) begin(ctx context.Context, header http.Header, key string) (end
 		}
 		span.End()
 	}
-}
-
-func (t *tracer) close(ctx context.Context) error {
-	return t.hand.Close(context.WithoutCancel(ctx))
 }

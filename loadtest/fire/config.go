@@ -12,8 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-
 	"orderstock/loadtest/history"
 	"orderstock/pkg/operation"
 )
@@ -93,14 +91,9 @@ type Config struct {
 	Ended func(*Event) `json:"-"`
 	// Tracer, if not nil, makes a span for each call and propagates it to the services. All calls of one order are one
 	// trace.
-	Tracer Tracer `json:"-"`
+	Tracer *Tracer `json:"-"`
 	// Live, if not nil, counts the calls. It may be read at any time.
 	Live *Live `json:"-"`
-}
-
-// Tracer begins the span of a call, which ends it. The calls with one key are one trace. A trace.Client is a Tracer.
-type Tracer interface {
-	Begin(ctx context.Context, key, name string) (context.Context, trace.Span)
 }
 
 // Mix describes the orders of a run.

@@ -1,4 +1,4 @@
-package trace_test
+package fire_test
 
 import (
 	"math"
@@ -6,7 +6,7 @@ import (
 
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
-	"orderstock/loadtest/trace"
+	"orderstock/loadtest/fire"
 )
 
 // TestCallsOfAKeyAreOneTrace: every program makes the same trace of a key, also one that does not record it.
@@ -14,7 +14,7 @@ func TestCallsOfAKeyAreOneTrace(t *testing.T) {
 	t.Parallel()
 	begin := func(share float64, key string) (id string, recorded bool) {
 		exported := tracetest.NewInMemoryExporter()
-		c, err := trace.NewClient("client", share, exported)
+		c, err := fire.NewTracer(share, exported)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestCallsOfAKeyAreOneTrace(t *testing.T) {
 		t.Error("two calls without a key are one trace")
 	}
 	for _, share := range []float64{-0.1, 1.1, math.NaN()} {
-		if _, err := trace.NewClient("client", share, tracetest.NewInMemoryExporter()); err == nil {
+		if _, err := fire.NewTracer(share, tracetest.NewInMemoryExporter()); err == nil {
 			t.Errorf("a share of %v is taken", share)
 		}
 	}

@@ -1,4 +1,4 @@
-package trace_test
+package console_test
 
 import (
 	"bytes"
@@ -15,22 +15,22 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/system/systemtest"
-	"orderstock/loadtest/trace"
 )
 
-// receiver is a Store that counts the requests that it gets.
+// receiver is Traces that counts the requests that it gets.
 type receiver struct {
-	*trace.Store
+	*console.Traces
 	url string
 }
 
 func receive(t *testing.T) receiver {
 	t.Helper()
-	r := receiver{Store: trace.NewStore()}
+	r := receiver{Traces: console.NewTraces()}
 	mux := http.NewServeMux()
 	mux.Handle("POST /v1/traces", r)
 	web := httptest.NewServer(mux)
@@ -48,7 +48,7 @@ func (r receiver) exporting(c *system.Config) {
 // fire sends orders, traces a share of them, and returns the history.
 func (r receiver) fire(t *testing.T, cfg fire.Config, share float64) *history.History {
 	t.Helper()
-	client, err := trace.NewClient("client", share, r.Exporter())
+	client, err := fire.NewTracer(share, r.Exporter())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func (r receiver) fire(t *testing.T, cfg fire.Config, share float64) *history.Hi
 }
 
 // await returns the spans of an order once enough says that they have all come.
-func (r receiver) await(t *testing.T, order int64, enough func([]trace.Span) bool) []trace.Span {
+func (r receiver) await(t *testing.T, order int64, enough func([]console.Span) bool) []console.Span {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for {
@@ -74,7 +74,7 @@ func (r receiver) await(t *testing.T, order int64, enough func([]trace.Span) boo
 		}
 		if time.Now().After(deadline) {
 			var text bytes.Buffer
-			_ = trace.Write(&text, spans)
+			_ = console.WriteSpans(&text, spans)
 			t.Fatalf("spans of order %d are missing:\n%s", order, &text)
 		}
 		time.Sleep(20 * time.Millisecond) // a poll of other processes
@@ -82,18 +82,18 @@ func (r receiver) await(t *testing.T, order int64, enough func([]trace.Span) boo
 }
 
 // has reports whether there is an ended span of each name.
-func has(names ...string) func([]trace.Span) bool {
-	return func(spans []trace.Span) bool {
+func has(names ...string) func([]console.Span) bool {
+	return func(spans []console.Span) bool {
 		return !slices.ContainsFunc(names, func(name string) bool { return find(spans, name) == nil })
 	}
 }
 
-func where(spans []trace.Span, is func(trace.Span) bool) []trace.Span {
-	return slices.DeleteFunc(slices.Clone(spans), func(s trace.Span) bool { return !is(s) })
+func where(spans []console.Span, is func(console.Span) bool) []console.Span {
+	return slices.DeleteFunc(slices.Clone(spans), func(s console.Span) bool { return !is(s) })
 }
 
-func find(spans []trace.Span, name string) *trace.Span {
-	if i := slices.IndexFunc(spans, func(s trace.Span) bool { return s.Name == name }); i >= 0 {
+func find(spans []console.Span, name string) *console.Span {
+	if i := slices.IndexFunc(spans, func(s console.Span) bool { return s.Name == name }); i >= 0 {
 		return &spans[i]
 	}
 	return nil
@@ -136,7 +136,7 @@ func oneOrderIsOneTrace(t *testing.T, bin string) {
 					span = twin // it is sent at the same time, and may be the first to arrive
 				}
 				if span.Name == "commit" { // the order's insert was committed before
-					span = find(where(spans, func(s trace.Span) bool { return s.Lane[:5] == "stock" }), "commit")
+					span = find(where(spans, func(s console.Span) bool { return s.Lane[:5] == "stock" }), "commit")
 				}
 				if span.StartUS < began {
 					t.Errorf("%s begins before the step before it", step)
@@ -159,7 +159,7 @@ func oneOrderIsOneTrace(t *testing.T, bin string) {
 				}
 			}
 			var text bytes.Buffer
-			if err := trace.Write(&text, spans); err != nil {
+			if err := console.WriteSpans(&text, spans); err != nil {
 				t.Fatal(err)
 			}
 			t.Logf("%s", &text)
@@ -176,21 +176,21 @@ func groupIsLinked(t *testing.T, bin string) {
 	h := r.fire(t, fire.Config{
 		Target: st.Target(), Orders: 200, Concurrency: 50, Mix: fire.Mix{Goods: 1, Stock: 1000},
 	}, 1)
-	served := func(spans []trace.Span) *trace.Span {
+	served := func(spans []console.Span) *console.Span {
 		own := find(spans, "place")
-		return find(where(spans, func(s trace.Span) bool { return own != nil && s.Trace == own.Trace }),
+		return find(where(spans, func(s console.Span) bool { return own != nil && s.Trace == own.Trace }),
 			"PUT /v1/operations/:flag")
 	}
 	var foreign bool
 	for _, call := range h.Calls {
-		spans := r.await(t, call.Order, func(spans []trace.Span) bool {
+		spans := r.await(t, call.Order, func(spans []console.Span) bool {
 			return has("group", "update-stock", "commit")(spans) && served(spans) != nil
 		})
 		part, group := served(spans), find(spans, "group")
-		if !slices.Contains(part.Links, trace.Link{Trace: group.Trace, Span: group.ID}) {
+		if !slices.Contains(part.Links, console.Link{Trace: group.Trace, Span: group.ID}) {
 			t.Fatalf("order %d has no link to its group", call.Order)
 		}
-		if !slices.Contains(group.Links, trace.Link{Trace: part.Trace, Span: part.ID}) {
+		if !slices.Contains(group.Links, console.Link{Trace: part.Trace, Span: part.ID}) {
 			t.Fatalf("the group has no link to order %d", call.Order)
 		}
 		foreign = foreign || group.Trace != part.Trace
@@ -242,8 +242,8 @@ func reconcilerGoesOn(t *testing.T, bin string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spans := r.await(t, told.ID, func(spans []trace.Span) bool {
-		return len(where(spans, func(s trace.Span) bool {
+	spans := r.await(t, told.ID, func(spans []console.Span) bool {
+		return len(where(spans, func(s console.Span) bool {
 			return s.Name == "reconcile" && s.Attributes["to"] == "CONFIRMED"
 		})) > 0
 	})
@@ -252,7 +252,7 @@ func reconcilerGoesOn(t *testing.T, bin string) {
 		if span.Trace != id {
 			t.Errorf("%s is of trace %s", span.Name, span.Trace)
 		}
-		if span.Name == "reconcile" && !slices.Contains(span.Links, trace.Link{Trace: id, Span: first.ID}) {
+		if span.Name == "reconcile" && !slices.Contains(span.Links, console.Link{Trace: id, Span: first.ID}) {
 			t.Errorf("the reconciler's work has the links %v, want one to the request that placed the order", span.Links)
 		}
 	}
@@ -272,7 +272,7 @@ func offByDefault(t *testing.T, bin string) {
 	if err := st.Stop(ctx); err != nil { // recorded spans are exported by then
 		t.Fatal(err)
 	}
-	spans := r.await(t, h.Calls[0].Order, func([]trace.Span) bool { return true })
+	spans := r.await(t, h.Calls[0].Order, func([]console.Span) bool { return true })
 	if len(spans) != 1 || spans[0].Lane == "order-1" {
 		t.Errorf("%d spans, want the client's alone", len(spans))
 	}

@@ -1,4 +1,4 @@
-package trace_test
+package console_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	resource "go.opentelemetry.io/proto/otlp/resource/v1"
 	wire "go.opentelemetry.io/proto/otlp/trace/v1"
 
-	"orderstock/loadtest/trace"
+	"orderstock/loadtest/console"
 )
 
 func text(key, value string) *common.KeyValue {
@@ -51,7 +51,7 @@ func linked(s *wire.Span, trace, id byte) *wire.Span {
 // An order whose transaction is in another's trace still has its steps, below the step that waited.
 func TestTreeHasSharedWork(t *testing.T) {
 	t.Parallel()
-	s := trace.NewStore()
+	s := console.NewTraces()
 	s.Add(export("stock-1",
 		span(1, 1, 0, "deduct", 1, text("flag", "100")),
 		linked(span(1, 2, 1, "group", 2, text("callers", "2")), 2, 1),
@@ -59,7 +59,7 @@ func TestTreeHasSharedWork(t *testing.T) {
 		linked(span(2, 1, 0, "deduct", 1, text("flag", "200")), 1, 2)))
 	spans := s.Order("200")
 	var tree strings.Builder
-	if err := trace.Write(&tree, spans); err != nil {
+	if err := console.WriteSpans(&tree, spans); err != nil {
 		t.Fatal(err)
 	}
 	want := "at     took  process  step\n" +
@@ -77,7 +77,7 @@ func TestTreeHasSharedWork(t *testing.T) {
 // A sender may make spans each other's parents.
 func TestSpansInACircleAreKeptOnce(t *testing.T) {
 	t.Parallel()
-	s := trace.NewStore()
+	s := console.NewTraces()
 	s.Add(export("stock-1",
 		span(1, 2, 4, "group", 2),
 		span(1, 3, 2, "commit", 3),
@@ -91,7 +91,7 @@ func TestSpansInACircleAreKeptOnce(t *testing.T) {
 // The store forgets the oldest traces, with the orders in them.
 func TestStoreIsBounded(t *testing.T) {
 	t.Parallel()
-	s := trace.NewStore()
+	s := console.NewTraces()
 	for i := range 1100 {
 		one := span(0, 1, 0, "place", 1, text("order_id", strconv.Itoa(i)))
 		one.TraceId = []byte("0123456789ab" + strconv.Itoa(1000+i))
@@ -116,7 +116,7 @@ func TestLanes(t *testing.T) {
 		{"client", "client", "client"},
 		{"", "order-1", "order-1"},
 	} {
-		s := trace.NewStore()
+		s := console.NewTraces()
 		received := export(test.instance, span(1, 1, 0, "place", 1, text("order_id", "7")))
 		if test.service != "" {
 			what := received[0].GetResource()
@@ -130,7 +130,7 @@ func TestLanes(t *testing.T) {
 
 func TestReadFile(t *testing.T) {
 	t.Parallel()
-	s := trace.NewStore()
+	s := console.NewTraces()
 	line := `{"resourceSpans":[{` +
 		`"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"order-service"}}]},` +
 		`"scopeSpans":[{"spans":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174","name":"place",` +
@@ -152,7 +152,7 @@ func TestReadFile(t *testing.T) {
 // Anything but an export is refused, and nothing is kept.
 func TestReceiverRefusesUnreadableSpans(t *testing.T) {
 	t.Parallel()
-	s := trace.NewStore()
+	s := console.NewTraces()
 	for _, test := range []struct {
 		kind, coding, body string
 		want               int

@@ -1,4 +1,4 @@
-package trace
+package console
 
 import (
 	"encoding/hex"

@@ -1,4 +1,4 @@
-package trace
+package console
 
 import (
 	"cmp"
@@ -11,14 +11,14 @@ import (
 	"orderstock/pkg/tracing"
 )
 
-// The limits of a Store. The oldest trace is dropped first.
+// The limits of Traces. The oldest trace is dropped first.
 const (
 	maxTraces = 1000
 	maxSpans  = 60_000
 )
 
-// Store keeps the spans of the last traces. It is safe for concurrent use. Make one with NewStore.
-type Store struct {
+// Traces keeps the spans of the last traces. It is safe for concurrent use. Make one with NewTraces.
+type Traces struct {
 	mu     sync.Mutex
 	traces map[string][]Span
 	order  []string       // the ids of the traces, the oldest first
@@ -37,9 +37,9 @@ func (s ids) with(id string) ids {
 	return append(s, id)
 }
 
-// NewStore returns an empty store.
-func NewStore() *Store {
-	return &Store{traces: map[string][]Span{}, orders: map[string]ids{}, named: map[string]ids{}}
+// NewTraces returns one that is empty.
+func NewTraces() *Traces {
+	return &Traces{traces: map[string][]Span{}, orders: map[string]ids{}, named: map[string]ids{}}
 }
 
 // laneOf names a process: by its instance, and by its service if the instance does not show it, as in a container.
@@ -51,7 +51,7 @@ func laneOf(service, instance string) string {
 }
 
 // Add stores the spans of an OTLP request.
-func (s *Store) Add(received []*wire.ResourceSpans) {
+func (s *Traces) Add(received []*wire.ResourceSpans) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, from := range received {
@@ -69,7 +69,7 @@ func (s *Store) Add(received []*wire.ResourceSpans) {
 	}
 }
 
-func (s *Store) add(span Span) {
+func (s *Traces) add(span Span) {
 	if s.traces[span.Trace] == nil {
 		s.order = append(s.order, span.Trace)
 	}
@@ -83,7 +83,7 @@ func (s *Store) add(span Span) {
 	}
 }
 
-func (s *Store) forget(trace string) {
+func (s *Traces) forget(trace string) {
 	s.spans -= len(s.traces[trace])
 	delete(s.traces, trace)
 	for _, id := range s.named[trace] {
@@ -98,7 +98,7 @@ func (s *Store) forget(trace string) {
 // Order returns the spans of an order: all spans of its traces, and the spans of other traces that served it together
 // with other orders. They are sorted by start, a parent before its children. It returns none if the order was not
 // traced, or was dropped.
-func (s *Store) Order(id string) []Span {
+func (s *Traces) Order(id string) []Span {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := []Span{}
@@ -132,7 +132,7 @@ func (s *Store) Order(id string) []Span {
 }
 
 // below calls keep for the linked span and for all below it, once for each.
-func (s *Store) below(at Link, keep func(Span)) {
+func (s *Traces) below(at Link, keep func(Span)) {
 	seen := map[string]bool{at.Span: true} // received spans may be each other's parents
 	for next := []string{at.Span}; len(next) > 0; next = next[1:] {
 		for _, span := range s.traces[at.Trace] {
@@ -154,7 +154,7 @@ type Recent struct {
 }
 
 // Recent returns up to n traced orders, the latest first.
-func (s *Store) Recent(n int) []Recent {
+func (s *Traces) Recent(n int) []Recent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	recent := []Recent{}
@@ -172,7 +172,7 @@ func (s *Store) Recent(n int) []Recent {
 }
 
 // told returns the status in the first answer to the trace's client, or "".
-func (s *Store) told(trace string) string {
+func (s *Traces) told(trace string) string {
 	for _, span := range s.traces[trace] {
 		if status := span.Attributes["status"]; status != "" && span.Parent == "" {
 			return status

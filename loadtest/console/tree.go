@@ -1,4 +1,4 @@
-package trace
+package console
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"text/tabwriter"
 )
 
-// Write prints the spans of an order as a tree, in the order of their start. Work that served several orders appears
+// WriteSpans prints the spans of an order as a tree, in the order of their start. Work that served several orders appears
 // below the step that waited for it.
-func Write(w io.Writer, spans []Span) error {
+func WriteSpans(w io.Writer, spans []Span) error {
 	spans = slices.Clone(spans)
 	sortSpans(spans)
 	if len(spans) == 0 {
@@ -24,8 +24,8 @@ func Write(w io.Writer, spans []Span) error {
 	print = func(span Span, branch, below string) {
 		fmt.Fprintf(table, "%s\t%s\t%s\t  %s%s\n",
 			millis(span.StartUS-spans[0].StartUS), millis(span.DurationUS), span.Lane, branch, span.words())
-		for i, child := range children[at(span)] {
-			if i == len(children[at(span)])-1 {
+		for i, child := range children[linkTo(span)] {
+			if i == len(children[linkTo(span)])-1 {
 				print(child, below+"└ ", below+"  ")
 			} else {
 				print(child, below+"├ ", below+"│ ")
@@ -38,31 +38,31 @@ func Write(w io.Writer, spans []Span) error {
 	return table.Flush()
 }
 
-func at(s Span) Link { return Link{s.Trace, s.ID} }
+func linkTo(s Span) Link { return Link{s.Trace, s.ID} }
 
 // nest returns the children of each span, and the spans without a parent among them. A shared span whose parent is not
 // among them is the child of the first of the order's spans with a link to it.
 func nest(spans []Span) (children map[Link][]Span, roots []Span) {
 	parents := map[Link]Link{}
 	for _, span := range spans {
-		parents[at(span)] = Link{}
+		parents[linkTo(span)] = Link{}
 	}
 	linked := map[Link]Link{}
 	for _, span := range spans {
 		if parent := (Link{span.Trace, span.Parent}); has(parents, parent) {
-			parents[at(span)] = parent
+			parents[linkTo(span)] = parent
 		}
 		for _, link := range span.Links {
 			if !span.Shared && !has(linked, link) {
-				linked[link] = at(span)
+				linked[link] = linkTo(span)
 			}
 		}
 	}
 	children = map[Link][]Span{}
 	for _, span := range spans {
-		parent := parents[at(span)]
+		parent := parents[linkTo(span)]
 		if parent == (Link{}) && span.Shared {
-			parent = linked[at(span)]
+			parent = linked[linkTo(span)]
 		}
 		if parent == (Link{}) {
 			roots = append(roots, span)

@@ -1,4 +1,4 @@
-package trace
+package console
 
 import (
 	"bufio"
@@ -23,7 +23,7 @@ import (
 const maxRequest = 16 << 20
 
 // ServeHTTP receives spans: POST /v1/traces of OTLP over HTTP, as protobuf.
-func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *Traces) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if kind := r.Header.Get("Content-Type"); kind != "application/x-protobuf" {
 		http.Error(w, "send application/x-protobuf, not "+kind+": set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
 			http.StatusUnsupportedMediaType)
@@ -54,7 +54,7 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Read adds the spans of a file that has an export of OTLP as JSON on each line.
-func (s *Store) Read(r io.Reader) error {
+func (s *Traces) Read(r io.Reader) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxRequest)
 	for n := 1; lines.Scan(); n++ {
@@ -88,9 +88,9 @@ func base64IDs(line []byte) (_ []byte, err error) {
 }
 
 // Exporter adds the spans of this process to the store.
-func (s *Store) Exporter() *otlptrace.Exporter { return otlptrace.NewUnstarted(direct{s}) }
+func (s *Traces) Exporter() *otlptrace.Exporter { return otlptrace.NewUnstarted(direct{s}) }
 
-type direct struct{ store *Store }
+type direct struct{ store *Traces }
 
 func (direct) Start(context.Context) error { return nil }
 
