@@ -30,8 +30,8 @@ type Player struct {
 	// Declared, if not nil, returns the flags and keys of orders that others have placed.
 	Declared func() []string
 
-	// Show gets each part of what goes on that changes, by its name: a Run when a try begins, a Record when it is judged. A
-	// Sample or an Entry is added to those before.
+	// Show gets each part of what goes on that changes, by its name: a Run when a try begins, a Record when it is judged.
+	// A Sample or an Entry is added to those before.
 	Show func(section string, value any)
 	// Start is called to replace the services, which do does.
 	Start func(ctx context.Context, v trial.Services, do func() error) error
@@ -61,8 +61,8 @@ func NewPlayer(at *system.System, out string) (*Player, error) {
 	return p, err
 }
 
-// Play plays all tries of a plan, and returns the record of the last. Once ctx ends, no more orders are sent, and the run
-// so far is judged.
+// Play plays all tries of a plan, and returns the record of the last. Once ctx ends, no more orders are sent, and the
+// run so far is judged.
 func (p *Player) Play(ctx context.Context, plan Plan) (last *Record, err error) {
 	n := 0
 	suite := trial.Suite{

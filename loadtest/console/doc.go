@@ -4,8 +4,8 @@
 // A Console watches a Stack. If it owns the stack (Lab), it can also play the published faults, broken and fixed, and
 // break replicas, servers and links. If it is only attached (Attach), it explains why it cannot.
 //
-// It receives the spans of the services and of the load tester by OTLP over HTTP, keeps the latest traces, and joins the
-// spans of one order.
+// It receives the spans of the services and of the load tester by OTLP over HTTP, keeps the latest traces, and joins
+// the spans of one order.
 //
 // All figures are read from the servers, from the services or from the calls of the load tester in this process.
 // Nothing is simulated.

@@ -89,7 +89,7 @@ func TestSpansInACircleAreKeptOnce(t *testing.T) {
 }
 
 // The store forgets the oldest traces, with the orders in them.
-func TestStoreIsBounded(t *testing.T) {
+func TestTracesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := console.NewTraces()
 	for i := range 1100 {

@@ -9,8 +9,8 @@ import (
 	"text/tabwriter"
 )
 
-// WriteSpans prints the spans of an order as a tree, in the order of their start. Work that served several orders appears
-// below the step that waited for it.
+// WriteSpans prints the spans of an order as a tree, in the order of their start. Work that served several orders
+// appears below the step that waited for it.
 func WriteSpans(w io.Writer, spans []Span) error {
 	spans = slices.Clone(spans)
 	sortSpans(spans)

@@ -20,8 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines()...) }
 
-// Both stock services are killed in the middle of a load and started again; the run is struck once, kept and judged, and
-// says how long after the heal the orders ended that waited.
+// Both stock services are killed in the middle of a load and started again; the run is struck once, kept and judged,
+// and says how long after the heal the orders ended that waited.
 func TestRun(t *testing.T) {
 	st := systemtest.Up(t, systemtest.Build(t), func(*system.Config) {})
 	e := Experiment{

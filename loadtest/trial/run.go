@@ -272,8 +272,8 @@ func (r *Run) healed() (last time.Time) {
 	return last
 }
 
-// readEnds counts the CANCELLED orders that no client cancelled, and notes how long after the last heal the orders ended
-// that were placed before it and not cancelled after it, unless the databases are out of reach.
+// readEnds counts the CANCELLED orders that no client cancelled, and notes how long after the last heal the orders
+// ended that were placed before it and not cancelled after it, unless the databases are out of reach.
 func (r *Run) readEnds(ctx context.Context) error {
 	if r.System.OrderDB == nil {
 		return nil
