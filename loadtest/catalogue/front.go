@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"orderstock/loadtest/fire"
@@ -48,68 +49,69 @@ func behind(newFront func(fire.Target) front) func(fire.Target) (fire.Target, fu
 	}
 }
 
-// overloaded answers as a service with too much to do.
-func overloaded(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(http.StatusServiceUnavailable)
-	_, _ = io.WriteString(w, `{"status":503,"code":"overloaded"}`) // the client may be gone
+func places(r *http.Request) bool   { return r.Method == http.MethodPost && r.URL.Path == "/v1/orders" }
+func restocks(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/restock") }
+
+// gets returns whether a request reads a path that begins so.
+func gets(path string) func(*http.Request) bool {
+	return func(r *http.Request) bool { return r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, path) }
 }
-
-// refuse is a front that lets nothing pass.
-func refuse(w http.ResponseWriter, _ *http.Request, _ http.Handler) { overloaded(w) }
-
-func places(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Path == "/v1/orders" }
 
 // stateless is a front that remembers nothing.
 func stateless(f front) func(fire.Target) front { return func(fire.Target) front { return f } }
 
-// refusing answers the requests that match with 503.
-func refusing(match func(*http.Request) bool) func(fire.Target) front {
-	return stateless(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		if match(r) {
-			overloaded(w)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
+// pass is a front that breaks nothing.
+func pass(w http.ResponseWriter, r *http.Request, next http.Handler) { next.ServeHTTP(w, r) }
 
-// refusingRepeats answers each request with a key that it has seen with 503.
-func refusingRepeats(fire.Target) front {
-	var mu sync.Mutex
-	seen := map[string]bool{}
+// where breaks the requests that match, and passes the others on.
+func where(match func(*http.Request) bool, breaks front) front {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		key := r.Header.Get("Idempotency-Key")
-		mu.Lock()
-		repeat := key != "" && seen[key]
-		seen[key] = true
-		mu.Unlock()
-		if repeat {
-			overloaded(w)
+		if match(r) {
+			breaks(w, r, next)
 			return
 		}
 		next.ServeHTTP(w, r)
 	}
 }
 
-// every calls breaks for the first some of each of requests that match, and passes the others on.
-func every(some, of int, match func(*http.Request) bool, breaks front) func(fire.Target) front {
-	return func(fire.Target) front {
-		var mu sync.Mutex
-		n := 0
-		return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-			mu.Lock()
-			if match(r) {
-				n++
-			}
-			broken := match(r) && n%of < some
-			mu.Unlock()
-			if broken {
-				breaks(w, r, next)
-				return
-			}
-			next.ServeHTTP(w, r)
+// passing passes the requests on after a change.
+func passing(change func(*http.Request)) front {
+	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		change(r)
+		next.ServeHTTP(w, r)
+	}
+}
+
+// answering answers with a problem, as a service does.
+func answering(status int, code string) front {
+	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		if status == http.StatusTooManyRequests {
+			w.Header().Set("Retry-After", "1")
 		}
+		w.WriteHeader(status)
+		fmt.Fprintf(w, `{"status":%d,"code":%q}`, status, code) // the client may be gone
+	}
+}
+
+// overloaded answers as a service with too much to do.
+var overloaded = answering(http.StatusServiceUnavailable, "overloaded")
+
+// refusingRepeats answers each request with a key that it has seen with 503.
+func refusingRepeats(fire.Target) front {
+	var seen sync.Map
+	return where(func(r *http.Request) bool {
+		key := r.Header.Get("Idempotency-Key")
+		_, repeat := seen.LoadOrStore(key, true)
+		return repeat && key != ""
+	}, overloaded)
+}
+
+// every breaks the first some of each of requests that match, and passes the others on.
+func every(some, of int64, match func(*http.Request) bool, breaks front) func(fire.Target) front {
+	return func(fire.Target) front {
+		var n atomic.Int64
+		return where(func(r *http.Request) bool { return match(r) && n.Add(1)%of < some }, breaks)
 	}
 }
 
@@ -121,24 +123,15 @@ func losing(_ http.ResponseWriter, r *http.Request, next http.Handler) {
 
 // changing changes the JSON objects in the answers to GET of a path that begins so.
 func changing(path string, change func(body map[string]any)) func(fire.Target) front {
-	return stateless(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		if r.Method != http.MethodGet || !strings.HasPrefix(r.URL.Path, path) {
-			next.ServeHTTP(w, r)
-			return
-		}
+	return stateless(where(gets(path), func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		answer := httptest.NewRecorder()
 		next.ServeHTTP(answer, r)
-		var body map[string]any
-		decoder := json.NewDecoder(answer.Body)
-		decoder.UseNumber()
-		if err := decoder.Decode(&body); err != nil {
-			panic(http.ErrAbortHandler)
-		}
+		body := decode(answer.Body)
 		change(body)
 		w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
 		w.WriteHeader(answer.Code)
 		_ = json.NewEncoder(w).Encode(body) // the client may be gone
-	})
+	}))
 }
 
 // without deletes the objects of a list with that value in a field.
@@ -169,66 +162,55 @@ func neverCancelled(body map[string]any) {
 
 // remembering answers each GET of a product as the first one.
 func remembering(fire.Target) front {
-	var mu sync.Mutex
-	first := map[string][]byte{}
-	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		if r.Method != http.MethodGet || !strings.HasPrefix(r.URL.Path, "/v1/stock/") {
-			next.ServeHTTP(w, r)
-			return
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if first[r.URL.Path] == nil {
+	var firsts sync.Map
+	return where(gets("/v1/stock/"), func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		first, known := firsts.Load(r.URL.Path)
+		if !known {
 			answer := httptest.NewRecorder()
 			next.ServeHTTP(answer, r)
-			first[r.URL.Path] = answer.Body.Bytes()
+			first, _ = firsts.LoadOrStore(r.URL.Path, answer.Body.Bytes())
 		}
-		_, _ = w.Write(first[r.URL.Path]) // the client may be gone
-	}
+		_, _ = w.Write(first.([]byte)) // the client may be gone
+	})
 }
 
 // keyed changes the key of each order.
 func keyed(change func(key string) string) func(fire.Target) front {
-	return stateless(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	return stateless(passing(func(r *http.Request) {
 		if key := r.Header.Get("Idempotency-Key"); key != "" {
 			r.Header.Set("Idempotency-Key", change(key))
 		}
-		next.ServeHTTP(w, r)
-	})
+	}))
 }
 
-// restockingAgain gives each restock another flag, so that a repeat adds its pieces again.
+// restockingAgain gives each repeat of a restock another flag, so that it adds its pieces again.
 func restockingAgain(fire.Target) front {
-	var mu sync.Mutex
-	n := map[string]int{}
-	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		if restocks(r) {
-			body := decoded(r)
-			mu.Lock()
-			flag := fmt.Sprint(body["flag"])
-			if n[flag]++; n[flag] > 1 {
-				body["flag"] = fmt.Sprint(flag, "-", n[flag])
-			}
-			mu.Unlock()
-			replace(r, body)
+	var used sync.Map
+	var n atomic.Int64
+	return where(restocks, passing(func(r *http.Request) {
+		body := decoded(r)
+		if _, again := used.LoadOrStore(fmt.Sprint(body["flag"]), true); again {
+			body["flag"] = fmt.Sprint(body["flag"], "-", n.Add(1))
 		}
-		next.ServeHTTP(w, r)
-	}
+		replace(r, body)
+	}))
 }
 
-// decoded returns the JSON body of a request, which can be read again.
-func decoded(r *http.Request) map[string]any {
-	text, err := io.ReadAll(r.Body)
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	r.Body = io.NopCloser(bytes.NewReader(text))
-	var body map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(text))
+// decode returns a JSON object.
+func decode(from io.Reader) (body map[string]any) {
+	decoder := json.NewDecoder(from)
 	decoder.UseNumber()
 	if err := decoder.Decode(&body); err != nil {
 		panic(http.ErrAbortHandler)
 	}
+	return body
+}
+
+// decoded returns the JSON body of a request, which can be read again.
+func decoded(r *http.Request) map[string]any {
+	var text bytes.Buffer
+	body := decode(io.TeeReader(r.Body, &text))
+	r.Body = io.NopCloser(io.MultiReader(&text, r.Body))
 	return body
 }
 
@@ -241,41 +223,26 @@ func replace(r *http.Request, body map[string]any) {
 // lettingIn adds the token to each call that matches.
 func lettingIn(match func(*http.Request) bool) func(fire.Target) front {
 	return func(t fire.Target) front {
-		return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-			if match(r) {
-				r.Header.Set("Authorization", "Bearer "+t.StockToken)
-			}
-			next.ServeHTTP(w, r)
-		}
+		return where(match, passing(func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+t.StockToken) }))
 	}
 }
 
 // letIn adds the token to each call that has none.
 var letIn = lettingIn(func(r *http.Request) bool { return r.Header.Get("Authorization") == "" })
 
-func restocks(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/restock") }
-
 // limitedKeys answers one key in ten with 429 each time.
-var limitedKeys = stateless(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-	if key := strings.Trim(r.Header.Get("Idempotency-Key"), `"`); places(r) && strings.HasSuffix(key, "5") {
-		w.Header().Set("Content-Type", "application/problem+json")
-		w.Header().Set("Retry-After", "1")
-		w.WriteHeader(http.StatusTooManyRequests)
-		_, _ = io.WriteString(w, `{"status":429,"code":"rate_limited"}`) // the client may be gone
-		return
-	}
-	next.ServeHTTP(w, r)
-})
+var limitedKeys = stateless(where(func(r *http.Request) bool {
+	return places(r) && strings.HasSuffix(strings.Trim(r.Header.Get("Idempotency-Key"), `"`), "5")
+}, answering(http.StatusTooManyRequests, "rate_limited")))
 
 // beginningBefore takes the cursor of a page for its first order.
-var beginningBefore = stateless(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+var beginningBefore = stateless(passing(func(r *http.Request) {
 	query := r.URL.Query()
 	if after, err := strconv.ParseInt(query.Get("after"), 10, 64); err == nil && r.URL.Path == "/v1/orders" {
 		query.Set("after", strconv.FormatInt(after-1, 10))
 		r.URL.RawQuery = query.Encode()
 	}
-	next.ServeHTTP(w, r)
-})
+}))
 
 // inAnotherZone shows the dates of a page as two hours later.
 func inAnotherZone(body map[string]any) {
@@ -304,22 +271,14 @@ func withOldLevels(body map[string]any) {
 // reads its body.
 func takingFor(match func(*http.Request) bool, read func(body map[string]any) (text string)) func(fire.Target) front {
 	return func(fire.Target) front {
-		var mu sync.Mutex
-		firsts := map[string]map[string]any{}
-		return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-			if match(r) {
-				body := decoded(r)
-				key := fmt.Sprint(r.Header.Get("Idempotency-Key"), body["flag"])
-				mu.Lock()
-				if first := firsts[key]; first == nil {
-					firsts[key] = body
-				} else if read(first) == read(body) {
-					replace(r, first)
-				}
-				mu.Unlock()
+		var firsts sync.Map
+		return where(match, passing(func(r *http.Request) {
+			body := decoded(r)
+			first, known := firsts.LoadOrStore(fmt.Sprint(r.Header.Get("Idempotency-Key"), body["flag"]), body)
+			if first := first.(map[string]any); known && read(first) == read(body) {
+				replace(r, first)
 			}
-			next.ServeHTTP(w, r)
-		}
+		}))
 	}
 }
 
@@ -335,24 +294,14 @@ func pieces(body map[string]any) (text string) {
 
 // comparingText refuses each call under a used key whose text is another.
 func comparingText(fire.Target) front {
-	var mu sync.Mutex
-	firsts := map[string]string{}
-	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		if key := strings.Trim(r.Header.Get("Idempotency-Key"), `"`); key != "" {
-			text := fmt.Sprint(decoded(r))
-			mu.Lock()
-			first, known := firsts[key]
-			if !known {
-				firsts[key] = text
-			}
-			mu.Unlock()
-			if known && first != text {
-				w.Header().Set("Content-Type", "application/problem+json")
-				w.WriteHeader(http.StatusUnprocessableEntity)
-				_, _ = io.WriteString(w, `{"status":422,"code":"idempotency_key_reused"}`) // the client may be gone
-				return
-			}
+	var firsts sync.Map
+	return where(func(r *http.Request) bool {
+		key := strings.Trim(r.Header.Get("Idempotency-Key"), `"`)
+		if key == "" {
+			return false
 		}
-		next.ServeHTTP(w, r)
-	}
+		text := fmt.Sprint(decoded(r))
+		first, _ := firsts.LoadOrStore(key, text)
+		return first != text
+	}, answering(http.StatusUnprocessableEntity, "idempotency_key_reused"))
 }

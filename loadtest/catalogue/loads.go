@@ -114,12 +114,14 @@ var meeting = meetingAt(faultpoint.UpdateStock)
 
 // meetingAt holds each deduction before a step until the next one of the process has come as far.
 func meetingAt(step faultpoint.Step) map[string]string {
-	return map[string]string{faultpoint.HoldEnv: faultpoint.Meet(step, faultpoint.Before)}
+	return faultpoint.Always(faultpoint.Rule{Step: step, When: faultpoint.Before, Action: faultpoint.Meet})
 }
 
 // slowly delays each deduction at a point.
 func slowly(step faultpoint.Step, when faultpoint.When, delay time.Duration) map[string]string {
-	return map[string]string{faultpoint.SlowEnv: faultpoint.Slow(step, when, delay)}
+	return faultpoint.Always(faultpoint.Rule{
+		Step: step, When: when, Action: faultpoint.Delay, DelayMS: int(delay.Milliseconds()),
+	})
 }
 
 // In impatient, some of those who wait for the lock soon give up, and the reconciler takes their orders.
@@ -129,9 +131,11 @@ var impatient = with(unhurried, map[string]string{
 
 // In outwaited, the first holder works until somebody has given up. An order that hangs is not given up before the run
 // is judged.
-var outwaited = with(impatient, map[string]string{
-	faultpoint.HoldEnv: faultpoint.Until(faultpoint.UpdateStock, faultpoint.Before, faultpoint.GiveUp, faultpoint.After),
-	"LOCK_TIMEOUT":     "1500ms", "STOCK_TIMEOUT": "3s", "REQUEST_TIMEOUT": "3s",
+var outwaited = with(impatient, faultpoint.Always(faultpoint.Rule{
+	Step: faultpoint.UpdateStock, When: faultpoint.Before, Action: faultpoint.Until,
+	Other: faultpoint.Point(faultpoint.GiveUp, faultpoint.After),
+}), map[string]string{
+	"LOCK_TIMEOUT": "1500ms", "STOCK_TIMEOUT": "3s", "REQUEST_TIMEOUT": "3s",
 	"CONFIRM_BUDGET": "4s", "PENDING_LIMIT": "5s",
 })
 

@@ -18,7 +18,7 @@ func TestTable(t *testing.T) {
 		flagConflict, trial.Locked.Name)
 	names := map[string]bool{}
 	all := Mutants()
-	for _, e := range slices.Concat(all, Honest(), RandomChanges(30)) {
+	for _, e := range slices.Concat(all, honest, RandomChanges(30)) {
 		if names[e.Name] {
 			t.Errorf("%s: twice", e.Name)
 		}
@@ -54,7 +54,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: want a cell, or calm", e.Name)
 		}
 	}
-	if n := len(Honest()); n < 40 {
+	if n := len(honest); n < 40 {
 		t.Errorf("%d honest shapes, want 40", n)
 	}
 	for _, cell := range []string{quiet, duplicated, redisDown, paused, flagInHand, redisFlushed, createLost} {

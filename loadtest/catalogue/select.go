@@ -29,15 +29,6 @@ func Mutants() (all []trial.Experiment) {
 	return all
 }
 
-// Honest returns the shapes of load at right services. None may be accused.
-func Honest() []trial.Experiment {
-	all := make([]trial.Experiment, len(honest))
-	for i, s := range honest {
-		all[i] = s.experiment()
-	}
-	return all
-}
-
 // Select returns the experiments whose name, with their group before as in "front: ", holds only, among them runs
 // with n random changes. If only is "", it returns all but the honest shapes, which take minutes.
 func Select(only string, n int) []trial.Experiment {
@@ -45,7 +36,7 @@ func Select(only string, n int) []trial.Experiment {
 		return append(Mutants(), RandomChanges(n)...)
 	}
 	var some []trial.Experiment
-	for _, e := range slices.Concat(Mutants(), Honest(), RandomChanges(n)) {
+	for _, e := range slices.Concat(Mutants(), honest, RandomChanges(n)) {
 		if strings.Contains(e.Group+": "+e.Name, only) {
 			some = append(some, e)
 		}

@@ -6,10 +6,7 @@
 // Handler in that build.
 package faultpoint
 
-import (
-	"fmt"
-	"time"
-)
+import "encoding/json"
 
 // Step is a step of the order/stock protocol.
 type Step string
@@ -72,28 +69,18 @@ const (
 	Delay Action = "delay" // the step takes DelayMS longer
 	Hold  Action = "hold"  // the step stands still until the process is disarmed, for at most DelayMS
 	Call  Action = "call"  // POST to URL and wait for the answer, so that the harness can cut a connection
+	Meet  Action = "meet"  // of AlwaysEnv: each arrival waits for the next
+	Until Action = "until" // of AlwaysEnv: the first arrival waits until the point Other is passed
 )
 
-// SlowEnv is the environment variable with the delays of points, as Slow writes them: each arrival there waits, from
-// the start of the process on. They widen a gap between two lines, so that what goes wrong in it does so on every
-// machine.
-const SlowEnv = "FAULTPOINT_SLOW"
+// AlwaysEnv is the environment variable with the delays, meetings and waits that happen from the start of the process
+// on, to each arrival, whatever is armed. They bring about what else needs a slow machine, or a fast one.
+const AlwaysEnv = "FAULTPOINT_ALWAYS"
 
-// Slow returns the value of SlowEnv with a delay at one point. Several values are joined by commas.
-func Slow(step Step, when When, delay time.Duration) string {
-	return fmt.Sprintf("%s=%v", pointOf(step, when), delay)
-}
-
-// HoldEnv is the environment variable with the points that hold an arrival until something happens in the same process,
-// as Meet and Until write them. They bring about what else needs a slow machine, or a fast one.
-const HoldEnv = "FAULTPOINT_HOLD"
-
-// Meet returns the value of HoldEnv that holds each arrival at a point until the next.
-func Meet(step Step, when When) string { return pointOf(step, when) }
-
-// Until returns the value of HoldEnv that holds the first arrival at a point until another point is passed.
-func Until(step Step, when When, other Step, side When) string {
-	return pointOf(step, when) + "=" + pointOf(other, side)
+// Always returns an environment with these rules as AlwaysEnv.
+func Always(rules ...Rule) map[string]string {
+	text, _ := json.Marshal(rules) // it holds nothing that could fail
+	return map[string]string{AlwaysEnv: string(text)}
 }
 
 // ImpatienceEnv is the environment variable with the time after which every eighth that waits for a lock gives up.
@@ -103,7 +90,8 @@ const ImpatienceEnv = "FAULTPOINT_IMPATIENCE"
 // still. Default: as in the product, where a holder that wakes up late has lost its transaction.
 const IdleEnv = "FAULTPOINT_IDLE"
 
-func pointOf(step Step, when When) string { return string(step) + "/" + string(when) }
+// Point names one side of a step.
+func Point(step Step, when When) string { return string(step) + "/" + string(when) }
 
 // Rule arms one point.
 type Rule struct {
@@ -119,6 +107,8 @@ type Rule struct {
 	Outlast bool `json:"outlast,omitempty"`
 	// URL is called when a Call strikes.
 	URL string `json:"url,omitempty"`
+	// Other is the Point that ends an Until.
+	Other string `json:"other,omitempty"`
 
 	// Fired counts how often it fired. It is output only.
 	Fired int `json:"fired"`

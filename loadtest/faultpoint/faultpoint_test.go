@@ -127,12 +127,17 @@ func (v *victim) fired() string {
 	return strings.TrimSpace(string(data))
 }
 
+// always returns the setting for what always happens before the commit.
+func always(r faultpoint.Rule) string {
+	r.Step, r.When = faultpoint.Commit, faultpoint.Before
+	return faultpoint.AlwaysEnv + "=" + faultpoint.Always(r)[faultpoint.AlwaysEnv]
+}
+
 func TestActions(t *testing.T) {
 	bin := buildVictim(t)
 
 	t.Run("a slow point delays each arrival, whatever is armed", func(t *testing.T) {
-		slow := faultpoint.Slow(faultpoint.Commit, faultpoint.Before, 200*time.Millisecond)
-		v := start(t, bin, faultpoint.SlowEnv+"="+slow)
+		v := start(t, bin, always(faultpoint.Rule{Action: faultpoint.Delay, DelayMS: 200}))
 		for _, want := range []int{http.StatusOK, http.StatusInternalServerError} {
 			begin := time.Now()
 			code, _ := v.step(time.Minute)
@@ -253,7 +258,7 @@ func TestActions(t *testing.T) {
 	})
 
 	t.Run("a point holds each arrival until the next", func(t *testing.T) {
-		v := start(t, bin, faultpoint.HoldEnv+"="+faultpoint.Meet(faultpoint.Commit, faultpoint.Before))
+		v := start(t, bin, always(faultpoint.Rule{Action: faultpoint.Meet}))
 		if code, body := v.step(300 * time.Millisecond); code != 0 {
 			t.Fatalf("lets a first arrival go: %d %s", code, body)
 		}

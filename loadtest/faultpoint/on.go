@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -27,52 +26,54 @@ var (
 	freed   = make(chan struct{}) // closed when others replace the rules
 	// firedLog survives a kill: a line for each fault, written before it strikes.
 	firedLog = os.Getenv("FAULTPOINT_LOG")
-	// slowed are the delays of points that the process has from its start on, whatever is armed.
-	slowed = parseSlow(os.Getenv(SlowEnv))
-	// holds are the points that hold arrivals, also from the start on.
-	holds = parseHolds(os.Getenv(HoldEnv))
+	// always are the rules of AlwaysEnv.
+	always = parseAlways(os.Getenv(AlwaysEnv))
 )
 
-// held is a point that holds arrivals until another one, or itself, is passed.
-type held struct {
+// standing is a rule of AlwaysEnv.
+type standing struct {
+	Rule
 	Meeting
-	until string
 }
 
-func parseHolds(list string) map[string]*held {
-	points := map[string]*held{}
-	for entry := range strings.SplitSeq(list, ",") {
-		if entry == "" {
+// parseAlways panics if the text is no list of rules: an experiment without them would prove nothing.
+func parseAlways(text string) (all []*standing) {
+	var rules []Rule
+	if err := json.Unmarshal([]byte(cmp.Or(text, "[]")), &rules); err != nil {
+		panic(fmt.Sprintf("%s: %v", AlwaysEnv, err))
+	}
+	for _, r := range rules {
+		all = append(all, &standing{r, Meeting{Again: r.Action == Meet}})
+	}
+	return all
+}
+
+// stand does what always happens at the point: it lets those go who wait for somebody to pass it, and delays or holds
+// this arrival.
+func stand(ctx context.Context, point string) (err error) {
+	for _, s := range always {
+		if s.Other == point {
+			s.Free()
+		}
+	}
+	for _, s := range always {
+		if err != nil || Point(s.Step, s.When) != point {
 			continue
 		}
-		point, until, other := strings.Cut(entry, "=")
-		if !other {
-			until = point
-		}
-		points[point] = &held{Meeting{Again: !other}, until}
-	}
-	return points
-}
-
-// hold lets those go who wait until somebody passes the point, or holds this arrival.
-func hold(ctx context.Context, point string) error {
-	own := holds[point]
-	for _, h := range holds {
-		if h.until == point && h != own {
-			h.Free()
+		switch s.Action {
+		case Delay:
+			err = sleep(ctx, time.Duration(s.DelayMS)*time.Millisecond)
+		case Meet:
+			err = s.Meet(ctx)
+		case Until:
+			err = s.Wait(ctx)
 		}
 	}
-	switch {
-	case own == nil:
-		return nil
-	case own.until == point:
-		return own.Meet(ctx)
-	}
-	return own.Wait(ctx)
+	return err
 }
 
 var (
-	impatience = parseDelay(ImpatienceEnv, cmp.Or(os.Getenv(ImpatienceEnv), "0"))
+	impatience = parseImpatience(cmp.Or(os.Getenv(ImpatienceEnv), "0"))
 	asked      atomic.Int64 // how many waits for a lock began
 )
 
@@ -84,35 +85,20 @@ func Impatient(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, impatience)
 }
 
-// parseDelay panics if the value is no time: an experiment without its delays would prove nothing.
-func parseDelay(name, value string) time.Duration {
+// parseImpatience panics if the value is no time.
+func parseImpatience(value string) time.Duration {
 	delay, err := time.ParseDuration(value)
 	if err != nil {
-		panic(fmt.Sprintf("%s: %v", name, err))
+		panic(fmt.Sprintf("%s: %v", ImpatienceEnv, err))
 	}
 	return delay
 }
 
-func parseSlow(list string) map[string]time.Duration {
-	delays := map[string]time.Duration{}
-	for entry := range strings.SplitSeq(list, ",") {
-		if entry == "" {
-			continue
-		}
-		point, value, _ := strings.Cut(entry, "=")
-		delays[point] = parseDelay(SlowEnv, value)
-	}
-	return delays
-}
-
-// At waits as SlowEnv and HoldEnv want it at the point, and then performs the action armed there, if any. It returns
-// the error that the step must fail with.
+// At does what always happens at the point, and then performs the action armed there, if any. It returns the error that
+// the step must fail with.
 func At(ctx context.Context, step Step, when When) error {
-	point := pointOf(step, when)
-	if err := sleep(ctx, slowed[point]); err != nil {
-		return err
-	}
-	if err := hold(ctx, point); err != nil {
+	point := Point(step, when)
+	if err := stand(ctx, point); err != nil {
 		return err
 	}
 	mu.Lock()

@@ -24,8 +24,12 @@ func TestPublishedFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	slow := func(step faultpoint.Step, when faultpoint.When, d time.Duration) map[string]string {
-		return map[string]string{faultpoint.SlowEnv: faultpoint.Slow(step, when, d)}
+		return faultpoint.Always(faultpoint.Rule{
+			Step: step, When: when, Action: faultpoint.Delay, DelayMS: int(d.Milliseconds()),
+		})
 	}
+	late := slow(faultpoint.ReleaseLock, faultpoint.After, time.Second)
+	late["CONFIRM_BUDGET"] = "1s" // a call waits for two thirds of it
 	for _, test := range []struct {
 		letter, phase, violated string
 		first, second           shop.Pieces // of the two products
@@ -39,10 +43,7 @@ func TestPublishedFaults(t *testing.T) {
 		{"B", judge.Alone, "stock-matches-orders", 2, 40, nil},
 		{
 			"E", judge.Alone, "rejected-only-when-short", 8, 10,
-			map[string]string{ // a call waits for two thirds of the budget
-				faultpoint.SlowEnv: faultpoint.Slow(faultpoint.ReleaseLock, faultpoint.After, time.Second),
-				"CONFIRM_BUDGET":   "1s",
-			},
+			late,
 		},
 		{
 			"F", judge.Killed, "settled", 8, 10,
@@ -56,7 +57,7 @@ func TestPublishedFaults(t *testing.T) {
 		for side, v := range map[catalogue.Side]catalogue.Variant{catalogue.Broken: f.Broken, catalogue.Fixed: f.Fixed} {
 			t.Run(test.letter+" "+string(side), func(t *testing.T) {
 				env := maps.Clone(catalogue.Env)
-				for _, more := range []map[string]string{f.Env, test.env, v.Env, {"MUTANT": v.Mutants}} {
+				for _, more := range []map[string]string{f.Env, v.Env, test.env, {"MUTANT": v.Mutants}} {
 					maps.Copy(env, more)
 				}
 				st := systemtest.Up(t, options.Bin, func(c *system.Config) {
