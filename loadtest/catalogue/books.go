@@ -102,15 +102,8 @@ const mostRows = 40
 
 // cut puts the rows that disagree first and keeps mostRows of them.
 func (b *Books) cut() {
-	slices.SortStableFunc(b.Rows, func(x, y BookRow) int {
-		switch {
-		case x.Wrong() == y.Wrong():
-			return 0
-		case x.Wrong():
-			return -1
-		}
-		return 1
-	})
+	wrong := slices.DeleteFunc(slices.Clone(b.Rows), func(r BookRow) bool { return !r.Wrong() })
+	b.Rows = append(wrong, slices.DeleteFunc(b.Rows, BookRow.Wrong)...)
 	b.Rows = b.Rows[:min(len(b.Rows), mostRows)]
 }
 

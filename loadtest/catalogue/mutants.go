@@ -63,6 +63,11 @@ func calm(e trial.Experiment) trial.Experiment {
 	return e
 }
 
+// patched returns a mutant of one patch that runs without a fault.
+func patched(name, patch string, load fire.Config, by string) trial.Experiment {
+	return calm(trial.Experiment{Name: name, Services: trial.Services{Mutants: patch}, Load: load, Expect: caught(by)})
+}
+
 // ready completes services: fresh ones, that deduct one after the other.
 func ready(s trial.Services, env map[string]string) trial.Services {
 	s.Strategy, s.Fresh = cmp.Or(s.Strategy, "sequential"), true
@@ -176,26 +181,13 @@ var mutants = []trial.Experiment{
 		Services: trial.Services{Strategy: "zk-lock", Env: longSession}, Expect: caught(trial.NotGivenUp.Name),
 	})),
 	published("quantities of zero and less accepted", "Q", Broken, verify.OrderAsRequested),
-	calm(trial.Experiment{
-		Name: "a repeat makes a second order without a key", Services: trial.Services{Mutants: "order-again"},
-		Load: traffic, Expect: caught(verify.Unexplained),
-	}),
-	calm(trial.Experiment{
-		Name: "a cancellation books a restock as well", Services: trial.Services{Mutants: "restock-on-cancel"},
-		Load: traffic, Expect: caught(verify.Unexplained),
-	}),
-	calm(trial.Experiment{
-		Name:     "a cancellation answered 200 CONFIRMED, and nothing cancelled",
-		Services: trial.Services{Mutants: "cancel-nothing"}, Load: traffic, Expect: caught(verify.AnswerWellFormed),
-	}),
-	calm(trial.Experiment{
-		Name: "sold orders answered 503 unavailable", Services: trial.Services{Mutants: "sold-unavailable"},
-		Load: traffic, Expect: caught(verify.AnswersTrue),
-	}),
-	calm(trial.Experiment{
-		Name: "answers name another product", Services: trial.Services{Mutants: "other-items"}, Load: traffic,
-		Expect: caught(verify.AnswersTrue),
-	}),
+	patched("a repeat makes a second order without a key", "order-again", traffic, verify.Unexplained),
+	patched("a cancellation books a restock as well", "restock-on-cancel", traffic, verify.Unexplained),
+	patched(
+		"a cancellation answered 200 CONFIRMED, and nothing cancelled", "cancel-nothing", traffic, verify.AnswerWellFormed,
+	),
+	patched("sold orders answered 503 unavailable", "sold-unavailable", traffic, verify.AnswersTrue),
+	patched("answers name another product", "other-items", traffic, verify.AnswersTrue),
 	calm(trial.Experiment{
 		Name:     "neighbours in a group get each other's items",
 		Services: trial.Services{Mutants: "neighbours-items", Strategy: "grouped", Env: lateCommits},
@@ -210,18 +202,9 @@ var mutants = []trial.Experiment{
 		Services: trial.Services{Mutants: "expires-at-once", Env: longLived}, Load: traffic,
 		Expect: caught(verify.ExpiredOnlyWhenDue),
 	}),
-	calm(trial.Experiment{
-		Name:     "a shortage told as a cancellation by the client",
-		Services: trial.Services{Mutants: "reason-of-client"}, Load: traffic, Expect: caught(verify.AnswersTrue),
-	}),
-	calm(trial.Experiment{
-		Name: "answers send the client to another order", Services: trial.Services{Mutants: "other-location"},
-		Load: traffic, Expect: caught(verify.AnswersTrue),
-	}),
-	calm(trial.Experiment{
-		Name: "a rejection names a product that was there", Services: trial.Services{Mutants: "names-the-last"},
-		Load: popular, Expect: caught(verify.RejectedOnlyWhenShort),
-	}),
+	patched("a shortage told as a cancellation by the client", "reason-of-client", traffic, verify.AnswersTrue),
+	patched("answers send the client to another order", "other-location", traffic, verify.AnswersTrue),
+	patched("a rejection names a product that was there", "names-the-last", popular, verify.RejectedOnlyWhenShort),
 	calm(trial.Experiment{
 		Name:     "nothing broken, prices kept for 100 ms",
 		Services: trial.Services{Strategy: "grouped", Env: briefPrices}, Load: repriced,
@@ -244,14 +227,8 @@ var mutants = []trial.Experiment{
 		Name: "one lock for all products", Services: trial.Services{Mutants: "one-lock"}, Load: fewBaskets,
 		Expect: absorbed("the queue for it, which costs time alone"),
 	}),
-	calm(trial.Experiment{
-		Name: "a lock that each process has for itself", Services: trial.Services{Mutants: "own-lock"},
-		Load: fewBaskets, Expect: caught(trial.Locked.Name),
-	}),
-	calm(trial.Experiment{
-		Name: "a token that somebody made up", Services: trial.Services{Mutants: "made-up-token"}, Load: fewBaskets,
-		Expect: caught(trial.Locked.Name),
-	}),
+	patched("a lock that each process has for itself", "own-lock", fewBaskets, trial.Locked.Name),
+	patched("a token that somebody made up", "made-up-token", fewBaskets, trial.Locked.Name),
 	calm(trial.Experiment{
 		Name: "a changed body accepted under a used flag", Services: trial.Services{Mutants: "changed-body"},
 		Checks: probing(changedBody), Expect: caught(flagConflict),
