@@ -109,11 +109,7 @@ func (r *Runs) Load(id string) (*Record, error) {
 
 // save writes a record and removes the oldest ones beyond the limit.
 func (r *Runs) save(record *Record) error {
-	dir := filepath.Join(r.dir, record.Run.ID)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("keep run: %w", err)
-	}
-	if err := history.SaveJSON(filepath.Join(dir, "run.json"), record); err != nil {
+	if err := history.SaveJSON(filepath.Join(r.dir, record.Run.ID, "run.json"), record); err != nil {
 		return fmt.Errorf("keep run: %w", err)
 	}
 	r.mu.Lock()
