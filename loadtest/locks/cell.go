@@ -26,10 +26,15 @@ func (b *bench) startFleet(ctx context.Context, c *cell) error {
 	root := path.Join(b.root, c.String(), strings.ReplaceAll(c.lock, ".", "-"))
 	for p := range c.processes {
 		first, goroutines := c.share(p)
-		process, err := b.start(ctx, Worker{
+		w := Worker{
 			Lock: c.lock, Servers: strings.Split(b.Servers, ","), Path: path.Join(root, "path-"), Paths: c.paths,
 			First: first, Goroutines: goroutines, Hold: c.hold,
-		})
+		}
+		start := func() (*Process, error) { return Start(ctx, b.Worker, w) }
+		if c.lock == curatorLock {
+			start = func() (*Process, error) { return startCurator(ctx, b.dir, w) }
+		}
+		process, err := start()
 		if err != nil {
 			return fmt.Errorf("start %s: %w", c.lock, err)
 		}
@@ -43,20 +48,13 @@ func (b *bench) startFleet(ctx context.Context, c *cell) error {
 	return nil
 }
 
-func (b *bench) start(ctx context.Context, w Worker) (*Process, error) {
-	if w.Lock != curatorLock {
-		return Start(ctx, b.Worker, w)
-	}
-	return startCurator(ctx, b.dir, w)
-}
-
 // measure runs one window on all processes of the cell together.
 func (c *cell) measure(w window) error {
-	w.start = time.Now().Add(startGrace)
+	order := fmt.Sprintln(time.Now().Add(startGrace).UnixMilli(), int64(w.warmup), int64(w.length))
 	seen := make([]int, len(c.fleet))
 	for i, p := range c.fleet {
 		var err error
-		if seen[i], err = p.order(w.String()); err != nil {
+		if seen[i], err = p.order(order); err != nil {
 			return err
 		}
 	}

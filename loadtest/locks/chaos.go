@@ -150,7 +150,7 @@ func (r *round) run(ctx context.Context, length time.Duration) (err error) {
 		return err
 	}
 	for _, m := range r.members { // everybody goes on
-		if _, err := m.Await(m.Len(), Granted, patience); err != nil {
+		if _, err := m.Await(len(m.History()), Granted, patience); err != nil {
 			r.Violations = append(r.Violations, "after the faults, "+err.Error())
 		}
 	}
@@ -216,17 +216,12 @@ func (r *round) start(ctx context.Context, m *member) (err error) {
 }
 
 // granted returns the number of grants so far.
-func (r *round) granted() (n int) {
+func (r *round) granted() int {
 	histories := slices.Clone(r.histories)
 	for _, m := range r.members {
 		histories = append(histories, m.History())
 	}
-	for _, record := range slices.Concat(histories...) {
-		if record.Phase == Granted {
-			n++
-		}
-	}
-	return n
+	return len(Holdings(histories...))
 }
 
 // retire keeps the records of a process that has ended.
@@ -343,8 +338,6 @@ func (r *round) judge(ctx context.Context) error {
 	}
 	for _, record := range slices.Concat(r.histories...) {
 		switch {
-		case record.Phase == Granted:
-			r.Grants++
 		case record.Phase == Lost:
 			r.Lost++
 		case record.Phase == Failed:
@@ -356,9 +349,11 @@ func (r *round) judge(ctx context.Context) error {
 		}
 	}
 	r.Unknown += goroutines * len(r.histories) // each may have been killed before it said so
-	if err := Check(Holdings(r.histories...)); err != nil {
+	all := Holdings(r.histories...)
+	if err := Check(all); err != nil {
 		violated("%s", err)
 	}
+	r.Grants = len(all)
 	if n := Overlaps(r.awake); n > 0 {
 		violated("%d holders that were never paused believed that they held beside another", n)
 	}

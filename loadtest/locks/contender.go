@@ -77,7 +77,7 @@ func (w Worker) contend(ctx context.Context, orders io.Reader, log *recorder) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
-	log.add(Record{Phase: Connected})
+	log.add(Record{Phase: Connected}, nil)
 	mutex := zklock.NewMutex(session, w.Path, zklock.WithHandoff(w.Handoff, time.Second))
 	var all sync.WaitGroup
 	for g := range w.Goroutines {
@@ -101,17 +101,17 @@ func (w Worker) acquisition(
 	call := Now()
 	lock, err := mutex.Acquire(limited)
 	if err != nil {
-		log.add(Record{Contender: g, Phase: Failed, Call: call, Return: Now(), Err: err.Error()})
+		log.add(Record{Contender: g, Phase: Failed, Call: call, Return: Now()}, err)
 		return
 	}
 	token := lock.Token().String()
-	log.add(Record{Contender: g, Phase: Granted, Token: token, Call: call, Return: Now()})
+	log.add(Record{Contender: g, Phase: Granted, Token: token, Call: call, Return: Now()}, nil)
 	end := make(chan Moment, 1)
 	kept := context.AfterFunc(lock.Context(), func() { end <- Now() })
 	hold := rand.N(w.Hold + 1)
 	if n := long.Load(); n > 0 && long.CompareAndSwap(n, n-1) {
 		hold = w.LongHold
-		log.add(Record{Contender: g, Phase: Settled, Token: token})
+		log.add(Record{Contender: g, Phase: Settled, Token: token}, nil)
 	}
 	select {
 	case <-lock.Context().Done():
@@ -121,23 +121,19 @@ func (w Worker) acquisition(
 	if w.holding != nil {
 		// A holder that was stopped between the look above and this call does not know that it is late.
 		if err := w.holding(context.WithoutCancel(ctx), token); err != nil {
-			log.add(Record{Contender: g, Phase: Failed, Token: token, Err: err.Error()})
+			log.add(Record{Contender: g, Phase: Failed, Token: token}, err)
 		}
 	}
 	if w.Counter != "" {
 		w.count(limited, session, lock, g, log)
 	}
 	if !kept() { // the calls above may have waited for a connection long after the loss
-		log.add(Record{Contender: g, Phase: Lost, Token: token, Call: <-end})
+		log.add(Record{Contender: g, Phase: Lost, Token: token, Call: <-end}, nil)
 	}
 	call = Now()
 	// The release is not to be cut short by the end of the work.
 	err = lock.Release(context.WithoutCancel(limited))
-	r := Record{Contender: g, Phase: Released, Token: token, Call: call, Return: Now()}
-	if err != nil {
-		r.Err = err.Error()
-	}
-	log.add(r)
+	log.add(Record{Contender: g, Phase: Released, Token: token, Call: call, Return: Now()}, err)
 }
 
 // count raises the counter in ZooKeeper by a read and a write that Lock.Guard protects, even if the holder has lost
@@ -156,14 +152,10 @@ func (w Worker) count(ctx context.Context, session *zklock.Session, lock *zklock
 			&zk.SetDataRequest{Path: w.Counter, Data: []byte(strconv.Itoa(n + 1)), Version: -1})...)
 		return struct{}{}, err
 	})
-	r := Record{Contender: g, Phase: Counted, Token: lock.Token().String()}
-	switch {
-	case errors.Is(err, zk.ErrNoNode):
+	if errors.Is(err, zk.ErrNoNode) {
 		return // the lock was lost: refused
-	case err != nil:
-		r.Err = err.Error()
 	}
-	log.add(r)
+	log.add(Record{Contender: g, Phase: Counted, Token: lock.Token().String()}, err)
 }
 
 type recorder struct {
@@ -172,7 +164,11 @@ type recorder struct {
 	err error
 }
 
-func (r *recorder) add(rec Record) {
+// add writes a record of a step that ended with err.
+func (r *recorder) add(rec Record, err error) {
+	if err != nil {
+		rec.Err = err.Error()
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.out.Encode(rec); err != nil && r.err == nil {

@@ -43,13 +43,6 @@ type subject struct {
 	close     func() error
 }
 
-func (w Worker) connect(ctx context.Context) (*subject, error) {
-	if w.Lock == clientLock || w.Lock == rawLock {
-		return w.connectClient()
-	}
-	return w.connectSession(ctx)
-}
-
 // connectClient measures the client library alone.
 func (w Worker) connectClient() (*subject, error) {
 	// Only waiters watch, one for each node, so each event of a deletion is one wake-up.

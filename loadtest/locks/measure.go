@@ -27,19 +27,19 @@ func (w Worker) measure(ctx context.Context, orders io.Reader, log *recorder) (e
 			return err
 		}
 	}
-	log.add(Record{Phase: Connected})
+	log.add(Record{Phase: Connected}, nil)
 	for lines := bufio.NewScanner(orders); lines.Scan(); {
-		window, err := readWindow(lines.Text())
-		if err != nil {
-			return err
+		var next window
+		if _, err := fmt.Sscan(lines.Text(), &next.start, &next.warmup, &next.length); err != nil {
+			return fmt.Errorf("read order %q: %w", lines.Text(), err)
 		}
 		wakeups := lock.wakeups()
-		n, err := window.run(ctx, contenders, w.Hold)
+		n, err := next.run(ctx, contenders, w.Hold)
 		if err != nil {
 			return err
 		}
 		n.Wakeups = lock.wakeups() - wakeups
-		log.add(Record{Phase: Measured, Window: n})
+		log.add(Record{Phase: Measured, Window: n}, nil)
 	}
 	return nil
 }
@@ -60,7 +60,7 @@ func (w window) run(ctx context.Context, contenders []acquireFunc, hold time.Dur
 		tallies[i].waits = newHistogram()
 	}
 	select {
-	case <-time.After(time.Until(w.start)):
+	case <-time.After(time.Until(time.UnixMilli(w.start))):
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

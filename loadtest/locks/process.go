@@ -106,13 +106,6 @@ func (p *Process) History() []Record {
 	return slices.Clone(p.records)
 }
 
-// Len returns the number of records so far.
-func (p *Process) Len() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.records)
-}
-
 // Pause stops the process, which does not notice.
 func (p *Process) Pause() error {
 	p.mu.Lock()
@@ -126,7 +119,7 @@ func (p *Process) Resume() error { return servers.Group(p.cmd.Process.Pid).Resum
 
 // order sends a line to the process, and returns the number of records before it.
 func (p *Process) order(line string) (seen int, err error) {
-	seen = p.Len()
+	seen = len(p.History())
 	if _, err := io.WriteString(p.orders, line); err != nil {
 		return 0, fmt.Errorf("order %q of a process of contenders: %w", line, err)
 	}
@@ -142,12 +135,15 @@ func (p *Process) HoldLong(limit time.Duration) error {
 	return err
 }
 
-// Finish asks the contenders to stop, and waits for them.
+// Finish asks the contenders to stop, and waits for them. It fails if there was a data race or a panic.
 func (p *Process) Finish() error {
 	_ = p.orders.Close() // fails when the process has ended
 	select {
 	case <-p.ended:
-		return p.failure()
+		if text := p.stderr.String(); strings.Contains(text, "DATA RACE") || strings.Contains(text, "panic") {
+			return fmt.Errorf("a process of contenders failed:\n%s", text)
+		}
+		return nil
 	case <-time.After(2 * acquireLimit):
 		p.Kill()
 		return errors.New("a process of contenders hung and was killed")
@@ -158,12 +154,4 @@ func (p *Process) Finish() error {
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill() // fails when it has ended
 	<-p.ended
-}
-
-// failure returns an error for a data race or a panic in a process that has ended.
-func (p *Process) failure() error {
-	if text := p.stderr.String(); strings.Contains(text, "DATA RACE") || strings.Contains(text, "panic") {
-		return fmt.Errorf("a process of contenders failed:\n%s", text)
-	}
-	return nil
 }

@@ -9,8 +9,11 @@ import (
 	"orderstock/pkg/zklock/herd"
 )
 
-// connectSession measures the locks that work on a zklock.Session.
-func (w Worker) connectSession(ctx context.Context) (*subject, error) {
+// connect connects for the locks that work on a zklock.Session, or by connectClient.
+func (w Worker) connect(ctx context.Context) (*subject, error) {
+	if w.Lock == clientLock || w.Lock == rawLock {
+		return w.connectClient()
+	}
 	session, err := zklock.Connect(ctx, w.Servers, zklock.WithSessionTimeout(sessionTimeout))
 	if err != nil {
 		return nil, err

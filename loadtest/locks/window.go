@@ -1,32 +1,17 @@
 package locks
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // window is one measurement: contenders start together, and releases between the end of the
-// warm-up and the end of the window count. As an order to a process it is a line of three numbers of milliseconds.
+// warm-up and the end of the window count. The order to a process is a line of its numbers.
 type window struct {
-	start  time.Time
+	start  int64 // milliseconds of Unix time
 	warmup time.Duration
 	length time.Duration
-}
-
-func (w window) String() string {
-	return fmt.Sprintln(w.start.UnixMilli(), w.warmup.Milliseconds(), w.length.Milliseconds())
-}
-
-func readWindow(order string) (window, error) {
-	var start, warmup, length int64
-	if _, err := fmt.Sscan(order, &start, &warmup, &length); err != nil {
-		return window{}, fmt.Errorf("read order %q: %w", order, err)
-	}
-	return window{
-		time.UnixMilli(start), time.Duration(warmup) * time.Millisecond, time.Duration(length) * time.Millisecond,
-	}, nil
 }
 
 // count is a process's count of one window.

@@ -92,13 +92,13 @@ public final class CuratorBench {
             long warmup = Long.parseLong(command[1]);
             long window = Long.parseLong(command[2]);
             long start = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(delay);
-            long begin = start + TimeUnit.MILLISECONDS.toNanos(warmup);
-            long end = begin + TimeUnit.MILLISECONDS.toNanos(window);
+            long begin = start + warmup;
+            long end = begin + window;
             List<Contender> contenders = new ArrayList<>();
             for (int i = 0; i < threads; i++) {
                 InterProcessMutex mutex =
                         new InterProcessMutex(client, prefix + (first + i) % paths, driver);
-                contenders.add(new Contender(mutex, begin, end, (int) (window * 20)));
+                contenders.add(new Contender(mutex, begin, end, (int) (window / 50_000)));
             }
             TimeUnit.NANOSECONDS.sleep(Math.max(0, start - System.nanoTime()));
             long before = driver.looks.get();

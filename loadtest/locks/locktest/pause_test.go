@@ -55,16 +55,16 @@ func TestPausedHolder(t *testing.T) {
 	// A slow machine may stop each of them between two holds.
 	for i := 0; i < pauses || i < 16 && !bit(); i++ {
 		victim, other := processes[i%2], processes[(i+1)%2]
-		awaitGrant(victim, victim.Len()) // and holds, for a few milliseconds more
+		awaitGrant(victim, len(victim.History())) // and holds, for a few milliseconds more
 		must(victim.Pause())
-		seen := other.Len()
+		seen := len(other.History())
 		for range 3 { // beyond what it may have had already
 			awaitGrant(other, seen)
-			seen = other.Len()
+			seen = len(other.History())
 		}
 		time.Sleep(sessionTimeout) // so that a victim that was just between two holds loses its session as well
 		must(victim.Resume())
-		awaitGrant(victim, victim.Len())
+		awaitGrant(victim, len(victim.History()))
 	}
 	var histories [][]locks.Record
 	var all []locks.Holding
