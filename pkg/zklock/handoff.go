@@ -59,7 +59,7 @@ func (m *Mutex) acquireLocally(ctx context.Context) (*Lock, error) {
 		m.opts.hooks.HandedOver(m.path, w.token.Local > 1)
 	}
 	release := func(ctx context.Context) error { return q.release(ctx, w.holder) }
-	return newLock(ctx, w.holder.ctx, m.path, w.token, w.holder, m.opts.hooks, release), nil
+	return newLock(ctx, m.path, w.token, w.holder, m.opts.hooks, release), nil
 }
 
 // tryLocally asks ZooKeeper, unless somebody here holds the lock or waits for it.
@@ -219,15 +219,6 @@ func (q *localQueue) endTurn() {
 	}
 }
 
-// lost ends the turn when its holder has lost the lock.
-func (q *localQueue) lost(h *holder) {
-	q.s.mu.Lock()
-	defer q.s.mu.Unlock()
-	if q.holder == h {
-		q.endTurn()
-	}
-}
-
 // bound begins the bounded part of the turn: another process waits. The caller holds the mutex.
 func (q *localQueue) bound() {
 	q.rival = true
@@ -252,7 +243,11 @@ func (q *localQueue) watchTurn() {
 			q.s.mu.Unlock()
 		}
 		<-h.ctx.Done()
-		q.lost(h)
+		q.s.mu.Lock()
+		defer q.s.mu.Unlock()
+		if q.holder == h {
+			q.endTurn()
+		}
 	})
 	if !q.watching { // the Session is closed
 		q.endTurn()

@@ -16,9 +16,8 @@ import (
 //
 //	Lock.Release          end the handle, once; note whether the lock was lost before
 //	localQueue.release    if a goroutine here waits, it has the lock, and that is all (handoff.go)
-//	holder.release        end the holder
+//	holder.release        end the holder, and wait for the next step until the caller's context ends, or the session
 //	node.remove           delete the node in the background, for as long as it takes
-//	holder.awaitRemoval   wait for that until the caller's context ends, or the session
 
 // watchDelay bounds the time from a grant to the watch on the node. Half of it passes at least: most holders are
 // quicker, and need no watch.
@@ -121,8 +120,8 @@ func (h *holder) awaitRival(ctx context.Context) error {
 	}
 }
 
-// release gives the lock up and waits for the delete until ctx ends. The delete is sent even if
-// ctx has ended, and again for as long as it takes. If the lock is lost, release does not wait.
+// release gives the lock up and waits for the delete until ctx ends, the lifetime of the session, or the Session. The
+// delete is sent even if ctx has ended, and again for as long as it takes. If the lock is lost, release does not wait.
 func (h *holder) release(ctx context.Context) error {
 	lost := h.lost()
 	h.end(ErrReleased)
@@ -130,11 +129,6 @@ func (h *holder) release(ctx context.Context) error {
 	if lost != nil {
 		return lost
 	}
-	return h.awaitRemoval(ctx, removed)
-}
-
-// awaitRemoval waits for the outcome of removal until ctx ends, the lifetime of the session, or the Session.
-func (h *holder) awaitRemoval(ctx context.Context, removed <-chan error) error {
 	life := h.life.Context()
 	select {
 	case err := <-removed:
@@ -154,5 +148,5 @@ func (h *holder) drop() {
 
 // lock makes the handle of a holder that has the lock for itself.
 func (h *holder) lock(ctx context.Context, path string) *Lock {
-	return newLock(ctx, h.ctx, path, Token{Czxid: h.czxid}, h, h.opts.hooks, h.release)
+	return newLock(ctx, path, Token{Czxid: h.czxid}, h, h.opts.hooks, h.release)
 }

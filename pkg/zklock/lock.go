@@ -75,7 +75,6 @@ type Lock struct {
 	path     string
 	token    Token
 	ctx      context.Context //nolint:containedctx // callers wait for its end: see Context
-	life     context.Context //nolint:containedctx // ctx without the acquirer's values
 	end      context.CancelCauseFunc
 	giveUp   func(context.Context) error
 	holder   *holder
@@ -85,18 +84,18 @@ type Lock struct {
 	released *atomic.Bool // shared with copies of the handle
 }
 
-// newLock makes a handle that ends with life. Its context has the values of ctx, the acquirer's.
-func newLock(ctx, life context.Context, path string, token Token, h *holder, hooks Hooks,
-	giveUp func(context.Context) error,
+// newLock makes a handle that ends with h. Its context has the values of ctx, the acquirer's.
+func newLock(
+	ctx context.Context, path string, token Token, h *holder, hooks Hooks, giveUp func(context.Context) error,
 ) *Lock {
 	l := &Lock{
 		path: path, token: token, holder: h, hooks: hooks, giveUp: giveUp,
 		since: conn.Now(), released: new(atomic.Bool),
 	}
-	l.life, l.end = context.WithCancelCause(life)
-	l.ctx = lockContext{l.life, ctx}
+	life, end := context.WithCancelCause(h.ctx)
+	l.ctx, l.end = lockContext{life, ctx}, end
 	if hooks.Lost != nil {
-		l.unhook = context.AfterFunc(l.life, func() { l.reportLoss(context.Cause(l.life)) })
+		l.unhook = context.AfterFunc(life, func() { l.reportLoss(context.Cause(life)) })
 	}
 	return l
 }
@@ -131,7 +130,7 @@ func (l *Lock) ValidFor() time.Duration {
 // ctx's end, or of the end of Context, if that comes first. A holder that would use the lock again soon may keep it
 // until then. Those who wait in this process for a local hand-off are not in that queue.
 func (l *Lock) Wanted(ctx context.Context) error {
-	ctx, stop := conn.Until(ctx, l.life)
+	ctx, stop := conn.Until(ctx, l.ctx)
 	defer stop()
 	return l.holder.awaitRival(ctx)
 }
@@ -168,7 +167,7 @@ func (l *Lock) release(ctx context.Context) error {
 	if l.hooks.Held != nil {
 		l.hooks.Held(l.path, time.Duration(conn.Now()-l.since))
 	}
-	lost := l.lost()
+	lost := l.holder.lost()
 	if l.unhook != nil && l.unhook() && lost != nil { // the hook was stopped before it ran
 		l.reportLoss(lost)
 	}
@@ -177,14 +176,6 @@ func (l *Lock) release(ctx context.Context) error {
 		return err
 	}
 	return lost
-}
-
-// lost returns why the lock is lost, or nil.
-func (l *Lock) lost() error {
-	if l.ctx.Err() != nil {
-		return context.Cause(l.ctx)
-	}
-	return l.holder.lost()
 }
 
 // reportLoss calls the hook Lost, unless the Session was closed.

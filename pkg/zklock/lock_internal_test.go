@@ -14,7 +14,7 @@ func TestLossIsToldOnce(t *testing.T) {
 	for range 5000 {
 		var told atomic.Int64
 		life, lose := context.WithCancelCause(t.Context())
-		l := newLock(t.Context(), life, "/lock", Token{}, nil, Hooks{Lost: func(string, error) { told.Add(1) }},
+		l := newLock(t.Context(), "/lock", Token{}, &holder{ctx: life}, Hooks{Lost: func(string, error) { told.Add(1) }},
 			func(context.Context) error { return nil })
 		go lose(ErrLost)
 		<-l.Context().Done()

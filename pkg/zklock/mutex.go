@@ -1,8 +1,6 @@
 package zklock
 
-import (
-	"context"
-)
+import "context"
 
 // Mutex is a lock that one holder at a time has, among all processes. It is a cheap value: make one
 // wherever the lock is needed; all values on one path are the same lock. It is not reentrant. Its

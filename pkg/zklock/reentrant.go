@@ -130,7 +130,7 @@ func (m *ReentrantMutex) handle(ctx context.Context, key holdKey, h *hold) *Lock
 		}
 		return h.lock.Release(ctx)
 	}
-	return newLock(ctx, h.lock.life, key.path, h.lock.token, h.lock.holder, Hooks{}, release)
+	return newLock(ctx, key.path, h.lock.token, h.lock.holder, Hooks{}, release)
 }
 
 // leave ends one entry and reports whether it was the last.

@@ -1,8 +1,6 @@
 package zklock
 
-import (
-	"context"
-)
+import "context"
 
 // RWMutex is a lock that many readers hold together, or one writer alone, among all processes. It
 // is fair: a reader waits for the writers that came before it and for no others, a writer for all

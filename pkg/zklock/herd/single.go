@@ -145,17 +145,14 @@ func (l *Lock) create(ctx context.Context) (won bool, err error) {
 
 // state is a lock's node as it was, and its next change.
 type state struct {
-	stat    zk.Stat
+	stat    *zk.Stat
 	changed <-chan zk.Event
 }
 
 func (l *Lock) look(ctx context.Context) (state, error) {
 	return ask(ctx, l, func(c *zk.Conn) (state, error) {
 		_, stat, changed, err := c.GetW(l.m.path)
-		if err != nil {
-			return state{}, err
-		}
-		return state{*stat, changed}, nil
+		return state{stat, changed}, err
 	})
 }
 

@@ -58,9 +58,11 @@ var Codes = map[int]Class{
 	-127: Later,   // throttled
 }
 
-// classOf returns the class of an error that is not nil.
+// classOf returns the class of an error, and "" for nil.
 func classOf(err error) Class {
 	switch {
+	case err == nil:
+		return ""
 	case errors.Is(err, zk.ErrConnectionClosed), errors.Is(err, zk.ErrSessionMoved):
 		return Unknown
 	case errors.Is(err, zk.ErrNoServer), errors.Is(err, zk.ErrSessionExpired):
@@ -96,9 +98,6 @@ func OverQuota(err error) bool {
 
 // Unanswered reports whether it is unknown whether the request was executed.
 func Unanswered(err error) bool {
-	if err == nil {
-		return false
-	}
 	class := classOf(err)
 	return class == Unknown || class == Failed
 }
@@ -106,9 +105,6 @@ func Unanswered(err error) bool {
 // Temporary reports whether the same request may succeed later, after a reconnect or in the next
 // session.
 func Temporary(err error) bool {
-	if err == nil {
-		return false
-	}
 	class := classOf(err)
 	return class == Later || class == Unknown
 }

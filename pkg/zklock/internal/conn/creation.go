@@ -71,14 +71,15 @@ func (c *Conn) CreateInLine(
 
 // create2 creates an ephemeral sequential node.
 func (c *Conn) create2(prefix string, data []byte, acl []zk.ACL) (Created, error) {
-	made := &creation{}
+	made := &Created{}
 	c.monitor.creations.Store(prefix, made)
 	defer c.monitor.creations.Delete(prefix)
 	node, err := c.ZK.Create(prefix, data, zk.FlagEphemeralSequential, acl)
 	if err != nil {
 		return Created{}, err
 	}
-	return Created{Path: node, Czxid: made.czxid, Session: made.session}, nil
+	made.Path = node
+	return *made, nil
 }
 
 // unmake deletes nodes that makeParents has made, unless they have children by now.
@@ -98,14 +99,8 @@ func (c *Conn) unmake(made []string) {
 	})
 }
 
-// creation is the part of an expected create's answer after the path.
-type creation struct {
-	czxid   int64
-	session *Clock
-}
-
-// expected returns the creation that a create request is expected for, or nil.
-func (m *Monitor) expected(request []byte) *creation {
+// expected returns what becomes of a create request that is expected, or nil.
+func (m *Monitor) expected(request []byte) *Created {
 	const at = requestHeader + 4 // of the path, after its length
 	if len(request) < at {
 		return nil
@@ -115,18 +110,18 @@ func (m *Monitor) expected(request []byte) *creation {
 		return nil
 	}
 	made, _ := m.creations.Load(string(request[at : at+length]))
-	found, _ := made.(*creation)
+	found, _ := made.(*Created)
 	return found
 }
 
-// answered reads the answer to a create2 of a session: the error, the path, the Stat.
-func (made *creation) answered(body []byte, session *Clock) {
+// answered reads the answer to a create2 of a session, the error, the path and the Stat, all but the path.
+func (made *Created) answered(body []byte, session *Clock) {
 	if len(body) < 4+statBytes || binary.BigEndian.Uint32(body) != 0 {
 		return
 	}
 	stat := body[len(body)-statBytes:]
 	owner := int64(binary.BigEndian.Uint64(stat[4*8+3*4:]))
 	if owner == session.ID { // otherwise it is no Stat as this package knows it
-		made.czxid, made.session = int64(binary.BigEndian.Uint64(stat)), session
+		made.Czxid, made.Session = int64(binary.BigEndian.Uint64(stat)), session
 	}
 }

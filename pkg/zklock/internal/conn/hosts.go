@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 )
 
@@ -123,10 +122,10 @@ func (h *hosts) resolve(limit time.Duration) {
 	ctx, cancel := context.WithTimeout(background, limit)
 	defer cancel()
 	errs := make([]error, len(h.servers))
-	var all errgroup.Group
+	var all sync.WaitGroup
 	for i := range h.servers {
 		s := &h.servers[i]
-		all.Go(func() error {
+		all.Go(func() {
 			addrs, err := h.lookup(ctx, s.host)
 			if errs[i] = err; err == nil {
 				s.addrs = s.addrs[:0]
@@ -134,10 +133,9 @@ func (h *hosts) resolve(limit time.Duration) {
 					s.addrs = append(s.addrs, net.JoinHostPort(addr, s.port))
 				}
 			}
-			return nil
 		})
 	}
-	_ = all.Wait() // the errors are in errs
+	all.Wait()
 	h.unknown = errors.Join(errs...)
 }
 

@@ -24,7 +24,7 @@ type Monitor struct {
 	zxid    atomic.Int64 // of the last answer in the newest session; see monitoredConn
 	refused atomic.Int32 // handshakes in a row that were not answered; see monitoredConn.shake
 
-	creations sync.Map // by the path that is asked for: the *creation that is expected
+	creations sync.Map // by the path that is asked for: the *Created that is expected
 
 	mu      sync.Mutex
 	newest  *monitoredConn

@@ -62,17 +62,17 @@ type monitoredConn struct {
 
 	seen int64 // the zxid of the last answer before the handshake
 
-	creations map[int32]*creation // unanswered, by xid
+	creations map[int32]*Created // unanswered, by xid
 
 	header [helloHeader]byte // of the packet being read
 	filled int               // bytes of the header that have been read
 	body   int               // bytes of the packet that are still to be read
-	made   *creation         // which the packet answers, or nil
+	made   *Created          // which the packet answers, or nil
 	answer []byte            // the packet's body so far, if it answers a creation
 }
 
 func (m *Monitor) monitor(conn net.Conn) *monitoredConn {
-	return &monitoredConn{Conn: conn, reader: bufio.NewReader(conn), monitor: m, creations: map[int32]*creation{}}
+	return &monitoredConn{Conn: conn, reader: bufio.NewReader(conn), monitor: m, creations: map[int32]*Created{}}
 }
 
 // Write never fails: after a failed write it closes the connection, and the library learns of the end from
