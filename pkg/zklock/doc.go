@@ -42,12 +42,12 @@
 //
 // # Speed
 //
-// An acquisition costs ZooKeeper a create and a delete, both forced to disk, and a look at the queue.
-// With local hand-off the process makes one node in ZooKeeper's queue, and its goroutines hand the
-// lock on through memory for as long as no other process waits, and for a bounded number and time if
-// one does (lock cohorting). Other processes wait longer by one bounded turn for each process before
-// them, and not for a hold of each of its goroutines. When nobody in the process waits, a release gives
-// the lock up as without hand-off.
+// An acquisition costs ZooKeeper a create and a delete, both forced to disk, and a look at the queue, unless
+// the numbers of the nodes show that nobody came since the process had the lock last. With local hand-off the
+// process makes one node in ZooKeeper's queue, and its goroutines hand the lock on through memory for as long
+// as no other process waits, and for a bounded number and time if one does (lock cohorting). Other processes
+// wait longer by one bounded turn for each process before them, and not for a hold of each of its goroutines.
+// When nobody in the process waits, a release gives the lock up as without hand-off.
 //
 // # The locks
 //

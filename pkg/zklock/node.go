@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -49,8 +50,9 @@ type node struct {
 	clock *conn.Clock
 	// names are the children of dir for the next look; nil if it must ask.
 	names []string
-	// followers is how many others were behind the node when it was looked at.
+	// followers is how many others were behind the node when it was looked at. alone: dir had no other child then.
 	followers int
+	alone     bool
 	// doubtful says that the outcome of a create is unknown: there may be another node with this
 	// GUID, now or in a moment.
 	doubtful bool
@@ -91,11 +93,14 @@ func (n *node) createOnce(ctx context.Context) error {
 		}
 	}
 	prefix := n.dir + "/" + protection(n.guid) + n.line.own
-	late := n.createdLate
+	alone, late := n.follows, n.createdLate
+	if n.watchParent || n.doubtful { // look lists the queue
+		alone = nil
+	}
 	if n.behind != nil {
 		late = nil
 	}
-	created, err := n.s.conn.CreateInLine(ctx, prefix, n.opts.data, n.opts.acl, !n.watchParent, late)
+	created, err := n.s.conn.CreateInLine(ctx, prefix, n.opts.data, n.opts.acl, alone, late)
 	switch {
 	case late == nil && ctx.Err() != nil:
 		n.createdLate(created, err)
@@ -106,6 +111,19 @@ func (n *node) createOnce(ctx context.Context) error {
 		n.doubtful = true
 	}
 	return err
+}
+
+// follows reports whether nobody can be before a new node of ours: its number is the next one after a node of ours that
+// was alone and is deleted, and dir counts all its children. If dir was made again since, it counts from 0: then more
+// transactions have passed than the number says, as each contender's create is one.
+func (n *node) follows(created conn.Created) bool {
+	n.s.nodes.mu.Lock()
+	last := n.s.nodes.last[n.dir]
+	n.s.nodes.mu.Unlock()
+	before, _ := parseName(last.name(), last.own)
+	m, ok := parseName(path.Base(created.Path), n.own)
+	return ok && m.number == before.number+1 && m.number <= lastNumber &&
+		last.clock != nil && last.clock == created.Session && created.Czxid-last.czxid <= int64(m.number)
 }
 
 // createdLate takes the outcome of a create whose caller has gone. It deletes the node itself, as the
@@ -193,7 +211,7 @@ func (n *node) look(ctx context.Context, life *conn.Lifetime) (
 	if at < 0 {
 		return "", nil, n.vanished()
 	}
-	n.followers = len(members) - 1 - at
+	n.followers, n.alone = len(members)-1-at, len(names) == 1
 	return n.before(members, at), changed, nil
 }
 

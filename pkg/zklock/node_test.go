@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -63,10 +64,10 @@ func TestCutAtEveryRequest(t *testing.T) {
 	dir := serverstest.ZooKeeperRoot(t)
 	for name, m := range kindsOfMutex(s, dir+"/lock") {
 		t.Run(name, func(t *testing.T) {
-			release(t, acquire(t, zklock.NewMutex(other, m.Path(), zklock.WithHandoff(1, 0)))) // its parent is there now
-			k := 1
-			for cutAtRequest(t, l, m, other, k) {
-				k++
+			k := 0
+			for again := true; again; k++ {
+				release(t, acquire(t, zklock.NewMutex(other, m.Path(), zklock.WithHandoff(1, 0)))) // so that m looks
+				again = cutAtRequest(t, l, m, other, k+1)
 			}
 			const least = 3 // create, look at the queue, delete
 			if k <= least {
@@ -321,10 +322,12 @@ func TestTwoNodesWithOneGUID(t *testing.T) {
 	awaitChildren(t, other.Conn(), m.Path(), 0)
 }
 
-// An acquisition without a wait costs a create, a look and a delete, as the client library's lock does, and its
-// token is the node's czxid. Hand-off within the process adds nothing while nobody waits there.
+// An acquisition without a wait costs a create, a look and a delete, as the client library's lock does. It costs no
+// look if nobody came since the last one. Its token is the node's czxid. Hand-off within the process adds nothing
+// while nobody waits there.
 func TestRequestsOfAnAcquisition(t *testing.T) {
 	s, l := dialLink(t)
+	other := connect(t)
 	count := func() (n int) {
 		for _, op := range []int32{opCreate, opChildren, opDelete, opGetData, opExists} {
 			n += l.requests(op)
@@ -336,27 +339,60 @@ func TestRequestsOfAnAcquisition(t *testing.T) {
 		"hand-off":    zklock.NewMutex(s, dir+"/cohort"),
 		"no hand-off": zklock.NewMutex(s, dir+"/plain", zklock.WithHandoff(1, 0)),
 	} {
-		release(t, acquire(t, m)) // the parent is there
-		var lock *zklock.Lock
-		for try := 1; ; try++ {
-			before := count()
-			lock = acquire(t, m)
-			acquired := count() - before
-			names, _, err := s.Conn().Children(m.Path())
-			if err != nil || len(names) != 1 {
-				t.Fatal(names, err)
+		another := zklock.NewMutex(other, m.Path(), zklock.WithHandoff(1, 0))
+		for last, want := range map[*zklock.Mutex]int{another: 2, m: 1} {
+			for try := 1; ; try++ {
+				release(t, acquire(t, last))
+				before := count()
+				lock := acquire(t, m)
+				acquired := count() - before
+				names, _, err := s.Conn().Children(m.Path())
+				if err != nil || len(names) != 1 {
+					t.Fatal(names, err)
+				}
+				_, stat, err := s.Conn().Get(m.Path() + "/" + names[0])
+				if err != nil || stat.Czxid != lock.Token().Czxid {
+					t.Errorf("%s: token %v, the node's czxid is %#x, %v", name, lock.Token(), stat.Czxid, err)
+				}
+				before = count()
+				release(t, lock)
+				released := count() - before
+				if acquired == want && released == 1 {
+					break
+				}
+				// There is a look until the path has had more nodes than the server had transactions in between. On a
+				// machine that stands still for 100 ms, the watch is set too.
+				if acquired < want || try == 1000 {
+					t.Fatalf("%s: %d requests for an acquisition and %d for a release, want %d and 1",
+						name, acquired, released, want)
+				}
 			}
-			_, stat, err := s.Conn().Get(m.Path() + "/" + names[0])
-			if err != nil || stat.Czxid != lock.Token().Czxid {
-				t.Errorf("%s: token %v, the node's czxid is %#x, %v", name, lock.Token(), stat.Czxid, err)
+		}
+	}
+}
+
+// A parent that is made again counts its children from 0 again: there, a number that follows our last one does not show
+// that nobody came in between.
+func TestParentMadeAgainIsLookedAt(t *testing.T) {
+	s, other := connect(t), connect(t)
+	dir := serverstest.ZooKeeperRoot(t)
+	for _, nodes := range []int{1, 20} {
+		path := dir + "/lock-" + strconv.Itoa(nodes)
+		for name, m := range kindsOfMutex(s, path) {
+			theirs := zklock.NewMutex(other, m.Path(), zklock.WithHandoff(1, 0))
+			for range nodes {
+				release(t, acquire(t, m))
 			}
-			before = count()
-			release(t, lock)
-			if released := count() - before; acquired == 2 && released == 1 {
-				break
-			} else if try == 10 { // on a machine that stands still for 100 ms, the watch is set too
-				t.Fatalf("%s: %d requests for an acquisition and %d for a release, want 2 and 1", name, acquired, released)
+			must(t, other.Conn().Delete(m.Path(), -1))
+			for range nodes - 1 {
+				release(t, acquire(t, theirs))
 			}
+			held := acquire(t, theirs)
+			a := begin(t.Context(), m)
+			awaitChildren(t, other.Conn(), m.Path(), 2)
+			a.waits(t, s, m.Path(), name+": acquired beside another holder")
+			release(t, held)
+			release(t, a.wait(t))
 		}
 	}
 }

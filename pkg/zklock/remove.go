@@ -21,6 +21,8 @@ const (
 	secondSearch = time.Second
 	// refusedPause is the pause after a delete that the server refused: somebody may give the permission.
 	refusedPause = 5 * time.Second
+	// maxLast bounds the memory for paths that are not used any more; see nodes.last.
+	maxLast = 1024
 )
 
 // remove deletes the node in the background, even after the caller's end, until the node is gone or
@@ -51,6 +53,9 @@ func (n *node) remove() <-chan error {
 func (n *node) removeUntilGone(ctx context.Context, report func(error)) {
 	if n.path != "" {
 		err := n.delete()
+		if err == nil && n.alone {
+			n.s.nodes.keepLast(n)
+		}
 		switch {
 		case gone(err) && !n.doubtful:
 			report(n.loss(err))
@@ -150,10 +155,24 @@ type nodes struct {
 	own     map[string]struct{} // that may exist, by path
 	refused map[string]struct{} // that the server refuses to delete
 	another chan struct{}       // closed when it refuses another one
+	last    map[string]node     // by dir: the last one that was alone there and is deleted
 }
 
 func newNodes(c *conn.Conn) *nodes {
-	return &nodes{conn: c, own: map[string]struct{}{}, refused: map[string]struct{}{}, another: make(chan struct{})}
+	return &nodes{
+		conn: c, own: map[string]struct{}{}, refused: map[string]struct{}{}, another: make(chan struct{}),
+		last: map[string]node{},
+	}
+}
+
+// keepLast keeps a node that was alone and is deleted, for the next one in its place.
+func (ns *nodes) keepLast(n *node) {
+	ns.mu.Lock()
+	defer ns.mu.Unlock()
+	if len(ns.last) == maxLast {
+		clear(ns.last)
+	}
+	ns.last[n.dir] = *n
 }
 
 func (ns *nodes) add(node string) {

@@ -27,18 +27,18 @@ type Created struct {
 	// to. They are 0 and nil if the server did not say.
 	Czxid   int64
 	Session *Clock
-	// Names are the children of its parent after it was created; nil if they were not asked for or could not be read.
+	// Names are the children of its parent after it was created; nil if they are not known.
 	Names []string
 }
 
-// CreateInLine creates an ephemeral sequential node, and the parents that are missing, and, if list is set, lists the
-// children of its parent. late gets the outcome if ctx ends first; if it is nil, CreateInLine waits longer than ctx.
-// Two calls with one prefix must not overlap.
+// CreateInLine creates an ephemeral sequential node, and the parents that are missing. It lists the children of its
+// parent, unless alone is nil or says that the node is the only one. late gets the outcome if ctx ends first; if it is
+// nil, CreateInLine waits longer than ctx. Two calls with one prefix must not overlap.
 //
 // The server never removes a container that has not had a child. So CreateInLine goes on when ctx has ended, and
 // removes the parents that it has made if it can make no child.
 func (c *Conn) CreateInLine(
-	ctx context.Context, prefix string, data []byte, acl []zk.ACL, list bool, late func(Created, error),
+	ctx context.Context, prefix string, data []byte, acl []zk.ACL, alone func(Created) bool, late func(Created, error),
 ) (Created, error) {
 	create := func() (Created, error) {
 		var made []string
@@ -55,10 +55,12 @@ func (c *Conn) CreateInLine(
 				c.unmake(made)
 				return Created{}, err
 			}
-			if list && ctx.Err() == nil {
-				if names, _, err := c.ZK.Children(path.Dir(created.Path)); err == nil {
-					created.Names = names
-				}
+			switch {
+			case alone == nil || ctx.Err() != nil:
+			case alone(created):
+				created.Names = []string{path.Base(created.Path)}
+			default:
+				created.Names, _, _ = c.ZK.Children(path.Dir(created.Path)) // nil if it fails
 			}
 			return created, nil
 		}
