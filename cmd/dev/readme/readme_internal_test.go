@@ -179,7 +179,7 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		}},
 		{"mutants", []string{
 			"8 of 9 as expected", "| `not-oversold` | no lock; a level off by one; b; 2 others |",
-			"**no key**: caught by nothing, expected unexplained.",
+			"| no key | 0 | 0 | 0 | 0 | nothing | unexplained | violation |",
 			"| nothing | controls, with nothing broken: baskets |", "| without Redis | the unique key |",
 		}},
 		{"tour", []string{
