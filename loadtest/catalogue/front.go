@@ -170,7 +170,7 @@ func remembering(fire.Target) front {
 			next.ServeHTTP(answer, r)
 			first, _ = firsts.LoadOrStore(r.URL.Path, answer.Body.Bytes())
 		}
-		_, _ = w.Write(first.([]byte)) // the client may be gone
+		_, _ = w.Write(first.([]byte)) //nolint:gosec // no page; and the client may be gone
 	})
 }
 

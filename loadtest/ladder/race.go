@@ -91,8 +91,9 @@ func rates(all []*contestant) string {
 	return strings.Join(each, "; ")
 }
 
-// settle sends orders that are not measured until each has an end or is pending. The front and the order services need a
-// while to see that replicas have come or gone, a new service opens its connections, and a busy machine takes its time.
+// settle sends orders that are not measured until each has an end or is pending. The front and the order services need
+// a while to see that replicas have come or gone, a new service opens its connections, and a busy machine takes its
+// time.
 func (c *contestant) settle(ctx context.Context, cfg Config) error {
 	load := cfg.turn(c.Load)
 	load.Warmup, load.Duration = 0, 3*time.Second

@@ -60,8 +60,8 @@ func (r *Result) Sheet() report.Sheet {
 	default:
 		r.describeLadder(&s)
 	}
-	s.Add(report.Part{Title: "Not as expected", Table: report.TableOf(r.unexpected(), "Strategy", "Variant", "Fault", "Path",
-		"Replicas", "Products", "Clients", "Broken", "Verdict")})
+	s.Add(report.Part{Title: "Not as expected", Table: report.TableOf(r.unexpected(), "Strategy", "Variant", "Fault",
+		"Path", "Replicas", "Products", "Clients", "Broken", "Verdict")})
 	return s
 }
 

@@ -44,10 +44,10 @@ type node struct {
 	s    *Session
 	guid string
 	path string // empty while no create was answered
-	// czxid is the transaction that created the node, and clock that of the session that it belongs to,
-	// by the answer to the create. They are 0 and nil without that answer.
+	// czxid, clock and over are those of conn.Created. They are 0 and nil without an answer to the create.
 	czxid int64
 	clock *conn.Clock
+	over  any
 	// names are the children of dir for the next look; nil if it must ask.
 	names []string
 	// followers is how many others were behind the node when it was looked at. alone: dir had no other child then.
@@ -61,9 +61,8 @@ type node struct {
 // name returns the last part of the node's path.
 func (n *node) name() string { return n.path[strings.LastIndexByte(n.path, '/')+1:] }
 
-// create makes a node in the line, and the parents that are missing. If a create is not answered, it
-// looks for the node by its GUID before it makes another. If create fails, there is no node, or it is
-// being removed.
+// create makes a node in the line, and the parents that are missing. If a create is not answered, it looks for the node
+// by its GUID before it makes another. If create fails, there is no node, or it is being removed.
 func (s *Session) create(ctx context.Context, l line) (*node, error) {
 	n := &node{line: l, s: s, guid: newGUID()}
 	if _, err := s.nodes.deleteAgain(ctx, l.dir); err != nil {
@@ -114,8 +113,9 @@ func (n *node) createOnce(ctx context.Context) error {
 }
 
 // follows reports whether nobody can be before a new node of ours: its number is the next one after a node of ours that
-// was alone and is deleted, and dir counts all its children. If dir was made again since, it counts from 0: then more
-// transactions have passed than the number says, as each contender's create is one.
+// was alone and is deleted, and dir counts all its children. If dir was made again since, it counts from 0, a
+// transaction for each contender: more have passed than the number says. A server that was set back to an older state
+// has closed the connection.
 func (n *node) follows(created conn.Created) bool {
 	n.s.nodes.mu.Lock()
 	last := n.s.nodes.last[n.dir]
@@ -123,7 +123,7 @@ func (n *node) follows(created conn.Created) bool {
 	before, _ := parseName(last.name(), last.own)
 	m, ok := parseName(path.Base(created.Path), n.own)
 	return ok && m.number == before.number+1 && m.number <= lastNumber &&
-		last.clock != nil && last.clock == created.Session && created.Czxid-last.czxid <= int64(m.number)
+		last.over != nil && last.over == created.Over && created.Czxid-last.czxid <= int64(m.number)
 }
 
 // createdLate takes the outcome of a create whose caller has gone. It deletes the node itself, as the
@@ -146,7 +146,8 @@ func (n *node) createdLate(created conn.Created, err error) {
 
 // adopt makes created this node.
 func (n *node) adopt(created conn.Created) {
-	n.path, n.czxid, n.clock, n.names = created.Path, created.Czxid, created.Session, created.Names
+	n.path, n.czxid, n.clock, n.over = created.Path, created.Czxid, created.Session, created.Over
+	n.names = created.Names
 	n.s.nodes.add(n.path)
 }
 

@@ -175,6 +175,36 @@ func TestServerIsRestoredToAnOlderState(t *testing.T) {
 	}
 }
 
+// A server that is set back to an older state, and soon has more transactions than its client has seen, keeps the
+// client's session. It gives another contender the number of a node that the client has deleted.
+func TestNumbersOfAnOlderStateAreLookedAt(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	s := connectTo(t, server.Addr(), zklock.WithSessionTimeout(20*time.Second))
+	m := zklock.NewMutex(s, "/lock", zklock.WithHandoff(1, 0))
+	for range 100 {
+		release(t, acquire(t, m))
+	}
+	saved := t.TempDir()
+	server.change(t, func() error { return os.CopyFS(saved, os.DirFS(server.data)) })
+	release(t, acquire(t, m))
+	id := s.ID()
+	server.change(t, func() error { return errors.Join(server.wipe(), os.CopyFS(server.data, os.DirFS(saved))) })
+	other := connectTo(t, server.Addr())
+	held := acquire(t, zklock.NewMutex(other, "/lock", zklock.WithHandoff(1, 0)))
+	for range 10 {
+		must(t, errorOf(other.Conn().Create("/node-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))))
+	}
+	a := begin(t.Context(), m)
+	awaitChildren(t, other.Conn(), "/lock", 2)
+	a.waits(t, other, "/lock", "acquired beside another holder")
+	release(t, held)
+	release(t, a.wait(t))
+	if s.ID() != id {
+		t.Error("the client has a new session: this proves nothing")
+	}
+}
+
 // A handshake that takes longer than a third of the session timeout succeeds in the end.
 func TestSlowHandshake(t *testing.T) {
 	t.Parallel()

@@ -115,8 +115,8 @@ func TestACancellationThatWasNotAnsweredIsNotRefused(t *testing.T) {
 	w.wantLevel(1, 10)
 }
 
-// The wish to cancel is written, its answer is lost, the second try finds nothing to change, and the order cannot be read
-// after that. A 503 would promise that nothing has changed.
+// The wish to cancel is written, its answer is lost, the second try finds nothing to change, and the order cannot be
+// read after that. A 503 would promise that nothing has changed.
 func TestACancellationThatNobodyCanReadIsNotRefused(t *testing.T) {
 	w := newWorld(t)
 	var updates atomic.Int64

@@ -23,10 +23,11 @@ const (
 // Created is a node that was created.
 type Created struct {
 	Path string
-	// Czxid is the transaction that created the node, and Session the clock of the session that it belongs
-	// to. They are 0 and nil if the server did not say.
+	// Czxid is the transaction that created the node, Session the clock of the session that it belongs to, and Over the
+	// TCP connection that was answered, to be compared. They are 0 and nil if the server did not say.
 	Czxid   int64
 	Session *Clock
+	Over    any
 	// Names are the children of its parent after it was created; nil if they are not known.
 	Names []string
 }
@@ -55,11 +56,9 @@ func (c *Conn) CreateInLine(
 				c.unmake(made)
 				return Created{}, err
 			}
-			switch {
-			case alone == nil || ctx.Err() != nil:
-			case alone(created):
+			if list := alone != nil && ctx.Err() == nil; list && alone(created) {
 				created.Names = []string{path.Base(created.Path)}
-			default:
+			} else if list {
 				created.Names, _, _ = c.ZK.Children(path.Dir(created.Path)) // nil if it fails
 			}
 			return created, nil
@@ -116,14 +115,14 @@ func (m *Monitor) expected(request []byte) *Created {
 	return found
 }
 
-// answered reads the answer to a create2 of a session, the error, the path and the Stat, all but the path.
-func (made *Created) answered(body []byte, session *Clock) {
+// answered reads the answer to a create2, the error, the path and the Stat, all but the path.
+func (made *Created) answered(body []byte, over *monitoredConn) {
 	if len(body) < 4+statBytes || binary.BigEndian.Uint32(body) != 0 {
 		return
 	}
 	stat := body[len(body)-statBytes:]
 	owner := int64(binary.BigEndian.Uint64(stat[4*8+3*4:]))
-	if owner == session.ID { // otherwise it is no Stat as this package knows it
-		made.Czxid, made.Session = int64(binary.BigEndian.Uint64(stat)), session
+	if owner == over.clock.ID { // otherwise it is no Stat as this package knows it
+		made.Czxid, made.Session, made.Over = int64(binary.BigEndian.Uint64(stat)), over.clock, over
 	}
 }

@@ -177,7 +177,7 @@ func (w *monitoredConn) follow(p []byte) {
 				w.answer = append(w.answer, p[:n]...)
 			}
 			if w.made != nil && w.body == 0 {
-				w.made.answered(w.answer, w.clock)
+				w.made.answered(w.answer, w)
 				w.made, w.answer = nil, nil
 			}
 			p = p[n:]
