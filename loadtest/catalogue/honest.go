@@ -10,7 +10,8 @@ import (
 	"orderstock/loadtest/trial"
 )
 
-// shape is what a run of right services has besides its load, in words, and as a change to its experiment.
+// shape describes a difference between runs of right services besides the load: in words, and as a change to the
+// experiment.
 type shape struct {
 	says  string
 	apply func(*trial.Experiment)
@@ -48,8 +49,8 @@ var (
 	crowdedDeducts = fire.Config{Path: history.PathDeduct, Orders: 120, Concurrency: 60, Mix: repeated}
 )
 
-// honest are runs of right services, none of which may be accused: strategies, loads, limits, short timeouts, killed
-// and paused services, and two loads at once.
+// honest are runs of right services, which must all pass: strategies, loads, limits, short timeouts, killed and paused
+// services, and two loads at once.
 var honest = []trial.Experiment{
 	right("grouped", someOrders),
 	right("grouped", someDeductions),

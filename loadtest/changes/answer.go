@@ -44,7 +44,7 @@ func (c *change) changeAnswer(r *rand.Rand) bool {
 	return c.before != c.after
 }
 
-// edit is a change to a row, and what it changes.
+// edit is a change to a row, with its name.
 type edit struct {
 	what string
 	do   func()

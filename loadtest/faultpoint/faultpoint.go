@@ -74,7 +74,8 @@ const (
 )
 
 // AlwaysEnv is the environment variable with the delays, meetings and waits that happen from the start of the process
-// on, to each arrival, whatever is armed. They bring about what else needs a slow machine, or a fast one.
+// on, to each arrival, whatever is armed. They bring about defects that would otherwise need a slow machine, or a fast
+// one.
 const AlwaysEnv = "FAULTPOINT_ALWAYS"
 
 // Always returns an environment with these rules as AlwaysEnv.

@@ -44,7 +44,7 @@ type node struct {
 	s    *Session
 	guid string
 	path string // empty while no create was answered
-	// czxid, clock and over are those of conn.Created. They are 0 and nil without an answer to the create.
+	// czxid, clock and over are of conn.Created. They are 0 and nil without an answer to the create.
 	czxid int64
 	clock *conn.Clock
 	over  any
