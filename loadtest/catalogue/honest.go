@@ -10,8 +10,7 @@ import (
 	"orderstock/loadtest/trial"
 )
 
-// shape describes a difference between runs of right services besides the load: in words, and as a change to the
-// experiment.
+// shape is a way to run right services other than by the load: in words, and as a change to the experiment.
 type shape struct {
 	says  string
 	apply func(*trial.Experiment)
