@@ -14,8 +14,8 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// change is a change to the databases or the history, after a run that passed.
-type change struct {
+// falsification is a change to the databases or the history, after a run that passed.
+type falsification struct {
 	// order and stock are statements that change one row of a database; %d is the id of an order that a client saw
 	// confirmed.
 	order, stock string
@@ -42,23 +42,23 @@ var inputs = []trial.Experiment{
 	inOrders("an acknowledged order deleted", "DELETE FROM orders WHERE id = %d", verify.AnswersTrue),
 	inOrders("an order's item changed", "UPDATE order_items SET num = num + 1 WHERE order_id = %d LIMIT 1",
 		verify.OrderMatchesOperation),
-	changed("an answer flipped", change{flip: rejected}, verify.AnswersTrue),
+	changed("an answer flipped", falsification{flip: rejected}, verify.AnswersTrue),
 }
 
 func inStock(name, statement, expected string) trial.Experiment {
-	return changed(name, change{stock: statement}, expected)
+	return changed(name, falsification{stock: statement}, expected)
 }
 
 func inOrders(name, statement, expected string) trial.Experiment {
-	return changed(name, change{order: statement}, expected)
+	return changed(name, falsification{order: statement}, expected)
 }
 
 // changed returns the mutant whose input is changed after a good run. One seed is enough: nothing meets by chance.
-func changed(name string, c change, expected string) trial.Experiment {
+func changed(name string, f falsification, expected string) trial.Experiment {
 	e := calm(trial.Experiment{
 		Name: name, Expect: caught(expected),
 		Checks: []trial.Check{trial.When(trial.Sent, name, func(ctx context.Context, r *trial.Run) error {
-			return c.apply(ctx, r.System, r.History)
+			return f.apply(ctx, r.System, r.History)
 		})},
 	})
 	e.Tries = 1
@@ -74,9 +74,9 @@ func rejected(h *history.History, op int32) {
 	}
 }
 
-// apply applies the change to an order that a client saw confirmed, in a run that must have passed. It kills the
+// apply makes the change to an order that a client saw confirmed, in a run that must have passed. It kills the
 // services before, since a live reconciler would repair some of the changes.
-func (c change) apply(ctx context.Context, l *system.System, h *history.History) error {
+func (f falsification) apply(ctx context.Context, l *system.System, h *history.History) error {
 	if v, err := l.Judge(ctx, verify.Config{History: h}); err != nil {
 		return fmt.Errorf("run before the change: %w", err)
 	} else if v.Outcome != verify.Pass {
@@ -93,10 +93,10 @@ func (c change) apply(ctx context.Context, l *system.System, h *history.History)
 			return err
 		}
 	}
-	if c.flip != nil {
-		c.flip(h, h.Calls[i].Op)
+	if f.flip != nil {
+		f.flip(h, h.Calls[i].Op)
 	}
-	for db, statement := range map[*sql.DB]string{l.OrderDB: c.order, l.StockDB: c.stock} {
+	for db, statement := range map[*sql.DB]string{l.OrderDB: f.order, l.StockDB: f.stock} {
 		if statement == "" {
 			continue
 		}

@@ -1,7 +1,4 @@
-// Package changes tests the verdict by mutation. It takes the books and the history of a run that passes, changes one
-// thing at random, and judges the result. Every change must be found, unless the other value means the same to the
-// verdict; those are on a short list, each with its reason.
-package changes
+package catalogue
 
 import (
 	"fmt"
@@ -12,18 +9,16 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// Base is a run that passes.
-type Base struct {
-	Name    string
-	Books   *verify.Tables
-	History *history.History
-
-	file []byte // of the history; made on demand
+// goodRun is a run that passes.
+type goodRun struct {
+	books   *verify.Tables
+	history *history.History
+	file    []byte // of the history; made on demand
 }
 
-// change is one change to a base.
+// change is one change to a run that passes.
 type change struct {
-	base *Base
+	of *goodRun
 	// table is "orders", "items", "operations", "flows", "restocks", "products", "calls", "file" or "asides".
 	table string
 	// what names the field, or is "deleted", "doubled", "moved" or "invented".
@@ -38,7 +33,7 @@ type change struct {
 }
 
 func (c *change) String() string {
-	text := fmt.Sprintf("%s: %s %s: %s", c.base.Name, c.table, c.what, show(c.before))
+	text := fmt.Sprintf("%s %s: %s", c.table, c.what, show(c.before))
 	if c.after != nil {
 		text += " became " + show(c.after)
 	}
@@ -51,9 +46,9 @@ func (c *change) found() bool {
 }
 
 // change makes a random change.
-func (b *Base) change(r *rand.Rand) *change {
+func (g *goodRun) change(r *rand.Rand) *change {
 	for {
-		c := &change{base: b, books: b.Books, history: b.History}
+		c := &change{of: g, books: g.books, history: g.history}
 		if c.draw(r) {
 			return c
 		}
@@ -62,10 +57,10 @@ func (b *Base) change(r *rand.Rand) *change {
 
 // draw makes a change, and reports whether anything is different.
 func (c *change) draw(r *rand.Rand) bool {
-	books := c.base.Books
+	books := c.of.books
 	rows := []int{
 		len(books.Orders), len(books.Items), len(books.Operations), len(books.Flows), len(books.Restocks),
-		len(books.Products), len(c.base.History.Calls), 20, 4 * len(c.base.History.Asides),
+		len(books.Products), len(c.of.history.Calls), 20, 4 * len(c.of.history.Asides),
 	}
 	sum := 0
 	for _, n := range rows {

@@ -1,4 +1,4 @@
-package changes_test
+package catalogue_test
 
 import (
 	"database/sql"

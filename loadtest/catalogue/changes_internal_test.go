@@ -1,4 +1,4 @@
-package changes
+package catalogue
 
 import (
 	"testing"
@@ -16,7 +16,7 @@ func TestAReadIsNoFirstAnswer(t *testing.T) {
 	}}
 	after := h.Calls[1]
 	after.Replayed = false
-	c := &change{base: &Base{History: h}, table: "calls", what: "Replayed", before: h.Calls[1], after: after}
+	c := &change{of: &goodRun{history: h}, table: "calls", what: "Replayed", before: h.Calls[1], after: after}
 	if c.exempt() == "" {
 		t.Error("an answer that may be the first must be marked as a repeat")
 	}

@@ -1,4 +1,4 @@
-package changes
+package catalogue
 
 import (
 	"bytes"
@@ -78,7 +78,7 @@ func failed(c *change) bool {
 // deduction reports whether, on PathDeduct, an answer marked as the first is now marked as a repeat.
 func deduction(c *change) bool {
 	_, after := c.calls()
-	return c.base.History.Path == history.PathDeduct && after.Replayed
+	return c.of.history.Path == history.PathDeduct && after.Replayed
 }
 
 // lostBefore reports whether an answer is now marked as a repeat, of an unanswered call that may have placed the order.
@@ -113,8 +113,8 @@ func underWay(c *change) bool {
 // another reports whether is holds for another call of the same order.
 func (c *change) another(is func(*history.Call) bool) bool {
 	_, after := c.calls()
-	for i := range c.base.History.Calls {
-		other := &c.base.History.Calls[i]
+	for i := range c.of.history.Calls {
+		other := &c.of.history.Calls[i]
 		if other.Op == after.Op && (other.Sent != after.Sent || other.Kind != after.Kind) && is(other) {
 			return true
 		}

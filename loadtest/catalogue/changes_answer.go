@@ -1,4 +1,4 @@
-package changes
+package catalogue
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 
 // changeAnswer changes one field of an answer.
 func (c *change) changeAnswer(r *rand.Rand) bool {
-	c.table, c.history = "calls", c.base.History.Clone()
+	c.table, c.history = "calls", c.of.history.Clone()
 	h := c.history
 	call := &h.Calls[r.IntN(len(h.Calls))]
 	other := h.Calls[r.IntN(len(h.Calls))]
@@ -82,7 +82,7 @@ func changeRow(r *rand.Rand, rows []history.Row) []history.Row {
 
 // changeAside changes one field of a call that concerns no single order, or of an order on a page.
 func (c *change) changeAside(r *rand.Rand) bool {
-	c.table, c.history = "asides", c.base.History.Clone()
+	c.table, c.history = "asides", c.of.history.Clone()
 	h := c.history
 	a := &h.Asides[r.IntN(len(h.Asides))]
 	before := *a
@@ -172,14 +172,14 @@ func (c *change) tellOther(r *rand.Rand, call *history.Call) history.Told {
 // changeFile deletes, duplicates, moves or truncates a line of the history's file, and reads the file again.
 func (c *change) changeFile(r *rand.Rand) bool {
 	c.table = "file"
-	if c.base.file == nil {
+	if c.of.file == nil {
 		var file bytes.Buffer
-		if err := c.base.History.Write(&file); err != nil {
+		if err := c.of.history.Write(&file); err != nil {
 			panic(err) // writing to a buffer does not fail
 		}
-		c.base.file = file.Bytes()
+		c.of.file = file.Bytes()
 	}
-	lines := bytes.SplitAfter(c.base.file, []byte("\n"))
+	lines := bytes.SplitAfter(c.of.file, []byte("\n"))
 	lines = lines[:len(lines)-1] // nothing follows the last newline
 	i, k := r.IntN(len(lines)), r.IntN(len(lines))
 	c.before = string(lines[i])
