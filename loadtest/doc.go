@@ -4,12 +4,12 @@
 //	err = h.Save("out/history.jsonl")                                              // package history
 //	verdict, err := verify.Run(ctx, verify.Config{Databases: databases, History: h}) // settle, read, judge
 //	err = history.SaveJSON("out/verdict.json", verdict)
-//	err = verdict.Write(os.Stdout)
+//	err = verdict.Write(os.Stdout, false)
 //
 // fire and verify import history and not each other. Package trial is the engine of every experiment: it does these
-// steps, with acts that break something in the middle, from the table of what can be broken. The tables in faults and
-// mutants, the published faults in catalogue, the loads of one's own and the rows of ladder are values of
-// trial.Experiment. trial.Suite runs them, also on the stage of a page; ladder fires at several by turns; locks
-// measures locks without orders. Package system runs real servers and services for all of them, and if they shall
-// break, with a proxy on every connection and fault points in the services.
+// steps, with acts that break something in the middle, from the table of what can be broken. The tables in catalogue,
+// the loads of one's own and the rows of ladder are values of trial.Experiment. trial.Suite runs them, also on the
+// stage of a page; ladder fires at several by turns; locks measures locks without orders. Package system runs real
+// servers and services for all of them, and if they shall break, with a proxy on every connection and fault points in
+// the services.
 package loadtest

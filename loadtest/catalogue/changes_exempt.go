@@ -23,7 +23,6 @@ var exemptions = []exemption{
 	{"operations", "Token", "not every strategy locks; deductions without a good token are counted as unlocked", nil},
 	{"products", "Token", "not every strategy locks; deductions without a good token are counted as unlocked", nil},
 	{"operations", "Reason", "of several products that are short, a rejection names any", anotherShort},
-	{"products", "Least", "no column: the reader takes it from the columns num, which are judged", nil},
 	{"calls", "Failure", "no answer came, and none of the ways not to get one contradicts the books", unanswered},
 	{"calls", "Problem", "the call failed either way, and neither code contradicts the books", failed},
 	{"calls", "Code", "the call failed either way, and neither code contradicts the books", failed},
