@@ -1,100 +1,111 @@
-//go:build browser
-
 package console_test
 
 import (
-	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
-
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
-	"orderstock/pkg/redisdb"
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/system/systemtest"
 )
 
-// target returns the stage's services and databases, once they are up.
-func (s *stage) target(t *testing.T) console.Target {
+// watch attaches a console to a stack until the test ends.
+func watch(t *testing.T, target console.Target) (*console.Console, *console.Server) {
 	t.Helper()
-	open(t, s.entry()).tile("stock-2", "ready")
-	return console.Target{Target: s.lab.Target(), Databases: s.lab.Databases()}
-}
-
-// TestAttachedConsoleShowsAnothersRun watches the stage's stack with a second console, which fires nothing.
-func TestAttachedConsoleShowsAnothersRun(t *testing.T) {
-	s := theStage(t)
-	target := s.target(t)
-	target.ZooKeeper, target.ZooKeeperRoot = strings.Split(s.lab.ZooKeeper.Addr(), ","), s.lab.ZooKeeperRoot()
-	target.Redis = redisdb.Server{Addrs: []string{s.lab.Redis.Addr()}}
-	for _, r := range s.lab.Replicas() {
-		target.Watched = append(target.Watched, console.Watched{
-			Kind: string(r.Kind), URL: r.URL(), Ops: "http://" + r.OpsAddr,
-		})
-	}
-	_, server := watch(t, target)
-	d := openDoor(t, server)
-	close(d.hold)
-	page := open(t, d.entry)
-	page.await(10*time.Second, `document.body.innerText.includes("stock-2")`)
-
-	eval[bool](page, `window.told = new Set(), new MutationObserver(() => `+
-		`told.add(document.querySelector("#orders dd").innerText)).observe(document.querySelector("#orders"), `+
-		`{subtree: true, childList: true, characterData: true}), true`)
-	fired := make(chan error, 1)
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	go func() {
-		_, err := fire.Run(ctx, fire.Config{
-			Target: s.lab.Target(), Duration: time.Minute, Rate: 100, Concurrency: 32, Mix: fire.Mix{Goods: 3, Stock: 10_000},
-		})
-		fired <- err
-	}()
-	page.await(10*time.Second, `document.querySelector(".hero").innerText.includes("orders of another process")`)
-	// Latency is the other process's.
-	page.await(10*time.Second, `document.querySelectorAll("#charts canvas").length === 1`)
-	page.await(20*time.Second, `told.size >= 6`) // the number of confirmed orders changes
-	rising := 0
-	for limit := time.Now().Add(20 * time.Second); rising < 6; time.Sleep(100 * time.Millisecond) { // a poll, as others'
-		if time.Now().After(limit) {
-			t.Fatalf("%d samples of confirmed orders", rising)
-		}
-		rising = 0
-		for _, sample := range stateOf(t, d.url, server).Samples {
-			if sample.Confirmed > 0 {
-				rising++
-			}
-		}
-	}
-	stop()
-	if err := <-fired; err != nil {
+	watcher, err := console.Attach(target, t.TempDir())
+	if err != nil {
 		t.Fatal(err)
 	}
-	if words := page.text("#charts"); !strings.Contains(words, "within –") {
-		t.Errorf("the charts say %q, want no latency", words)
-	}
-	// The console pauses for up to 30 s between two reads of the books.
-	page.await(35*time.Second, `/sold [1-9][0-9,]* of 30,000/i.test(document.querySelector(".hero").innerText)`)
-	page.await(35*time.Second, `document.querySelector("#books").innerText.includes("The books agree")`)
-	page.await(15*time.Second, `[...document.querySelectorAll("#way .edge")].some((e) => `+
-		`/orders written/.test(e.textContent) && /[1-9]/.test(e.textContent))`)
-	if words := page.text("#way"); !strings.Contains(words, "do not count their requests to Redis") {
-		t.Errorf("the way of an order says %q, want why Redis has no counts", words)
-	}
-	page.picture("attached", 1440, 1000, false)
-	page.withAxe()
-	page.barred("attached")
-	page.do(chromedp.Click("#tab-free"))
-	page.await(5*time.Second, `/Not now|does not own|did not start/.test(document.querySelector(".free .why")?.innerText)`)
-	page.barred("attached, the reasons")
-	page.clean()
+	ran := make(chan error, 1)
+	go func() { ran <- watcher.Run(t.Context()) }()
+	t.Cleanup(func() {
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+	})
+	return watcher, console.NewServer(watcher, console.ServerConfig{})
+}
 
-	state := stateOf(t, d.url, server)
-	if n := state.Edges["stock_zookeeper"]; n == 0 {
-		t.Errorf("no lock was taken: %v", state.Edges)
+// TestAttachedConsoleTracesAnOrderByHand at services that it did not start. Orders that others send there are not
+// traced.
+func TestAttachedConsoleTracesAnOrderByHand(t *testing.T) {
+	t.Parallel()
+	receiver := httptest.NewUnstartedServer(nil)
+	t.Cleanup(receiver.Close)
+	st := systemtest.Up(t, systemtest.Build(t), func(c *system.Config) {
+		c.OrderEnv = map[string]string{"CONSOLE_OTLP_ENDPOINT": "http://" + receiver.Listener.Addr().String()}
+		c.StockEnv = c.OrderEnv
+	})
+	watcher, server := watch(t, console.Target{Target: st.Target(), Databases: st.Databases()})
+	receiver.Config.Handler = server.TracesHandler()
+	receiver.Start()
+
+	h, err := fire.Run(t.Context(), fire.Config{Target: st.Target(), Orders: 1, Concurrency: 1, Mix: fire.Mix{Goods: 1}})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if state.Lock.Path == "" {
-		t.Error("the lock's queue is not looked at")
+	outside := placeFromOutside(t, st.Target().OrderURLs[0], h.Goods[0].ID)
+	placed, err := watcher.PlaceByHand(t.Context(), console.HandOrder{
+		Items: []console.HandItem{{GoodsID: strconv.FormatInt(h.Goods[0].ID, 10), Num: 1}}, Key: "by-hand",
+	})
+	if err != nil || placed.Status != http.StatusCreated {
+		t.Fatalf("%+v, %v", placed, err)
 	}
+	steps := func(order string) (names []string) {
+		life, err := watcher.Life(t.Context(), order)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range life.Spans {
+			names = append(names, strings.TrimRight(s.Lane, "-12")+" "+s.Name)
+		}
+		return names
+	}
+	want := []string{"client place", "order insert-order", "order call-stock", "stock commit", "order set-status"}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) { // a poll of other processes
+		got := steps(placed.OrderID)
+		if !slices.ContainsFunc(want, func(step string) bool { return !slices.Contains(got, step) }) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the steps are %q, want all of %q", got, want)
+		}
+	}
+	if got := steps(strconv.FormatInt(h.Calls[0].Order, 10)); len(got) > 0 {
+		t.Errorf("an order that came without a trace has the steps %q", got)
+	}
+	if got := steps(outside); len(got) > 0 {
+		t.Errorf("an order from outside switched tracing on: %q", got)
+	}
+}
+
+// placeFromOutside places an order as a client behind a proxy that asks for a trace, and returns its id.
+func placeFromOutside(t *testing.T, url string, goods int64) string {
+	t.Helper()
+	body := fmt.Sprintf(`{"items":[{"goods_id":"%d","num":1}]}`, goods)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/v1/orders", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Forwarded-For", "192.0.2.1")
+	req.Header.Set("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	var placed struct{ ID string }
+	if err := json.NewDecoder(resp.Body).Decode(&placed); err != nil || resp.StatusCode != http.StatusCreated {
+		t.Fatalf("%s, %v", resp.Status, err)
+	}
+	return placed.ID
 }
