@@ -77,7 +77,6 @@ books:
   sold: [CONFIRMED]
   void: [FAILED]
 settle: 1s
-timeout: 3s
 `
 
 // answer is a shop's answer to an order.
