@@ -17,8 +17,9 @@ import (
 )
 
 // RandomChanges tests the verdict by mutation. It returns three runs, each with its share of n random changes to its
-// books and its answers: a calm one with repeats and cancellations, one under faults that leave results unknown, and one
-// of deductions alone. Every change must be found, unless the other value means the same to the verdict: see exemptions.
+// books and its answers: a calm one with repeats and cancellations, one under faults that leave results unknown, and
+// one of deductions alone. Every change must be found, unless the other value means the same to the verdict: see
+// exemptions.
 func RandomChanges(n int) []trial.Experiment {
 	mix := fire.Mix{Goods: 3, Stock: 60, Repeat: 0.3, Cancel: 0.3, Seed: 1}
 	var kills []trial.Action
