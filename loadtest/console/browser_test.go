@@ -34,18 +34,30 @@ type browser struct {
 	requests []string
 }
 
-// open opens a tab of a new browser at an address.
+// chromium starts one browser for all tests, which TestMain ends.
+var chromium = sync.OnceValues(func() (context.Context, error) {
+	program, err := programs.Chromium.Find()
+	if err != nil {
+		return nil, err
+	}
+	allocated, _ := chromedp.NewExecAllocator(context.Background(), // ends with the browser
+		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.Headless, chromedp.DisableGPU,
+		chromedp.WindowSize(1440, 1000), chromedp.WSURLReadTimeout(45*time.Second))
+	var ctx context.Context
+	ctx, endChromium = chromedp.NewContext(allocated)
+	return ctx, chromedp.Do(ctx)
+})
+
+var endChromium = func() {}
+
+// open opens a tab at an address, with cookies and storage of its own.
 func open(t *testing.T, address string) *browser {
 	t.Helper()
-	program, err := programs.Chromium.Find()
+	parent, err := chromium()
 	if err != nil {
 		t.Fatal(err)
 	}
-	allocated, cancel := chromedp.NewExecAllocator(t.Context(),
-		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.Headless, chromedp.DisableGPU,
-		chromedp.WindowSize(1440, 1000), chromedp.WSURLReadTimeout(45*time.Second))
-	t.Cleanup(cancel)
-	ctx, cancel := chromedp.NewContext(allocated)
+	ctx, cancel := chromedp.NewContext(parent, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	b := &browser{t: t, ctx: ctx}
 	b.do(chromedp.Navigate("about:blank"))

@@ -79,6 +79,7 @@ func openStage() (_ *stage, end func(), err error) {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
+	endChromium()
 	if shared.end != nil {
 		shared.end()
 	}
