@@ -26,7 +26,7 @@ func TestComposeConsoleShowsARunOfTheLoadTester(t *testing.T) {
 	b := open(t, address)
 	b.tile("stock-3", "ready")
 	args := append(slices.Clone(program[1:]), "run", "--rm", "loadtest",
-		"fire", "--orders", "3000", "--concurrency", "200", "--goods", "200", "--stock", "10")
+		"fire", "--orders", "3000", "--concurrency", "50", "--goods", "200", "--stock", "10")
 	load := exec.CommandContext(t.Context(), program[0], args...)
 	var err error
 	if load.Dir, err = system.ModuleRoot(); err != nil {
