@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -56,5 +57,9 @@ func TestTooFewFileDescriptors(t *testing.T) {
 	exit, out := fire(hard, "--concurrency", "1000")
 	if exit != command.Unknown || !strings.Contains(out, "ulimit -n") {
 		t.Errorf("with a low hard limit: exit code %d, want %d and what to raise\n%s", exit, command.Unknown, out)
+	}
+	// What never left the client is not repeated until its patience is over.
+	if found := regexp.MustCompile(`repeated=(\d+)`).FindStringSubmatch(out); found == nil || len(found[1]) > 4 {
+		t.Errorf("%q, want fewer than 10,000 calls without an end, of 1000 orders", found)
 	}
 }

@@ -155,10 +155,10 @@ func (w *worker) together(call func() history.Call) <-chan history.Call {
 
 func (w *worker) keep(c history.Call) { w.keepOf(c.Order, c) }
 
-// keepOf keeps a call of the order with that id.
+// keepOf keeps a call of the order with that id. A call that did not leave the client has nothing that could end.
 func (w *worker) keepOf(order int64, c history.Call) {
 	w.calls = append(w.calls, c)
-	if c.Ended() {
+	if c.Ended() || c.Failure == history.Unsent {
 		return
 	}
 	kind := c.Kind
