@@ -28,7 +28,7 @@ FAULT       ?= A
 FIXED       ?=
 SEED        ?=
 # make test, make check
-PKG         ?= ./...
+PKG         ?= ./pkg/zklock ./... # the longest begins first
 RUN         ?=
 
 GOLANGCI_VERSION := v2.15.0

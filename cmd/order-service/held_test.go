@@ -26,7 +26,7 @@ func TestAHeldRowClosesNoOtherProduct(t *testing.T) {
 	}
 }
 
-const heldLeg = 6 * time.Second
+const heldLeg = 3 * time.Second
 
 // The limits are the defaults, unless the machine is too slow for them: while no row is held, orders must succeed in a
 // quarter of the time. If they do not, before or after, the test begins again with twice the limits.

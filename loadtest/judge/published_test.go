@@ -56,6 +56,7 @@ func TestPublishedFaults(t *testing.T) {
 		}
 		for side, v := range map[catalogue.Side]catalogue.Variant{catalogue.Broken: f.Broken, catalogue.Fixed: f.Fixed} {
 			t.Run(test.letter+" "+string(side), func(t *testing.T) {
+				t.Parallel()
 				env := maps.Clone(catalogue.Env)
 				for _, more := range []map[string]string{f.Env, v.Env, test.env, {"MUTANT": v.Mutants}} {
 					maps.Copy(env, more)

@@ -41,6 +41,7 @@ func TestARejectedOrderCannotBeCancelled(t *testing.T) {
 }
 
 func TestAPendingOrderCanBeCancelled(t *testing.T) {
+	t.Parallel()
 	w, r := serve(t, order.Config{}, 10)
 	w.wire.breakAll(deductions(hold))
 	a := r.place("key", 1, 4)
@@ -88,6 +89,7 @@ func TestTheClientsCancellationKeepsItsReason(t *testing.T) {
 }
 
 func TestACancellationOutlivesTheStockServicesAbsence(t *testing.T) {
+	t.Parallel()
 	w, r := serve(t, order.Config{PendingLimit: 3 * time.Second}, 10)
 	a := r.place("", 1, 4)
 	w.wire.breakAll(func(*http.Request) fault { return drop })

@@ -11,6 +11,7 @@ import (
 )
 
 func TestClosingFinishesAbandonedOrders(t *testing.T) {
+	t.Parallel()
 	w, r := serve(t, order.Config{PendingLimit: time.Minute}, 10)
 	w.restock(2, 1000) // for orders that come before the end
 	w.wire.breakAll(deductions(hold))
@@ -33,6 +34,7 @@ func TestClosingFinishesAbandonedOrders(t *testing.T) {
 }
 
 func TestClosingIsBounded(t *testing.T) {
+	t.Parallel()
 	w, r := serve(t, order.Config{PendingLimit: time.Minute}, 10)
 	w.wire.breakAll(deductions(hold))
 	a := r.place("key", 1, 4)

@@ -132,6 +132,7 @@ func TestConcurrentRepeatsMakeOneOrder(t *testing.T) {
 
 // Fault E: after 18 s the order side answered "false", while the deduction landed later.
 func TestFaultE_ALateDeductionIsNeverReportedAsFailed(t *testing.T) {
+	t.Parallel()
 	w, r := serve(t, order.Config{PendingLimit: 3 * time.Second}, 10)
 	w.wire.breakAll(deductions(hold))
 	first := r.place("late", 1, 4)
@@ -172,6 +173,7 @@ func TestALostReplyIsConfirmedAtOnce(t *testing.T) {
 // TestADeductionThatCannotBeWrittenDown: the order is deducted, and its status cannot be set. The client gets it as
 // pending, and the reconciler sets the status later.
 func TestADeductionThatCannotBeWrittenDown(t *testing.T) {
+	t.Parallel()
 	w, r := serve(t, order.Config{}, 10)
 	placed := r.placeHeld("", 1, 4)
 	const refuse = "CREATE TRIGGER refuse BEFORE UPDATE ON orders FOR EACH ROW SIGNAL SQLSTATE '45000'"
@@ -188,6 +190,7 @@ func TestADeductionThatCannotBeWrittenDown(t *testing.T) {
 
 // Fault P: the request thread slept through the confirmation, so that a few hundred slow orders used up the server.
 func TestFaultP_SlowOrdersDoNotUseUpTheServer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	const orders, budget = 200, 6 * time.Second // time enough to write them all, on a busy machine too
 	r := w.replica(order.Config{
