@@ -79,7 +79,7 @@ func holdRow(t *testing.T, cfg settings, operator, orders *gorm.DB) (fast bool) 
 	var wanting sync.WaitGroup
 	for range 60 {
 		wanting.Go(func() {
-			for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+			for ; ctx.Err() == nil; time.Sleep(25 * time.Millisecond) {
 				shop.order(1)
 			}
 		})

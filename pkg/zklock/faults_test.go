@@ -41,6 +41,7 @@ func TestFaultIParentMadeByAllAtOnce(t *testing.T) {
 
 // The parent, a container, is reaped between any two steps.
 func TestFaultIParentReaped(t *testing.T) {
+	t.Parallel()
 	dir := serverstest.ZooKeeperRoot(t)
 	s, other := connect(t), connect(t)
 	stop, stopped := make(chan struct{}), make(chan struct{})

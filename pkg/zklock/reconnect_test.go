@@ -22,6 +22,7 @@ import (
 // The client library sends its credentials again after a reconnect, and its loop stopped for good when
 // that write failed.
 func TestWriteOfCredentialsFailsOnReconnect(t *testing.T) {
+	t.Parallel()
 	s, l := dialLink(t, zklock.WithAuth("digest", []byte("clerk:secret")))
 	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock",
 		zklock.WithHandoff(1, 0), zklock.WithACL(zk.WorldACL(zk.PermAll)))

@@ -69,6 +69,7 @@ func kindsOfMutex(s *zklock.Session, path string) map[string]*zklock.Mutex {
 }
 
 func TestExpiryWhileHolding(t *testing.T) {
+	t.Parallel()
 	s, l := dialLink(t)
 	path := serverstest.ZooKeeperRoot(t) + "/lock"
 	for name, m := range kindsOfMutex(s, path) {
@@ -98,6 +99,7 @@ func TestExpiryWhileHolding(t *testing.T) {
 }
 
 func TestExpiryWhileWaiting(t *testing.T) {
+	t.Parallel()
 	s, l := dialLink(t)
 	path := serverstest.ZooKeeperRoot(t) + "/lock"
 	for name, m := range kindsOfMutex(s, path) {

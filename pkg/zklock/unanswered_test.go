@@ -67,6 +67,7 @@ func lockers(s *zklock.Session, dir string) map[string]zklock.Locker {
 
 // The server has expired the session, and the client does not know it yet: no release says that all was well.
 func TestReleaseAfterAnUnseenExpiry(t *testing.T) {
+	t.Parallel()
 	s, l := dialLink(t)
 	dir := serverstest.ZooKeeperRoot(t)
 	ctx := zklock.WithOwner(t.Context())
