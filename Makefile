@@ -28,7 +28,7 @@ FAULT       ?= A
 FIXED       ?=
 SEED        ?=
 # make test, make check
-PKG         ?= ./pkg/zklock ./... # the longest begins first
+PKG         ?= ./cmd/... ./pkg/zklock ./... # the longest first
 RUN         ?=
 
 GOLANGCI_VERSION := v2.15.0
@@ -77,7 +77,7 @@ status: bin/dev ## What "make up" left running, and whether it is ready
 # Many tests wait for servers or timeouts: more of them run at once than there are processors.
 .PHONY: test
 test: setup-dev ## All tests on real servers, with short rounds [PKG RUN]
-	bin/dev test -- $(GO) test -p 4 -parallel 4 -short -vet=off -timeout 10m $(if $(RUN),-run '$(RUN)') $(PKG)
+	bin/dev test -- $(GO) test -p 3 -parallel 4 -short -vet=off -timeout 10m $(if $(RUN),-run '$(RUN)') $(PKG)
 
 .PHONY: check
 check: setup-dev ## All tests with the race detector and long rounds, then those that must run alone [PKG RUN]
