@@ -47,11 +47,11 @@ func (p Plan) ordeals() (all [][]trial.Experiment) {
 		calm := trial.Experiment{
 			Services: trial.Services{
 				Strategy: name, Replicas: 1,
-				Env: patient(map[string]string{"LOCK_TIMEOUT": "12s", "REQUEST_TIMEOUT": "14s"}),
+				Env: patient(map[string]string{"LOCK_TIMEOUT": "15s", "REQUEST_TIMEOUT": "17s"}),
 			},
 			Load: fire.Config{
 				Path: history.PathDeduct, Concurrency: 32, Duration: 2 * time.Second,
-				Timeout: 15 * time.Second, // a lock of the killed service lasts until its session ends
+				Timeout: 18 * time.Second, // a lock of the killed service lasts until its session ends
 				Mix:     fire.Mix{Goods: 5, Stock: plenty, ItemsMax: 3, NumMax: 3, Repeat: 0.1},
 			},
 		}
