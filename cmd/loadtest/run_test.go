@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -130,7 +131,8 @@ func TestRunOnRealServers(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &v); err != nil || exit != command.Failed || v.Outcome != verify.Violation {
 		t.Errorf("%v, exit code %d, printed %s; want a violation as JSON", err, exit, out)
 	}
-	if page, err := os.ReadFile(report); err != nil || !bytes.Contains(page, []byte("seed 42")) {
+	seed := regexp.MustCompile("seed 4[2-4]") // a run that proves nothing is repeated with the next seed, at most twice
+	if page, err := os.ReadFile(report); err != nil || !seed.Match(page) {
 		t.Errorf("report of %d bytes, %v; want one that names the seed", len(page), err)
 	}
 }

@@ -20,6 +20,7 @@ func TestMain(m *testing.M) {
 	if addr := os.Getenv("SHOP_ADDR"); addr != "" {
 		db, err := sql.Open("pgx", os.Getenv("SHOP_DSN"))
 		if err == nil {
+			db.SetMaxIdleConns(20) // a connection is a process there
 			err = http.ListenAndServe(addr, pages(db))
 		}
 		fmt.Fprintln(os.Stderr, err)

@@ -29,6 +29,7 @@ func Judge(ctx context.Context, s Shop, dsn string, seed uint64, progress io.Wri
 	db := sql.OpenDB(connector)
 	defer func() { _ = db.Close() }() // the database is dropped
 	db.SetMaxOpenConns(maxConnections)
+	db.SetMaxIdleConns(maxConnections)
 	if err := setUp(ctx, db); err != nil {
 		return nil, fmt.Errorf("shop %s: %w", s.Name, err)
 	}
