@@ -132,6 +132,9 @@ func (c *client) byFunction(ctx context.Context, call history.Call, items []hist
 		c.takeOperation(&e.Call, items, op)
 	default:
 		e.Code, e.Order, e.Total, e.Status = http.StatusCreated, placed.Order, placed.Total, placed.Status
+		if placed.Status == history.Rejected {
+			e.Code = http.StatusConflict
+		}
 	}
 	return c.end()
 }

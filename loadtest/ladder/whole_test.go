@@ -28,8 +28,8 @@ func TestASmallLadder(t *testing.T) {
 		Warmup: 20 * time.Millisecond, Measure: time.Second,
 	}
 	r, err := cfg.Run(t.Context(), ladder.Plan{
-		Strategies: []string{ladder.Default, ladder.Direct}, Replicas: []int{1}, Clients: []int{8}, Goods: []int{1},
-		Paths: []history.Path{history.PathDeduct, history.PathOrder}, Faults: true,
+		Strategies: []string{ladder.Default, ladder.Direct}, Replicas: []int{1}, Clients: []int{32}, Goods: []int{1},
+		Paths: []history.Path{history.PathDeduct, history.PathOrder}, Faults: true, SellOut: true,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -39,8 +39,8 @@ func TestASmallLadder(t *testing.T) {
 			t.Errorf("%+v", row)
 		}
 	}
-	if len(r.Rows) != 4 || len(r.Survival) != 3 {
-		t.Errorf("%d rows, %d times survival; want 4, 3", len(r.Rows), len(r.Survival))
+	if len(r.Rows) != 8 || len(r.Survival) != 3 {
+		t.Errorf("%d rows, %d times survival; want 8, 3", len(r.Rows), len(r.Survival))
 	}
 	for _, s := range r.Survival {
 		t.Logf("%+v", s)
