@@ -28,7 +28,7 @@ FAULT       ?= A
 FIXED       ?=
 SEED        ?=
 # make test, make check
-PKG         ?= ./cmd/... ./pkg/zklock ./... # the longest first
+PKG         ?= ./cmd/... ./pkg/zklock ./... # first what takes longest
 RUN         ?=
 
 GOLANGCI_VERSION := v2.15.0

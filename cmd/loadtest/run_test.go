@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -131,8 +130,7 @@ func TestRunOnRealServers(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &v); err != nil || exit != command.Failed || v.Outcome != verify.Violation {
 		t.Errorf("%v, exit code %d, printed %s; want a violation as JSON", err, exit, out)
 	}
-	seed := regexp.MustCompile("seed 4[2-4]") // a run that proves nothing is repeated with the next seed, at most twice
-	if page, err := os.ReadFile(report); err != nil || !seed.Match(page) {
+	if page, err := os.ReadFile(report); err != nil || !bytes.Contains(page, []byte("seed 42")) {
 		t.Errorf("report of %d bytes, %v; want one that names the seed", len(page), err)
 	}
 }

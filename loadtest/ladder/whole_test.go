@@ -14,7 +14,7 @@ import (
 
 // The limit makes deductions and orders that pass the verifier, and every strategy
 // that is measured is put through every fault.
-// It takes 40 s: the verdict waits until no call that the killed service left unanswered can still be in progress.
+// It takes a minute: the verdict waits until no call that the killed service left unanswered can still be in progress.
 func TestASmallLadder(t *testing.T) {
 	t.Parallel()
 	redis, err := servers.StartRedis(t.Context(), servers.Options{Dir: t.TempDir()}) // its own: it is flushed
