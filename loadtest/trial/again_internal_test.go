@@ -13,7 +13,7 @@ import (
 
 // A call is sent at each of the seconds 0 to 9 and answered half a second later; calls in a gap are not acknowledged.
 func callsWithout(gap ...int) *history.History {
-	h := &history.History{Started: time.Unix(1000, 0)}
+	h := &history.History{Started: time.Unix(1000, 0), Elapsed: 10 * time.Second}
 	out := map[int]bool{}
 	for _, s := range gap {
 		out[s] = true
@@ -25,6 +25,15 @@ func callsWithout(gap ...int) *history.History {
 		}
 		h.Calls = append(h.Calls, c)
 	}
+	return h
+}
+
+// with returns h with one more call, an answered read or write, that is sent at that second.
+func with(h *history.History, second int, kind history.Kind, replayed bool) *history.History {
+	sent := time.Duration(second) * time.Second
+	h.Calls = append(h.Calls, history.Call{
+		Kind: kind, Sent: sent, Done: sent + 500*time.Millisecond, Status: history.Confirmed, Replayed: replayed,
+	})
 	return h
 }
 
@@ -43,6 +52,11 @@ func TestWritesAgainIsTheLongestGap(t *testing.T) {
 		"none after it could heal":        {callsWithout(5, 6, 7, 8, 9), 5, 4, false},
 		"the traffic was over by then":    {callsWithout(), 20, 0, false},
 		"a late one that is not answered": {callsWithout(9), 8.6, 0.4, false},
+		"repeated once all was healed":    {with(callsWithout(), 60, history.Again, false), 1, 1, true},
+		"only by then":                    {with(callsWithout(), 60, history.Again, false), 20, 0, false},
+		"a gap in which orders are read":  {with(callsWithout(3, 4, 5), 4, history.ReadOrder, false), 2.6, 3.9, true},
+		"a gap in which one is replayed":  {with(callsWithout(3, 4, 5), 4, history.Again, true), 2.6, 3.9, true},
+		"a gap in which one is cancelled": {with(callsWithout(3, 4, 5), 4, history.Cancel, false), 2.6, 2, true},
 	} {
 		got, some := writesAgain(c.h, c.h.Started.Add(time.Duration(c.from*float64(time.Second))))
 		if d := got.Seconds() - c.want; d > 0.001 || d < -0.001 || some != c.some {

@@ -33,16 +33,23 @@ func WritesAgain(operator bool) Check {
 	})
 }
 
-// writesAgain returns the longest time without an acknowledged write between healable and the last call. Confirmed,
-// rejected and cancelled are acknowledged writes. some reports whether there was any.
+// writesAgain returns the longest time without an acknowledged write between healable and the last call of the load.
+// Confirmed, rejected and cancelled are acknowledged writes, unless they were read or answered before. some reports
+// whether there was any.
 func writesAgain(h *history.History, healable time.Time) (longest time.Duration, some bool) {
 	var at []time.Duration // after the start
 	var last time.Duration
 	for _, c := range h.Calls {
+		if c.Sent > h.Elapsed { // made once all was healed, by clients that had waited for it
+			continue
+		}
 		last = max(last, c.Sent)
+		writes := c.Kind.Places() || c.Kind == history.Cancel
 		switch c.Status {
 		case history.Confirmed, history.Rejected, history.Cancelled:
-			at = append(at, c.Done)
+			if writes && !c.Replayed {
+				at = append(at, c.Done)
+			}
 		}
 	}
 	slices.Sort(at)
