@@ -3,9 +3,11 @@ package catalogue
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 )
 
@@ -29,9 +31,23 @@ var firstAnswerEnds = trial.When(trial.Judged, "first-answer-is-an-end", func(_ 
 
 // minusFive is no check: it orders minus five pieces of the run's first product.
 var minusFive = trial.When(trial.Sent, "minus-five", func(ctx context.Context, r *trial.Run) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
 	body := fmt.Sprintf(`{"items":[{"goods_id":"%d","num":-5}]}`, r.History.Goods[0].ID)
 	r.Declare("minus-five")
-	return r.System.Orders[0].PostOrder(ctx, "minus-five", body)
+	return placeServed(ctx, r.System.Orders[0], "minus-five", body)
 })
+
+// placeServed places an order under the key, and repeats it while the service answers 503: without a stock service it
+// knows no price, and nothing has happened.
+func placeServed(ctx context.Context, s *system.Service, key, body string) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	for {
+		code, err := s.PostOrder(ctx, key, body)
+		if err != nil || code != http.StatusServiceUnavailable {
+			return err
+		}
+		if err := trial.Sleep(ctx, 50*time.Millisecond); err != nil {
+			return fmt.Errorf("place order %s: answered %d: %w", key, code, err)
+		}
+	}
+}

@@ -2,12 +2,14 @@ package catalogue
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/system/systemtest"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
@@ -172,6 +174,37 @@ func TestNotCaughtIsNoPass(t *testing.T) {
 }
 
 // TestUnknownActionIsRefusedAtOnce, and not when its time has come.
+// An order that a fault consists of is placed, though no stock service answers at first.
+func TestOrderIsPlacedOnceItIsServed(t *testing.T) {
+	st := systemtest.Up(t, systemtest.Build(t), func(c *system.Config) { c.OrderServices, c.StockServices = 1, 1 })
+	if _, err := st.StockDB.ExecContext(t.Context(),
+		"INSERT INTO stock (goods_id, name, price, num, updated_at) VALUES (1, 'ticket', 100, 9, NOW(6))"); err != nil {
+		t.Fatal(err)
+	}
+	stock, placed := st.Stocks[0], make(chan error, 1)
+	if err := stock.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if code, err := st.Orders[0].PostOrder(t.Context(), "down", `{"items":[{"goods_id":"1","num":1}]}`); err != nil ||
+		code != http.StatusServiceUnavailable {
+		t.Fatalf("%d, %v; want 503 without a stock service", code, err)
+	}
+	go func() {
+		placed <- placeServed(t.Context(), st.Orders[0], "once", `{"items":[{"goods_id":"1","num":1}]}`)
+	}()
+	if err := stock.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-placed; err != nil {
+		t.Fatal(err)
+	}
+	var orders int
+	if err := st.OrderDB.QueryRowContext(t.Context(),
+		"SELECT COUNT(*) FROM orders WHERE idempotency_key = 'once'").Scan(&orders); err != nil || orders != 1 {
+		t.Errorf("%d orders, %v; want one", orders, err)
+	}
+}
+
 func TestUnknownActionIsRefusedAtOnce(t *testing.T) {
 	s := Own{Faults: []trial.Action{{Action: "melt", Target: "stock-1"}}}
 	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "melt") {

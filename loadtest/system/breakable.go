@@ -79,11 +79,12 @@ func (s *Service) control(ctx context.Context, method string, body []byte) (p po
 	return p, nil
 }
 
-// PostOrder sends an order with that body to an order service, under the key if it is not "". The answer is discarded.
-func (s *Service) PostOrder(ctx context.Context, key, body string) error {
+// PostOrder sends an order with that body to an order service, under the key if it is not "". It returns the answer's
+// HTTP status.
+func (s *Service) PostOrder(ctx context.Context, key, body string) (code int, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL()+"/v1/orders", strings.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("post order: %w", err)
+		return 0, fmt.Errorf("post order: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if key != "" {
@@ -91,9 +92,9 @@ func (s *Service) PostOrder(ctx context.Context, key, body string) error {
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return fmt.Errorf("post order: %w", err)
+		return 0, fmt.Errorf("post order: %w", err)
 	}
-	return resp.Body.Close()
+	return resp.StatusCode, resp.Body.Close()
 }
 
 // Fired counts the strikes of the rule in all replicas since the lab was started. A process records each strike before

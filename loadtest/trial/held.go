@@ -23,7 +23,7 @@ func repeatHeld(ctx context.Context, l *system.System) (stop func(), err error) 
 	for key, body := range held {
 		repeating.Go(func() {
 			for ctx.Err() == nil {
-				_ = l.Orders[1].PostOrder(ctx, key, body) // the databases show its outcome
+				_, _ = l.Orders[1].PostOrder(ctx, key, body) // the databases show its outcome
 				_ = Sleep(ctx, 20*time.Millisecond)
 			}
 		})
