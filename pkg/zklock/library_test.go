@@ -111,13 +111,15 @@ func (r *renewals) misses(t *testing.T, conn *zk.Conn) bool {
 	}
 	defer all.Wait()
 	defer close(stop)
+	written := serverstest.ZooKeeperRoot(t) + "-written-"
 	renewed := make(chan struct{})
 	r.mu.Lock()
 	r.next = renewed
 	_ = r.conn.Close()
 	r.mu.Unlock()
 	writer := connect(t).Conn()
-	if _, err := writer.Set("/", nil, -1); err != nil { // there is something to miss
+	_, err := writer.Create(written, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+	if err != nil { // there is something to miss
 		t.Fatal(err)
 	}
 	await(t, renewed, "the renewal of the watches")

@@ -3,6 +3,7 @@ package locktest_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,14 +15,15 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// observed is a session that counts all watch events its client gets, from whatever watch.
-func observed(t *testing.T) (*zklock.Session, *atomic.Int64) {
+// observed is a session that counts the watch events of nodes under root that its client gets, from whatever watch.
+// Others may write elsewhere: a session watches "/", too.
+func observed(t *testing.T, root string) (*zklock.Session, *atomic.Int64) {
 	t.Helper()
 	var events atomic.Int64
 	monitor := zklock.NewMonitor(nil)
 	conn, ended, err := zk.Connect([]string{serverstest.ZooKeeper(t).Addr()}, 30*time.Second,
 		zk.WithDialer(monitor.Dial), zk.WithLogInfo(false), zk.WithEventCallback(func(ev zk.Event) {
-			if ev.Type != zk.EventSession {
+			if strings.HasPrefix(ev.Path, root+"/") {
 				events.Add(1)
 			}
 		}))
@@ -78,7 +80,7 @@ func TestWakeups(t *testing.T) {
 			counter := direct(t)
 			releases := min(waiters, 40)
 
-			s, events := observed(t)
+			s, events := observed(t, root)
 			mutex := plain(s, root+"/lock")
 			holder := acquire(t, mutex, soon)
 			ctx, cancel := context.WithCancel(t.Context())
