@@ -25,18 +25,21 @@ func OfCluster() []trial.Experiment {
 	}
 	for i, e := range all {
 		switch e.Acts[0].Action {
-		case "two-secondaries-killed": // a member that starts gives up joining after a minute
-			e.Load.Orders = 2200
-		case "zookeeper-without-quorum":
-			e.Load.Orders = 800
-		case "rolling-restart": // it ends when all is restarted
-			e.Load.Orders, e.Load.Mix.Stock, e.Load.Insist = 12_000, 1700, trial.WritesAgainWithin
-			e.Acts[0].EndsLoad = true
+		case "two-secondaries-killed", "zookeeper-without-quorum": // until an operator has mended it, which may take minutes
+			untilOver(&e)
+		case "rolling-restart":
+			untilOver(&e)
+			e.Load.Insist = trial.WritesAgainWithin
 			e.Checks = append(e.Checks, trial.Served)
 		}
 		all[i] = Cell(e)
 	}
 	return all
+}
+
+// untilOver lets orders come until the cell's fault is over.
+func untilOver(e *trial.Experiment) {
+	e.Load.Orders, e.Load.Mix.Stock, e.Acts[0].EndsLoad = 12_000, 1700, true
 }
 
 // struck returns a cell of a cluster. moves says that another member is the primary afterwards, and operator that the
