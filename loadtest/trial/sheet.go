@@ -166,8 +166,8 @@ func (r *Report) ofCluster() report.Part {
 			again = fmt.Sprintf("%.1f s", *row.WritesAgainS)
 		}
 		if row.Retried503+row.RetriedLost > 0 {
-			retried += fmt.Sprintf("\nUnder %s, %d orders were answered 503 and %d lost their connection"+
-				" before they were served.", row.fault(), row.Retried503, row.RetriedLost)
+			retried += fmt.Sprintf("\nRepeated under %s until they were served: %d after a 503, %d after a lost connection.",
+				row.fault(), row.Retried503, row.RetriedLost)
 		}
 		table.Add(row.Wrong(), row.fault(), row.Orders, row.OK, row.Rejected, row.UnknownToClient,
 			again+report.Unless(row.Verdict))

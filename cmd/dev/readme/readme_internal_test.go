@@ -169,7 +169,7 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		}},
 		{"cluster-faults", []string{
 			"1 of 2 cells pass, 0 violations", "| primary-killed | 1000 | 600 | 300 | 100 | 8.3 s |",
-			"| quorum | 0 | 0 | 0 | 0 | – **(unknown)** |", "primary-killed, 7 orders were answered 503 and 2 lost",
+			"| quorum | 0 | 0 | 0 | 0 | – **(unknown)** |", "primary-killed until they were served: 7 after a 503, 2 after",
 		}},
 		{"faults", []string{
 			"4 runs of 10 cells, 60 orders", "3 violations",
