@@ -173,7 +173,6 @@ func TestNotCaughtIsNoPass(t *testing.T) {
 	}
 }
 
-// TestUnknownActionIsRefusedAtOnce, and not when its time has come.
 // An order that a fault consists of is placed, though no stock service answers at first.
 func TestOrderIsPlacedOnceItIsServed(t *testing.T) {
 	st := systemtest.Up(t, systemtest.Build(t), func(c *system.Config) { c.OrderServices, c.StockServices = 1, 1 })
@@ -205,6 +204,7 @@ func TestOrderIsPlacedOnceItIsServed(t *testing.T) {
 	}
 }
 
+// TestUnknownActionIsRefusedAtOnce, and not when its time has come.
 func TestUnknownActionIsRefusedAtOnce(t *testing.T) {
 	s := Own{Faults: []trial.Action{{Action: "melt", Target: "stock-1"}}}
 	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "melt") {

@@ -41,6 +41,8 @@ type Experiment struct {
 	Ready func(ctx context.Context, r *Run) error `json:"-"`
 	// Least is how many orders are sent before an act ends the load.
 	Least int `json:"-"`
+	// After is how long the load goes on after the heal of an act that ends it.
+	After time.Duration `json:"-"`
 	// Checks are made in their order, in addition to the verdict.
 	Checks []Check `json:"-"`
 	// Settle is how long orders may take to end, as in verify.Config. Default one minute.

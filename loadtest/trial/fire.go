@@ -100,8 +100,10 @@ func whenOver(acting, acts *sync.WaitGroup) <-chan struct{} {
 	return all
 }
 
-// enough waits until the least number of orders is sent, and returns true.
+// enough waits for as long as the load goes on after an act, and until the least number of orders is sent. It returns
+// true.
 func (r *Run) enough(ctx context.Context) bool {
+	_ = Sleep(ctx, r.Experiment.After) // or until the run is stopped
 	for r.Live.Counts().Orders < int64(r.Experiment.Least) && Sleep(ctx, 100*time.Millisecond) == nil {
 	}
 	return true

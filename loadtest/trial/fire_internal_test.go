@@ -95,8 +95,9 @@ func TestFire(t *testing.T) {
 				r.Acts, over)
 		}
 	})
-	t.Run("the load ends with the heal", func(t *testing.T) {
+	t.Run("the load ends after the heal", func(t *testing.T) {
 		r, healed := run(100_000, 50), false
+		r.Experiment.After = 300 * time.Millisecond
 		r.Acts = []*Act{{
 			Action: Action{EndsLoad: true, For: 200 * time.Millisecond},
 			Do: func(ctx context.Context) error {
@@ -111,6 +112,9 @@ func TestFire(t *testing.T) {
 		}}
 		if err := r.fire(t.Context()); err != nil {
 			t.Fatal(err)
+		}
+		if after := r.History.Started.Add(r.History.Elapsed).Sub(r.Acts[0].Healed); after < r.Experiment.After {
+			t.Errorf("the load went on for %s after the heal, want %s", after, r.Experiment.After)
 		}
 		v, err := st.Judge(t.Context(), verify.Config{History: r.History})
 		if n := r.History.Orders(); err != nil || !healed || n == 0 || n == 100_000 || v.Outcome != verify.Pass {

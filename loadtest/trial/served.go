@@ -13,36 +13,24 @@ import (
 // WritesAgainWithin is how long a cluster may take no writes once it can heal by itself.
 const WritesAgainWithin = 15 * time.Second
 
-// writesFor is how long the load lasts at least once an operator has mended a cluster, unless its orders are used up.
-const writesFor = 3 * time.Second
-
 // WritesAgain checks that a cluster takes writes again in time, from when the act was armed, or by an operator from
 // when it was mended, since it cannot heal by itself before.
 func WritesAgain(operator bool) Check {
-	return Check{isWriting, "", func(ctx context.Context, r *Run, at Moment) error {
-		switch {
-		case at == Mended && operator:
-			return Sleep(ctx, writesFor)
-		case at == Sent:
-			r.checkWriting(operator)
+	return When(Sent, isWriting, func(_ context.Context, r *Run) error {
+		healable := r.Acts[0].Armed
+		if operator {
+			healable = r.Acts[0].Mended
+		}
+		again, some := writesAgain(r.History, healable)
+		if !some {
+			r.fail(verify.Unknown, "no write was acknowledged once the cluster could heal, or the traffic was over")
+		}
+		seconds := again.Seconds()
+		if r.WritesAgainS = &seconds; again > WritesAgainWithin {
+			r.Violate(isWriting, 1, "no write was acknowledged for %s", again.Round(100*time.Millisecond))
 		}
 		return nil
-	}}
-}
-
-func (r *Run) checkWriting(operator bool) {
-	healable := r.Acts[0].Armed
-	if operator {
-		healable = r.Acts[0].Mended
-	}
-	again, some := writesAgain(r.History, healable)
-	if !some {
-		r.fail(verify.Unknown, "no write was acknowledged once the cluster could heal, or the traffic was over")
-	}
-	seconds := again.Seconds()
-	if r.WritesAgainS = &seconds; again > WritesAgainWithin {
-		r.Violate(isWriting, 1, "no write was acknowledged for %s", again.Round(100*time.Millisecond))
-	}
+	})
 }
 
 // writesAgain returns the longest time without an acknowledged write between healable and the last call of the load.
