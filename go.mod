@@ -21,7 +21,7 @@ require (
 	github.com/go-zookeeper/zk v1.0.4
 	github.com/gofrs/flock v0.13.1
 	github.com/google/uuid v1.6.0
-	github.com/jackc/pgx/v5 v5.13.0
+	github.com/lib/pq v1.12.3
 	github.com/mattn/go-isatty v0.0.24
 	github.com/pressly/goose/v3 v3.29.0
 	github.com/prometheus/client_golang v1.25.0
@@ -51,12 +51,7 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require (
-	github.com/jackc/pgpassfile v1.0.0 // indirect
-	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
-	github.com/jackc/puddle/v2 v2.2.3 // indirect
-	github.com/redis/go-redis/extra/rediscmd/v9 v9.23.0 // indirect
-)
+require github.com/redis/go-redis/extra/rediscmd/v9 v9.23.0 // indirect
 
 require (
 	filippo.io/edwards25519 v1.2.0 // indirect

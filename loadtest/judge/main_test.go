@@ -11,14 +11,14 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+	_ "github.com/lib/pq" // the driver "postgres"
 )
 
 // TestMain makes the test's binary run as a shop if a test asks for it: at the address in SHOP_ADDR, over the
 // PostgreSQL in SHOP_DSN.
 func TestMain(m *testing.M) {
 	if addr := os.Getenv("SHOP_ADDR"); addr != "" {
-		db, err := sql.Open("pgx", os.Getenv("SHOP_DSN"))
+		db, err := sql.Open("postgres", os.Getenv("SHOP_DSN"))
 		if err == nil {
 			db.SetMaxIdleConns(20) // a connection is a process there
 			err = http.ListenAndServe(addr, pages(db))

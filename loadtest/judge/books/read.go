@@ -7,6 +7,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"net"
 	"os/exec"
 	"strings"
 	"time"
@@ -144,7 +145,7 @@ func (r *Reader) database(ctx context.Context, dsn string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := open(expanded)
+	db, err := open(expanded, r.timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -160,10 +161,11 @@ func (r *Reader) connect(ctx context.Context, db *sql.DB) error {
 	within, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	err := db.PingContext(within)
+	var failed net.Error
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() == nil && within.Err() != nil:
+	case ctx.Err() == nil && (within.Err() != nil || errors.As(err, &failed) && failed.Timeout()):
 		return fmt.Errorf("connect: the database says nothing within %s: is it of the kind that dsn: names?", r.timeout)
 	}
 	return fmt.Errorf("connect: %w", err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -13,21 +14,29 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-sql-driver/mysql"
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/lib/pq"
 
 	"orderstock/loadtest/judge/shop"
 )
 
-// open returns a database by its DSN. It does not connect.
-func open(dsn string) (*sql.DB, error) {
+// open returns a database by its DSN. It does not connect. Within timeout, a connection is made or fails.
+func open(dsn string, timeout time.Duration) (*sql.DB, error) {
 	if strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://") {
-		cfg, err := pgx.ParseConfig(dsn)
+		cfg, err := pq.NewConfig(dsn)
 		if err != nil {
 			return nil, fmt.Errorf("dsn: %w", err)
 		}
-		cfg.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol // several statements in one text; and poolers
-		return stdlib.OpenDB(*cfg), nil
+		if !strings.Contains(dsn, "sslmode=") && os.Getenv("PGSSLMODE") == "" {
+			cfg.SSLMode = pq.SSLModePrefer // the default of PostgreSQL's own programs
+		}
+		if cfg.ConnectTimeout == 0 {
+			cfg.ConnectTimeout = timeout // the driver heeds a context only until the server has accepted
+		}
+		connector, err := pq.NewConnectorConfig(cfg)
+		if err != nil {
+			return nil, fmt.Errorf("dsn: %w", err)
+		}
+		return sql.OpenDB(connector), nil
 	}
 	cfg, err := mysqlConfig(dsn)
 	if err != nil {
