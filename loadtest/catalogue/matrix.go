@@ -3,6 +3,7 @@ package catalogue
 import (
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"orderstock/loadtest/faultpoint"
@@ -136,7 +137,8 @@ func Reduced() []trial.Experiment {
 	return append(some, Alone()...)
 }
 
-// FindCell returns the cell of that name.
-func FindCell(name string) (trial.Experiment, bool) {
-	return trial.Find(append(Cells(), OfCluster()...), name)
-}
+// everyCell is made once, since mutants and published faults look for a cell each while a program starts.
+var everyCell = sync.OnceValue(func() []trial.Experiment { return append(Cells(), OfCluster()...) })
+
+// FindCell returns the cell of that name. What its slices and maps hold must not be changed.
+func FindCell(name string) (trial.Experiment, bool) { return trial.Find(everyCell(), name) }
