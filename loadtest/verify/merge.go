@@ -58,6 +58,12 @@ func (s *sources) entries(yield func(*Entry, error) bool) {
 	}
 }
 
+// compareDecimal compares the flags of two orders.
+func compareDecimal(a, b int64) int {
+	var x, y [20]byte
+	return bytes.Compare(strconv.AppendInt(x[:0], a, 10), strconv.AppendInt(y[:0], b, 10))
+}
+
 // decimal returns the flag of an order.
 func decimal(order int64) []byte { return strconv.AppendInt(nil, order, 10) }
 

@@ -72,9 +72,9 @@ func (t *Tables) Clone() *Tables {
 
 // Books returns the tables as books. It sorts the tables.
 func (t *Tables) Books() Books {
-	slices.SortStableFunc(t.Orders, func(a, b OrderRow) int { return bytes.Compare(decimal(a.ID), decimal(b.ID)) })
+	slices.SortStableFunc(t.Orders, func(a, b OrderRow) int { return compareDecimal(a.ID, b.ID) })
 	slices.SortStableFunc(t.Items, func(a, b ItemRow) int {
-		return cmp.Or(bytes.Compare(decimal(a.Order), decimal(b.Order)), cmp.Compare(a.GoodsID, b.GoodsID))
+		return cmp.Or(compareDecimal(a.Order, b.Order), cmp.Compare(a.GoodsID, b.GoodsID))
 	})
 	slices.SortStableFunc(t.Operations, func(a, b OperationRow) int { return bytes.Compare(a.Flag, b.Flag) })
 	slices.SortStableFunc(t.Flows, func(a, b FlowRow) int {
