@@ -6,7 +6,7 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG VERSION=
-ENV CGO_ENABLED=0 GOFLAGS="-buildvcs=false -trimpath -tags=nomsgpack -ldflags=-s"
+ENV CGO_ENABLED=0 GOFLAGS="-buildvcs=false -trimpath -tags=nomsgpack -ldflags=-s -gcflags=all=-dwarf=false"
 RUN go build -ldflags "-s -X orderstock/pkg/command.version=$VERSION" -o /out/bin/ ./cmd/order-service ./cmd/stock-service ./cmd/migrate ./cmd/loadtest
 # The load tester's results, and what "migrate secrets" writes; a volume mounted here takes over its owner.
 RUN mkdir -p /out/home/out && for of in mysql redis migrate stock order loadtest; do mkdir -p /out/secrets/$of; done

@@ -6,7 +6,7 @@ GO    ?= go
 # Every compilation has these settings, so that the compiler's cache holds each package once. pkg/servers/programs, the
 # Dockerfile and .ci/run have the same ones. A target with further tags repeats TAGS.
 TAGS := nomsgpack
-export GOFLAGS     := -buildvcs=false -trimpath -tags=$(TAGS) -ldflags=-s
+export GOFLAGS     := -buildvcs=false -trimpath -tags=$(TAGS) -ldflags=-s -gcflags=all=-dwarf=false
 export CGO_ENABLED := 0
 SETUP := $(GO) run ./cmd/dev/setup
 

@@ -49,7 +49,8 @@ func setup(ctx context.Context, args []string) error {
 		installed <- err
 	}()
 	if flags.NArg() > 0 {
-		to := programs.Source{Root: ".", Bin: "bin", Version: *version, Progress: say}
+		_, none := os.Stat("bin") // with it, modules were downloaded before
+		to := programs.Source{Root: ".", Bin: "bin", Version: *version, First: none != nil, Progress: say}
 		err = programs.Compile(compiling, to, flags.Args()...)
 	}
 	// An installation goes on to its end: apt-get must not be interrupted.

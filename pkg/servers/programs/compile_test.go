@@ -1,6 +1,7 @@
 package programs_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -51,25 +52,30 @@ func module(t *testing.T, text string) string {
 func TestProgramsAreWrittenToBin(t *testing.T) {
 	t.Parallel()
 	dir := module(t, "package main\n\nfunc main() { println(1) }\n")
-	bin := filepath.Join(dir, "bin")
-	if err := programs.Compile(t.Context(), programs.Source{Root: dir, Bin: bin}, "hello"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(bin, "hello")); err != nil {
-		t.Error(err)
+	for _, first := range []bool{true, false} {
+		bin := filepath.Join(dir, fmt.Sprint(first))
+		if err := programs.Compile(t.Context(), programs.Source{Root: dir, Bin: bin, First: first}, "hello"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(bin, "hello")); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
 func TestAnErrorHoldsTheCompilersWords(t *testing.T) {
 	t.Parallel()
 	dir := module(t, "package main\n\nfunc main() { undefined() }\n")
-	err := programs.Compile(t.Context(), programs.Source{Root: dir, Bin: filepath.Join(dir, "bin")}, "hello")
-	if err == nil || !strings.HasPrefix(err.Error(), "build hello: ") ||
-		!strings.Contains(err.Error(), "undefined: undefined") {
-		t.Errorf("error %v", err)
-	}
-	err = programs.Compile(t.Context(), programs.Source{Root: dir, Bin: filepath.Join(dir, "bin")}, "no-such-command")
-	if err == nil || !strings.Contains(err.Error(), "no-such-command") {
-		t.Errorf("a command that is not there: %v", err)
+	for _, first := range []bool{true, false} {
+		to := programs.Source{Root: dir, Bin: filepath.Join(dir, "bin"), First: first}
+		err := programs.Compile(t.Context(), to, "hello")
+		if err == nil || !strings.HasPrefix(err.Error(), "build hello: ") ||
+			!strings.Contains(err.Error(), "undefined: undefined") {
+			t.Errorf("error %v", err)
+		}
+		err = programs.Compile(t.Context(), to, "no-such-command")
+		if err == nil || !strings.Contains(err.Error(), "no-such-command") {
+			t.Errorf("a command that is not there: %v", err)
+		}
 	}
 }
