@@ -95,7 +95,7 @@ order ` + uuid + `: 1 of product 17`
 func TestPostgreSQL(t *testing.T) {
 	t.Parallel()
 	server := serverstest.Start(t, servers.StartPostgreSQL, servers.Options{})
-	dsn := server.DSN("postgres")
+	dsn := strings.TrimSuffix(server.DSN("postgres"), "?sslmode=disable") // TLS where the server has it
 	r, _ := reader(t, "", `  dsn: "`+dsn+`"
   stock: SELECT name AS product, n AS pieces FROM stock
   orders: SELECT id, key, product, n AS pieces, paid AS state FROM orders
