@@ -63,12 +63,8 @@ func TestFaultIParentReaped(t *testing.T) {
 	}()
 	t.Cleanup(func() { close(stop); <-stopped })
 	const enough = 10
-	rounds := 100
-	if testing.Short() {
-		rounds = 20 // in each, the parents are deleted about ten times
-	}
 	deadline := time.Now().Add(patience)
-	for i := 0; i < rounds || reaped.Load() < enough; i++ {
+	for i := 0; i < 100 || reaped.Load() < enough; i++ {
 		if time.Now().After(deadline) {
 			if n := reaped.Load(); n < enough {
 				t.Fatalf("%d parents were deleted", n)
