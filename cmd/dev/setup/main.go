@@ -49,8 +49,8 @@ func setup(ctx context.Context, args []string) error {
 		installed <- err
 	}()
 	if flags.NArg() > 0 {
-		_, none := os.Stat("bin") // with it, modules were downloaded before
-		to := programs.Source{Root: ".", Bin: "bin", Version: *version, First: none != nil, Progress: say}
+		_, noBin := os.Stat("bin") // if it is there, the modules are, too
+		to := programs.Source{Root: ".", Bin: "bin", Version: *version, First: noBin != nil, Progress: say}
 		err = programs.Compile(compiling, to, flags.Args()...)
 	}
 	// An installation goes on to its end: apt-get must not be interrupted.

@@ -68,17 +68,18 @@ func Compile(ctx context.Context, o Source, commands ...string) error {
 	for _, c := range commands {
 		paths = append(paths, "./cmd/"+c)
 	}
-	var done counter
+	done := counter{looking: o.First}
 	stop := report(o.Progress, &done)
 	defer stop()
 
 	if o.First {
-		if err := prepare(ctx, o.Root, &done, slices.Concat(flags, paths)); err != nil {
-			return fmt.Errorf("build %s: %w", strings.Join(commands, ", "), err)
-		}
+		err = prepare(ctx, o.Root, &done, slices.Concat(flags, paths))
 	}
-	build := []string{"build", "-v", "-ldflags=" + link, "-o", bin + string(filepath.Separator)}
-	if err := run(ctx, o.Root, &done, slices.Concat(build, flags, paths)...); err != nil {
+	if err == nil {
+		build := []string{"build", "-v", "-ldflags=" + link, "-o", bin + string(filepath.Separator)}
+		err = run(ctx, o.Root, &done, slices.Concat(build, flags, paths)...)
+	}
+	if err != nil {
 		return fmt.Errorf("build %s: %w", strings.Join(commands, ", "), err)
 	}
 	return nil
@@ -101,6 +102,7 @@ func prepare(ctx context.Context, root string, done *counter, build []string) er
 // counter counts lines that name a package, and keeps the others.
 type counter struct {
 	n, total atomic.Int64
+	looking  bool // for modules, until the total is known
 }
 
 // run runs the go command in the folder dir with the settings of every compilation. Its output names packages.
@@ -161,9 +163,11 @@ func report(say func(string), done *counter) (stop func()) {
 
 // String returns the compiler's progress. Cached packages are not counted as compiled.
 func (c *counter) String() string {
-	total := c.total.Load()
-	if total == 0 {
-		return fmt.Sprintf("compiled %d packages", c.n.Load())
+	switch total := c.total.Load(); {
+	case total > 0:
+		return fmt.Sprintf("compiled %d of %d packages", c.n.Load(), total)
+	case c.looking:
+		return fmt.Sprintf("compiled %d packages of the standard library; looking for the modules", c.n.Load())
 	}
-	return fmt.Sprintf("compiled %d of %d packages", c.n.Load(), total)
+	return fmt.Sprintf("compiled %d packages", c.n.Load())
 }

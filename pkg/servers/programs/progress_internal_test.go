@@ -12,7 +12,7 @@ func TestProgress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var said []string
-		var done counter
+		done := counter{looking: true}
 		stop := report(func(doing string) { said = append(said, doing) }, &done)
 		done.n.Store(40)
 		time.Sleep(15 * time.Second)
@@ -20,7 +20,7 @@ func TestProgress(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		stop()
 		time.Sleep(time.Minute)
-		want := "compiled 40 packages, compiled 40 of 600 packages"
+		want := "compiled 40 packages of the standard library; looking for the modules, compiled 40 of 600 packages"
 		if got := strings.Join(said, ", "); got != want {
 			t.Errorf("said in 25 seconds: %s", got)
 		}
