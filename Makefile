@@ -120,10 +120,6 @@ mutants: setup-loadtest ## Broken variants of the services, each of which must b
 ladder: setup-loadtest ## Throughput of every strategy; writes out/ladder.json, a picture and ladder.html [QUICK=1 LADDER_FLAGS]
 	bin/loadtest bench ladder $(if $(QUICK),--quick) $(LADDER_FLAGS)
 
-.PHONY: scale
-scale: setup-loadtest ## What more holders of locks and more replicas add; writes out/scale.json and a picture [SCALE_FLAGS]
-	bin/loadtest bench scale $(SCALE_FLAGS)
-
 .PHONY: console
 console: setup-loadtest ## A page that shows the stack at work, plays the published faults and breaks things [PORT]
 	bin/loadtest console --listen 127.0.0.1:$(PORT)

@@ -49,7 +49,7 @@ func benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "bench", Short: "Measure and compare: strategies, holders of locks, builds and settings, lock packages",
 	}
-	cmd.AddCommand(ladderCommand(), scaleCommand(), compareCommand(), locksCommand())
+	cmd.AddCommand(ladderCommand(), compareCommand(), locksCommand())
 	return cmd
 }
 

@@ -19,7 +19,7 @@ func compareCommand() *cobra.Command {
 		Paths   []string     `flag:"paths" help:"what to measure: deduct, order"`
 		Goods   int          `flag:"goods" default:"1" bounds:"1 1000" help:"products in demand, all equally"`
 		Items   int          `flag:"items-max" default:"1" bounds:"1 100" help:"most products in one order"`
-		Stocks  int          `flag:"replicas" default:"1" bounds:"1 100" help:"stock services"`
+		Stocks  int          `flag:"stock-services" default:"1" bounds:"1 100" help:"stock services"`
 		Clients int          `flag:"clients" default:"256" bounds:"1 10000" help:"concurrent clients"`
 		Old     command.Each `flag:"old" help:"the one side: a folder of programs, or NAME=VALUE; several times"`
 		New     command.Each `flag:"new" help:"the other side"`
@@ -39,7 +39,8 @@ is left out is this build.
 Writes out/compare.json and, as a report, out/compare.html.`,
 		Example: `  loadtest bench compare --old ../before/bin
   loadtest bench compare --old STOCK_PARTITIONS=1 --new STOCK_PARTITIONS=16 --goods 100
-  loadtest bench compare --old ../before/bin --paths order --goods 100 --items-max 3 --replicas 3`,
+  loadtest bench compare --old ../before/bin --paths order --goods 100 --items-max 3 --stock-services 3
+  loadtest bench compare --old STOCK_PARTITIONS=1 --new STOCK_PARTITIONS=8 --goods 100 --clients 2000 --commit-delay 5ms`,
 		Args: cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) (err error) {
 			if sides[0], err = ladder.ParseSide(f.Old); err != nil {

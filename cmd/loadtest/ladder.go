@@ -11,11 +11,12 @@ import (
 	"orderstock/pkg/command"
 )
 
-// ladderFlags are the flags of ladder, scale and compare.
+// ladderFlags are the flags of ladder and compare.
 type ladderFlags struct {
 	MySQL  string        `flag:"mysql" default:"auto" help:"the database: docker (mysql:9.7), local (the installed one), or auto (docker if it is there)"`
 	Warmup time.Duration `flag:"warmup" default:"500ms" help:"load before each measured turn"`
 	Window time.Duration `flag:"window" default:"3s" help:"time of each measured turn"`
+	Delay  time.Duration `flag:"commit-delay" help:"how long the database delays each commit, like a replicated primary; up to 1s"`
 	Seed   uint64        `flag:"seed" help:"makes the same orders again; 0: random"`
 	Out    string        `flag:"out" default:"out" help:"folder of the results"`
 	resultFlags
@@ -24,7 +25,8 @@ type ladderFlags struct {
 // config returns the configuration, which shows its progress.
 func (f *ladderFlags) config(c *cobra.Command) ladder.Config {
 	return ladder.Config{
-		Warmup: f.Warmup, Measure: f.Window, Seed: f.Seed, Progress: command.Progress(c.ErrOrStderr()),
+		Warmup: f.Warmup, Measure: f.Window, CommitDelay: f.Delay, Seed: f.Seed,
+		Progress: command.Progress(c.ErrOrStderr()),
 	}
 }
 
@@ -50,10 +52,10 @@ func (f *ladderFlags) give(c *cobra.Command, result *ladder.Result, err error) e
 func ladderCommand() *cobra.Command {
 	var f struct {
 		ladderFlags
-		Quick      bool     `flag:"quick" help:"only case-study, conditional-update, grouped-rows, grouped and direct, 64 and 256 clients, one hot product; and grouped and grouped-rows with three replicas"`
+		Quick      bool     `flag:"quick" help:"only case-study, conditional-update, grouped-rows, grouped and direct, 64 and 256 clients, one hot product; and grouped and grouped-rows with three stock services"`
 		Strategies []string `flag:"strategies" help:"only these strategies: {strategies}, direct"`
 		Clients    []int    `flag:"clients" help:"only these numbers of clients"`
-		Replicas   []int    `flag:"replicas" help:"only these numbers of stock services"`
+		Replicas   []int    `flag:"stock-services" help:"only these numbers of stock services"`
 	}
 	c := &cobra.Command{
 		Use:   "ladder",

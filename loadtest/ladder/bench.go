@@ -1,5 +1,5 @@
-// Package ladder measures variants of the services against each other: the deduction strategies, numbers of lock
-// holders, the compose file's stack, two builds or settings. Only ratios between rows of one run mean anything; the
+// Package ladder measures variants of the services against each other: the deduction strategies, or two builds or
+// settings. Only ratios between rows of one run mean anything; the
 // absolute figures are the machine's.
 //
 // Each row is a trial.Experiment. A trial.Suite runs experiments one after the other, each on services that the next
@@ -28,6 +28,8 @@ import (
 type Config struct {
 	// Warmup is sent and judged before each turn, but not measured. Measure is the measured time of each turn.
 	Warmup, Measure time.Duration
+	// CommitDelay is how long the database server delays each commit, like a replicated primary.
+	CommitDelay time.Duration
 	// Seed is the seed of every load; 0: each has a random one.
 	Seed uint64
 	// Progress, if not nil, gets a description of each step.
@@ -38,9 +40,8 @@ type Config struct {
 	Servers  *system.Servers
 	Bin, Dir string
 
-	mysql         servers.Options           // of Servers.MySQL
-	builds        map[string]*servers.MySQL // of other builds, which may have other tables, by the experiment's group
-	redisPassword string                    // of the users order and stock; "" for a Redis without users
+	mysql  servers.Options           // of Servers.MySQL
+	builds map[string]*servers.MySQL // of other builds, which may have other tables, by the experiment's group
 }
 
 func (cfg Config) say(format string, args ...any) {
@@ -57,7 +58,13 @@ const maxConnections = 5000
 // stops the servers. mysql selects the database: docker (see servers.FromImage), local (the installed one), or auto
 // (docker if it is there). The folder with the logs stays if something failed.
 func (cfg Config) OnServers(ctx context.Context, mysql string, measure func(Config) error) (err error) {
+	if cfg.CommitDelay > time.Second { // MySQL's limit
+		return fmt.Errorf("--commit-delay %s: want up to 1s", cfg.CommitDelay)
+	}
 	cfg.mysql.Args = []string{"--innodb-buffer-pool-size=1024M", fmt.Sprintf("--max-connections=%d", maxConnections)}
+	if cfg.CommitDelay > 0 {
+		cfg.mysql.Args = append(cfg.mysql.Args, delayed(cfg.CommitDelay)...)
+	}
 	switch mysql {
 	case "auto", "docker":
 		if cfg.mysql.Program, err = servers.FromImage(ctx); err != nil && mysql == "docker" {
@@ -83,6 +90,16 @@ func (cfg Config) OnServers(ctx context.Context, mysql string, measure func(Conf
 		}
 		return measure(cfg)
 	})
+}
+
+// delayed returns the arguments that make each commit of a database server wait for d. Commits that arrive during the
+// wait join it. MySQL ignores MariaDB's options, and the other way round.
+func delayed(d time.Duration) []string {
+	return []string{
+		fmt.Sprintf("--loose-binlog-group-commit-sync-delay=%d", d.Microseconds()), // MySQL
+		fmt.Sprintf("--loose-binlog-commit-wait-usec=%d", d.Microseconds()),        // MariaDB
+		"--loose-binlog-commit-wait-count=10000",                                   // it waits for so many, or for the time
+	}
 }
 
 // warmFor is how long ZooKeeper is kept busy at most before anything is measured.
@@ -137,6 +154,9 @@ func (cfg Config) bench(ctx context.Context) (Bench, error) {
 	}
 	b.Server = fmt.Sprintf("%s %s (log_bin=%t sync_binlog=%s innodb_flush_log_at_trx_commit=%s)", name, version, logBin,
 		syncBinlog, flush)
+	if cfg.CommitDelay > 0 {
+		b.Server += fmt.Sprintf(", commits delayed by %s", cfg.CommitDelay)
+	}
 	return b, err
 }
 

@@ -27,14 +27,10 @@ type contestant struct {
 	trial.Experiment
 	system *system.System
 	direct *direct // nil unless the strategy is Direct
-	// begin, if not nil, is called before each turn.
-	begin func(context.Context) error
 
 	reports []*history.Report // of the turns
 	locks   lockCounts
 	fired   time.Duration // the time over which locks counts
-
-	firstSuccessS float64 // see Row; of the last turn with a fault
 }
 
 func (c *contestant) String() string {
@@ -65,12 +61,6 @@ func (cfg Config) open(ctx context.Context, e trial.Experiment) (*contestant, er
 		on := *cfg.Servers
 		on.MySQL = cfg.builds[e.Group]
 		sc.Servers, sc.Accounts = &on, migrations.DefaultAccounts()
-	}
-	if cfg.redisPassword != "" {
-		sc.OrderEnv = map[string]string{"REDIS_AUTH": "order:" + cfg.redisPassword}
-		sc.StockEnv = map[string]string{"REDIS_AUTH": "stock:" + cfg.redisPassword}
-		maps.Copy(sc.OrderEnv, e.Services.Env)
-		maps.Copy(sc.StockEnv, e.Services.Env)
 	}
 	isDirect := sc.Strategy == Direct
 	if isDirect {
@@ -112,9 +102,6 @@ const sharedRequests = 4
 // run fires the load at the contestant, while its acts break something.
 func (c *contestant) run(ctx context.Context, load fire.Config) (_ *trial.Result, err error) {
 	load.Target = c.system.Target()
-	if all := load.StockURLs; len(c.Acts) > 0 && len(all) > 1 {
-		load.StockURLs = all[1:] // the first one fails, and the others make the products
-	}
 	switch {
 	case c.direct != nil:
 		load.Deduct, load.Place = c.direct.deduct, c.direct.place
@@ -171,11 +158,8 @@ func (c lockCounts) wakeups() float64 {
 	return c.events / c.locks
 }
 
-// countLocks reads the counters of ZooKeeper and of all stock services. Of containers it counts nothing.
+// countLocks reads the counters of ZooKeeper and of all stock services.
 func (c *contestant) countLocks(ctx context.Context) (n lockCounts, err error) {
-	if c.system.Attached() {
-		return n, nil
-	}
 	server, err := c.system.ZooKeeper.Monitor(ctx)
 	if err != nil {
 		return n, err

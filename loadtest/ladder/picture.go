@@ -2,7 +2,6 @@ package ladder
 
 import (
 	"cmp"
-	"fmt"
 	"html/template"
 	"slices"
 
@@ -54,21 +53,4 @@ func (r *Result) strategies() template.HTML {
 		}
 	}
 	return f.SVG()
-}
-
-// holders draws the ratios to one holder: a line for each delay and size of groups, over the holders.
-func (r *Result) holders() template.HTML {
-	c := report.Chart{Below: "holders"}
-	for _, row := range r.partition() {
-		name := fmt.Sprintf("commits of %g ms, groups of %d", row.DelayMS, row.Group)
-		if len(c.Lines) == 0 || c.Lines[len(c.Lines)-1].Name != name {
-			c.Lines = append(c.Lines, report.Line{Name: name, Style: len(c.Lines)})
-		}
-		l := &c.Lines[len(c.Lines)-1]
-		l.Points = append(l.Points, report.Point{X: float64(row.Holders), Y: row.Ratio.Value, Err: row.Ratio.Error})
-	}
-	return report.Figure{
-		Title: "Deductions by lock holders, relative to one holder", Facts: []string{r.Server, r.Machine, r.Date},
-		Columns: 1, Width: 620, Height: 300, Charts: []report.Chart{c},
-	}.SVG()
 }

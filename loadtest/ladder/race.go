@@ -13,7 +13,6 @@ import (
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
-	"orderstock/pkg/retry"
 )
 
 // plenty is more stock than any row can sell.
@@ -91,34 +90,8 @@ func rates(all []*contestant) string {
 	return strings.Join(each, "; ")
 }
 
-// settle sends orders that are not measured until each has an end or is pending. The front and the order services need
-// a while to see that replicas have come or gone, a new service opens its connections, and a busy machine takes its
-// time.
-func (c *contestant) settle(ctx context.Context, cfg Config) error {
-	load := cfg.turn(c.Load)
-	load.Warmup, load.Duration = 0, 3*time.Second
-	return retry.Run(ctx, retry.Policy{First: time.Second, Max: time.Second, Tries: 20}, func() error {
-		fired, err := c.run(ctx, load)
-		if err != nil {
-			return err
-		}
-		if r := fired.History.Measure(); r.Unknown > 0 {
-			return fmt.Errorf("the services do not settle: of %d orders, %d were refused or lost", r.Orders, r.Unknown)
-		}
-		return nil
-	})
-}
-
 // fire measures a turn.
 func (c *contestant) fire(ctx context.Context, cfg Config) error {
-	if c.begin != nil {
-		if err := c.begin(ctx); err != nil {
-			return err
-		}
-		if err := c.settle(ctx, cfg); err != nil {
-			return err
-		}
-	}
 	before, err := c.countLocks(ctx)
 	if err != nil {
 		return err
@@ -134,9 +107,6 @@ func (c *contestant) fire(ctx context.Context, cfg Config) error {
 	c.locks.add(before, after)
 	c.fired += fired.History.Elapsed
 	c.reports = append(c.reports, fired.History.Measure())
-	if len(fired.Acts) > 0 {
-		c.firstSuccessS = firstSuccess(fired.History, fired.Acts[0].Armed)
-	}
 	return nil
 }
 
@@ -146,7 +116,6 @@ func (c *contestant) row(ctx context.Context) (Row, error) {
 	row.DonePerS, row.RejectedPerS = total.DonePerS, total.RejectedPerS
 	row.P50MS, row.P99MS, row.Verdict = ms(total.P50), ms(total.P99), verify.Pass
 	row.WakeupsPerRelease, row.Handovers = c.locks.wakeups(), c.locks.handovers/c.fired.Seconds()
-	row.Answers, row.Other, row.FirstSuccessS = total.Orders, total.Unknown, c.firstSuccessS
 	for _, turn := range c.reports {
 		row.Legs, row.P99Legs = append(row.Legs, turn.DonePerS), append(row.P99Legs, ms(turn.P99))
 		verdict, err := c.system.Judge(ctx, verify.Config{History: turn.History})

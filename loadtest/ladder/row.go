@@ -14,11 +14,9 @@ import (
 // Result is a whole run.
 type Result struct {
 	Bench
-	// Kind is the measurement: "ladder", "scale" or "compare"; "" is a ladder.
+	// Kind is the measurement: "ladder" or "compare"; "" is a ladder.
 	Kind string `json:"kind,omitempty"`
 	Rows []Row  `json:"rows"`
-	// Compose is the database server of the rows of the compose file's stack; "" if there are none.
-	Compose string `json:"compose,omitempty"`
 	// Survival has the rows under whose load something broke.
 	Survival []Row `json:"survival,omitempty"`
 }
@@ -40,12 +38,7 @@ type Row struct {
 	// SellOut says that the stock ends halfway.
 	SellOut bool `json:"sell_out,omitempty" col:"Sold out"`
 	// Replicas of the stock service.
-	Replicas int `json:"replicas" col:"Replicas"`
-	// Holders is the number of partitions, each with its own lock, Group the most operations of one transaction, and
-	// DelayMS the delay of each commit in the database, like a replicated primary's; 0 if that is not compared.
-	Holders int     `json:"holders,omitempty" col:"Holders"`
-	Group   int     `json:"group,omitempty" col:"Groups of"`
-	DelayMS float64 `json:"delay_ms,omitempty" col:"A commit waits, ms"`
+	Replicas int `json:"replicas" col:"Stock services"`
 	// DonePerS counts sales, RejectedPerS refusals for want of stock.
 	DonePerS     float64 `json:"done_per_s" col:"Sales a second" fmt:"%.0f"`
 	RejectedPerS float64 `json:"rejected_per_s" col:"Refused a second" fmt:"%.0f"`
@@ -65,12 +58,6 @@ type Row struct {
 	P99Legs []float64 `json:"legs_p99_ms,omitempty"`
 	// Fault is what broke, if something did: one of the faults below.
 	Fault string `json:"fault,omitempty" col:"Fault"`
-	// Answers counts the answers to first calls, and Other the ones that are none of 201, 202 and 409.
-	Answers int `json:"answers,omitempty" col:"Answers"`
-	Other   int `json:"other,omitempty" col:"Other than 201, 202, 409"`
-	// FirstSuccessS is how long after the fault every product was sold again: the longest of the products' times until
-	// the first confirmation of an order that was sent after the fault; -1 if a product was never sold again.
-	FirstSuccessS float64 `json:"first_success_s,omitempty" col:"First success after, s" fmt:"%.2f"`
 	// Verdict is the verifier's over the row's products, and Broken names the invariants that do not hold.
 	Verdict verify.Outcome `json:"verdict" col:"Verdict"`
 	Broken  []string       `json:"broken,omitempty" col:"Broken"`

@@ -12,7 +12,7 @@ import (
 )
 
 // Wrong marks a row of a table.
-func (r Row) Wrong() bool { return r.Verdict != verify.Pass || r.FirstSuccessS < 0 }
+func (r Row) Wrong() bool { return r.Verdict != verify.Pass }
 
 // unexpected reports whether the row has another verdict than expected: violation for the unsafe strategy under load,
 // pass for all others. When something breaks, an unsafe strategy may lose deductions.
@@ -52,16 +52,13 @@ func (r *Result) Sheet() report.Sheet {
 	if r.Server != "" {
 		s.On = r.Server + ", " + r.Machine
 	}
-	switch r.Kind {
-	case "compare":
+	if r.Kind == "compare" {
 		r.describeComparison(&s)
-	case "scale":
-		r.describeScale(&s)
-	default:
+	} else {
 		r.describeLadder(&s)
 	}
 	s.Add(report.Part{Title: "Not as expected", Table: report.TableOf(r.unexpected(), "Strategy", "Variant", "Fault",
-		"Path", "Replicas", "Products", "Clients", "Broken", "Verdict")})
+		"Path", "Stock services", "Products", "Clients", "Broken", "Verdict")})
 	return s
 }
 
@@ -92,7 +89,7 @@ func (r *Result) describeLadder(s *report.Sheet) {
 		},
 		report.Part{
 			Title: "Every row", Says: "Only ratios between rows of one run mean anything.",
-			Table: report.TableOf(r.Rows, "Strategy", "Path", "Replicas", "Products", "Clients", "Sold out", "Sales a second",
+			Table: report.TableOf(r.Rows, "Strategy", "Path", "Stock services", "Products", "Clients", "Sold out", "Sales a second",
 				"Refused a second", "p50 ms", "p99 ms", "Wake-ups", "Verdict"), Detail: true,
 		},
 	)
@@ -161,27 +158,8 @@ func (r *Result) describeComparison(s *report.Sheet) {
 		}
 	}
 	s.Add(
-		report.Part{Title: "Sales a second", Table: report.TableOf(r.Rows, "Variant", "Path", "Replicas", "Products",
+		report.Part{Title: "Sales a second", Table: report.TableOf(r.Rows, "Variant", "Path", "Stock services", "Products",
 			"Baskets of", "Clients", "Sales a second", "Ratio", "p99, ratio", "Hand-overs a second", "Verdict")},
 		report.Part{Title: "Every leg", Table: legs, Detail: true},
-	)
-}
-
-// partition returns the rows by the number of holders.
-func (r *Result) partition() []Row {
-	return slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool { return row.Holders == 0 })
-}
-
-func (r *Result) describeScale(s *report.Sheet) {
-	s.Title = "What more holders and more replicas add"
-	compose := slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool { return row.Holders > 0 })
-	s.Add(
-		report.Part{Title: "More holders", Table: report.TableOf(r.partition(), "Groups of", "A commit waits, ms",
-			"Holders", "Sales a second", "Ratio", "Hand-overs a second", "Verdict")},
-		report.Part{Title: "By holders", Picture: r.holders(), File: "scale.svg", Alt: "Deductions by holders"},
-		report.Part{Title: "Compose", Says: "On " + r.Compose + ".", Table: report.TableOf(compose, "Variant", "Replicas",
-			"Products", "A commit waits, ms", "Sales a second", "Ratio", "Verdict")},
-		report.Part{Title: "A holder that fails, for 20 s", Table: report.TableOf(r.Survival, "Fault", "Answers",
-			"Other than 201, 202, 409", "First success after, s", "Verdict")},
 	)
 }

@@ -3,7 +3,6 @@ package ladder
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -21,8 +20,6 @@ const (
 	Killed = "killed"
 	// Flushed is Redis emptied, several times within half a second.
 	Flushed = "flushed"
-	// Paused is a stock service that stands still.
-	Paused = "paused"
 )
 
 // breaking returns the experiment with that fault.
@@ -62,22 +59,6 @@ func (p Plan) ordeals() (all [][]trial.Experiment) {
 	return all
 }
 
-// failing lets one of three stock services fail for twenty seconds in a minute of whole orders, with the services' own
-// time limits. The products are enough for every partition, and so few that each is asked for several times a second.
-func failing() []trial.Experiment {
-	calm := trial.Experiment{
-		Services: trial.Services{Strategy: Default, Replicas: 3},
-		Load: fire.Config{
-			Path: history.PathOrder, Concurrency: 64, Duration: time.Minute, Timeout: 15 * time.Second,
-			Mix: fire.Mix{Goods: 32, Stock: plenty, ItemsMax: 1, NumMax: 1},
-		},
-	}
-	act := func(action string) trial.Action {
-		return trial.Action{Action: action, Target: "stock-1", AfterMS: 20_000, For: 20 * time.Second}
-	}
-	return []trial.Experiment{breaking(calm, Killed, act("kill")), breaking(calm, Paused, act("pause"))}
-}
-
 // undergo measures experiments with faults, and adds their rows to the survivors.
 func (cfg Config) undergo(ctx context.Context, all []trial.Experiment, result *Result) error {
 	cfg.say("what %s keeps when something breaks", all[0].Services.Strategy)
@@ -87,26 +68,6 @@ func (cfg Config) undergo(ctx context.Context, all []trial.Experiment, result *R
 		result.Survival = append(result.Survival, row)
 	}
 	return err
-}
-
-// firstSuccess returns how many seconds after the fault every product was sold again, or -1.
-func firstSuccess(h *history.History, struck time.Time) float64 {
-	at := struck.Sub(h.Started)
-	sold := map[int64]time.Duration{} // when each product was first sold again
-	for _, c := range h.Calls {
-		if c.Kind != history.Place || c.Status != history.Confirmed && c.Status != history.Done || c.Sent < at {
-			continue
-		}
-		for _, item := range h.Items(int(c.Op)) {
-			if first, some := sold[item.GoodsID]; !some || c.Done < first {
-				sold[item.GoodsID] = c.Done
-			}
-		}
-	}
-	if len(sold) < len(h.Goods) {
-		return -1
-	}
-	return (slices.Max(slices.Collect(maps.Values(sold))) - at).Seconds()
 }
 
 // survived describes briefly what the fault left; "–" if not measured.

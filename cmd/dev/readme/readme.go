@@ -43,7 +43,6 @@ var tables = []table{
 	{"mutants", resultsDoc, sheet[*trial.Report]("mutants.json")},
 	{"lock-bench", "pkg/zklock/README.md", sheet[*locks.Result]("lock-bench.json")},
 	{"ladder", resultsDoc, sheet[*ladder.Result]("ladder.json")},
-	{"scale", resultsDoc, sheet[*ladder.Result]("scale.json")},
 	{"compare", resultsDoc, sheet[*ladder.Result]("compare.json")},
 }
 
