@@ -13,7 +13,7 @@ import (
 func (r *Result) Sheet() report.Sheet {
 	s := report.Sheet{Title: "ZooKeeper locks compared"}
 	lone := report.NewTable("lock", "others", "all hold for", "p50 ms", "p99 ms", "longest ms")
-	loads, cells, bars := []string{}, map[[2]string]string{}, map[string][]report.Bar{}
+	loads, cells := []string{}, map[[2]string]string{}
 	for _, row := range r.Rows {
 		if row.Hold > 0 {
 			lone.Add(false, row.Lock, row.Contenders-1, fmt.Sprintf("%g ms", row.Hold), fmt.Sprintf("%.1f", row.P50),
@@ -22,7 +22,7 @@ func (r *Result) Sheet() report.Sheet {
 		}
 		load := fmt.Sprintf("%s in %s on %s",
 			plural(row.Contenders, "contender"), plural(row.Processes, "process"), plural(row.Paths, "path"))
-		if bars[load] == nil {
+		if !slices.Contains(loads, load) {
 			loads = append(loads, load)
 		}
 		cell := fmt.Sprintf("%.0f/s, %s, %s ms", row.PerSecond, short(row.P50), short(row.P99))
@@ -30,7 +30,6 @@ func (r *Result) Sheet() report.Sheet {
 			cell += fmt.Sprintf(", %.1f wake-ups", row.WakeupsPerRelease)
 		}
 		cells[[2]string{row.Lock, load}] = cell
-		bars[load] = append(bars[load], report.Bar{Name: row.Lock, Value: row.PerSecond})
 	}
 	if len(r.Rows) > 0 {
 		best := slices.MaxFunc(r.Rows, func(a, b Row) int { return cmp.Compare(a.PerSecond, b.PerSecond) })
@@ -56,11 +55,6 @@ func (r *Result) Sheet() report.Sheet {
 			Says: "The wait of one contender that competes with many in another process, all on one path:",
 		},
 	)
-	for _, load := range loads {
-		s.Add(report.Part{
-			Title: load, Says: "Locks taken and released a second.", Picture: report.Bars(bars[load]), Detail: true,
-		})
-	}
 	s.Add(report.Part{Title: "Every row", Table: report.TableOf(r.Rows), Detail: true})
 	return s
 }

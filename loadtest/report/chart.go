@@ -45,8 +45,8 @@ type Line struct {
 	Points []Point
 }
 
-// Point is a value with its error, if that is above 0. A Y that is not a number is a gap.
-type Point struct{ X, Y, Err float64 }
+// Point is a value. A Y that is not a number is a gap.
+type Point struct{ X, Y float64 }
 
 // known reports whether the line has a value there.
 func (l Line) known(i int) bool { return i >= 0 && i < len(l.Points) && !math.IsNaN(l.Points[i].Y) }
@@ -177,9 +177,6 @@ func (c area) draw(d *drawing) {
 			default: // between two gaps
 				fmt.Fprintf(&path, "M%.1f %.1fh2", x-1, y)
 			}
-			if p.Err > 0 {
-				d.line(x, up(p.Y-p.Err), x, up(p.Y+p.Err), `stroke="`+colour+`"`)
-			}
 			if len(l.Points) <= most {
 				fmt.Fprintf(d, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`, x, y, colour)
 			}
@@ -217,7 +214,7 @@ func (c area) scales() (across, up func(float64) float64, below, values []float6
 		for i, p := range l.Points {
 			left, right = min(left, p.X), max(right, p.X)
 			if l.known(i) {
-				low, high = min(low, p.Y), max(high, p.Y+p.Err)
+				low, high = min(low, p.Y), max(high, p.Y)
 			}
 			if !slices.Contains(below, p.X) {
 				below = append(below, p.X)
@@ -290,32 +287,4 @@ func (c area) names(d *drawing, up func(float64) float64) {
 		d.line(c.x+c.width+4, n.end, c.x+c.width+14, n.y-over, `stroke="`+colour+`" stroke-width="0.7"`)
 		d.text(c.x+c.width+17, n.y-over+4, `fill="`+colour+`"`, n.Name)
 	}
-}
-
-// Bar is a value with its name.
-type Bar struct {
-	Name  string
-	Value float64
-}
-
-// Bars draws values as bars beneath each other, the longest over the whole width; nothing if all are 0.
-func Bars(bars []Bar) template.HTML {
-	const width, height, label, number = 640.0, 22.0, 260.0, 80.0
-	var highest float64
-	for _, b := range bars {
-		highest = max(highest, b.Value)
-	}
-	if highest == 0 {
-		return ""
-	}
-	var d drawing
-	d.begin(width, height*float64(len(bars)), "The table has the same values")
-	for i, b := range bars {
-		y := float64(i) * height
-		d.text(0, y+15, `font-size="13"`, b.Name)
-		fmt.Fprintf(&d, `<rect class="value" x="%.0f" y="%.0f" width="%.1f" height="%.0f"/>`,
-			label, y+3, b.Value/highest*(width-label-number), height-6)
-		d.text(width, y+15, `font-size="13" text-anchor="end"`, fmt.Sprintf("%.0f", b.Value))
-	}
-	return d.picture()
 }

@@ -37,9 +37,8 @@ func (r *Report) Sheet() report.Sheet {
 			s.Facts = append(s.Facts, report.Fact{Name: row.Name, Value: says})
 		}
 	}
-	ofMutants := strings.HasPrefix(r.Table, "mutants")
 	switch {
-	case ofMutants:
+	case strings.HasPrefix(r.Table, "mutants"):
 		s.Title = "Broken variants of the services, each of which must be caught"
 		s.Sentence = fmt.Sprintf("%d of %d as expected", len(r.Rows)-len(r.wrong()), len(r.Rows))
 		s.Add(r.byCatcher(s.Sentence)...)
@@ -49,18 +48,6 @@ func (r *Report) Sheet() report.Sheet {
 		s.Title = "A storm: everything breaks while orders come"
 	default:
 		s.Add(r.byFault()...)
-	}
-	if !ofMutants {
-		var bars []report.Bar
-		for _, row := range r.Rows {
-			bars = append(bars, report.Bar{Name: row.Name, Value: row.SettleP99MS})
-		}
-		slices.SortFunc(bars, func(a, b report.Bar) int { return cmp.Compare(b.Value, a.Value) })
-		s.Add(report.Part{
-			Title:   "Longest until the last orders had ended",
-			Says:    "The time after the repair within which 99 of 100 open orders had ended, in ms.",
-			Picture: report.Bars(bars[:min(len(bars), 12)]), Detail: true,
-		})
 	}
 	s.Add(
 		report.Part{
