@@ -251,6 +251,9 @@ func conclude(w io.Writer, r *catalogue.Record) error {
 		}
 		fmt.Fprintf(w, "not caught this time, with the seeds %s\n", strings.Join(seeds, ", "))
 	}
+	if r.Run.Sentence != "" {
+		fmt.Fprintf(w, "%s: %s\n", r.Run, r.Run.Sentence)
+	}
 	if err := r.Verdict.Write(w, false); err != nil {
 		return err
 	}

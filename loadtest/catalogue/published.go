@@ -48,6 +48,7 @@ commit`,
 		Load:   basket,
 		Env:    unhurried,
 		Broken: Variant{Mutants: "swallow-item-error", Strategy: "sequential"},
+		Went:   Ends.lost,
 	},
 	{
 		Letter: "C", Title: "The flag is deleted, then the process dies",
@@ -66,6 +67,12 @@ begin; deduct; commit`,
 		Load:   plenty, Strike: "take-flag/after/kill", Checks: []trial.Check{trial.NotGivenUp},
 		Env:    unhurried,
 		Broken: Variant{Mutants: "absent-is-repeat", Strategy: "sequential"},
+		Went: func(e Ends) string {
+			if e.GivenUp == 0 {
+				return ""
+			}
+			return English.Sprintf("%s can never be deducted: each retry is taken for a repeat", orders(e.GivenUp))
+		},
 	},
 	{
 		Letter: "D", Title: "A repeat is answered with nothing",
@@ -85,6 +92,7 @@ caller: empty answer → the order fails`,
 		Load:   plenty, Strike: "reply/before/error",
 		Env:    unhurried,
 		Broken: Variant{Mutants: "repeat-unanswered", Strategy: "sequential"},
+		Went:   Ends.lost,
 	},
 	{
 		Letter: "E", Title: "A timeout counts as a failure",
@@ -104,6 +112,7 @@ if answer == timeout:
 		Env:    late,
 		Broken: Variant{Mutants: "error-is-failed", Strategy: "sequential"},
 		Fixed:  Variant{Strategy: "sequential"},
+		Went:   Ends.lost,
 	},
 	{
 		Letter: "F", Title: "Nothing settles an order after a crash",
@@ -121,6 +130,7 @@ set status
 		Source: Link{"no-reconciler", "loadtest/system/patches/no-reconciler.patch"},
 		Load:   cutOff, Strike: "insert-order/after/kill",
 		Broken: Variant{Mutants: "no-reconciler", Strategy: "sequential", Settle: 4 * time.Second},
+		Went:   func(e Ends) string { return e.open("their process died, and nobody looks for them") },
 	},
 	{
 		Letter: "G", Title: "A new ZooKeeper session for each lock",
@@ -180,6 +190,12 @@ create(parent + "/lock-")`,
 		Env:    unhurried,
 		Broken: Variant{Mutants: "published-parent", Strategy: "sequential"},
 		Fixed:  Variant{Strategy: "sequential"},
+		Went: func(e Ends) string {
+			if e.Unserved == 0 {
+				return ""
+			}
+			return English.Sprintf("%s of %d failed: another process had just created the parent node", orders(e.Unserved), e.Orders)
+		},
 	},
 	{
 		Letter: "J", Title: "The waiter looks, then starts to listen",
@@ -199,6 +215,12 @@ latch.await()            // for ever`,
 		Env:    hanging,
 		Broken: Variant{Mutants: "published-latch", Strategy: "sequential"},
 		Fixed:  Variant{Strategy: "sequential"},
+		Went: func(e Ends) string {
+			if e.Unserved == 0 {
+				return ""
+			}
+			return English.Sprintf("%s of %d waited for a wake-up that never came", orders(e.Unserved), e.Orders)
+		},
 	},
 	{
 		Letter: "K", Title: "A vanished predecessor counts as one's turn",
@@ -237,6 +259,7 @@ if !await(predecessor, timeout):
 		Env:    outwaited,
 		Broken: Variant{Mutants: "published-left-behind", Strategy: "sequential", Settle: 4 * time.Second},
 		Fixed:  Variant{Strategy: "sequential"},
+		Went:   func(e Ends) string { return e.open("they queue behind a node that nobody serves") },
 	},
 	{
 		Letter: "M", Title: "Release deletes the first child",
@@ -336,5 +359,11 @@ UPDATE stock SET num = num - (-5)`,
 		Source: Link{"any-quantity", "loadtest/system/patches/any-quantity.patch"},
 		Load:   plenty, Checks: []trial.Check{minusFive},
 		Broken: Variant{Mutants: "any-quantity", Strategy: "sequential"},
+		Went: func(e Ends) string {
+			if e.Added == 0 {
+				return ""
+			}
+			return English.Sprintf("an order for minus %d pieces put %d pieces on the shelf", e.Added, e.Added)
+		},
 	},
 }

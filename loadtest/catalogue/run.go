@@ -34,7 +34,7 @@ type Run struct {
 
 	// Verdict is "" until the run is judged. It is trial.NotCaught for a broken variant that passed.
 	Verdict    verify.Outcome `json:"verdict"`
-	Sentence   string         `json:"sentence"` // what was sold, or what is broken
+	Sentence   string         `json:"sentence"` // what became of the pieces and orders
 	ElapsedMS  int64          `json:"elapsed_ms"`
 	OrdersPerS float64        `json:"orders_per_s"`
 	P99MS      float64        `json:"p99_ms"`
@@ -79,6 +79,7 @@ type Headline struct {
 // The words of a Headline that are no outcome of a verdict.
 const (
 	Running   = "RUNNING"
+	Slow      = "SLOW"       // right, and slower than it need be
 	notJudged = "NOT JUDGED" // it ended before there was something to judge
 )
 
@@ -90,8 +91,14 @@ func (r Run) String() string {
 	return r.Title + ", seed " + r.Seed
 }
 
-// Headline returns the headline of a run that is judged.
-func (r Run) Headline() Headline { return Headline{r.Sentence, strings.ToUpper(string(r.Verdict))} }
+// Headline returns the headline of a run that is judged. The broken variant of a fault that costs only time passes, and
+// is Slow.
+func (r Run) Headline() Headline {
+	if f, err := Find(r.Fault); err == nil && f.Rate != "" && r.Variant == Broken && r.Verdict == verify.Pass {
+		return Headline{r.Sentence, Slow}
+	}
+	return Headline{r.Sentence, strings.ToUpper(string(r.Verdict))}
+}
 
 // RecordOf returns the record of a run that is judged, without what its player knows: the log, and what broke. It reads
 // the books as they are now.
@@ -111,25 +118,15 @@ func RecordOf(
 	}
 	run.Stock, run.ElapsedMS, run.Faults = r.Books.Stock, h.Elapsed.Milliseconds(), []string{}
 	run.Orders, run.OrdersPerS, run.P99MS = v.Orders, v.OrdersPerS, v.P99Ms
-	run.Verdict, run.Oversold, run.Sentence = v.Outcome, v.Oversold, sentence(r.Books, v)
+	run.Verdict, run.Oversold = v.Outcome, v.Oversold
+	ends, err := endsOf(ctx, databases, h, r.Books, v)
+	if err != nil {
+		return nil, err
+	}
+	f, _ := Find(run.Fault) // none in free play
+	run.Sentence = ends.sentence(f, run.Variant, v)
 	r.Run = run
 	return r, nil
-}
-
-// sentence says how many pieces were sold or, if something is wrong but nothing is oversold, which invariant is broken.
-func sentence(b Books, v *verify.Verdict) string {
-	if v.Outcome == verify.Violation && b.Sold <= b.Stock {
-		for _, i := range v.Invariants {
-			switch i.Violations {
-			case 0:
-			case 1:
-				return "broken once: " + i.Says
-			default:
-				return English.Sprintf("broken %d times: %s", i.Violations, i.Says)
-			}
-		}
-	}
-	return b.Sentence()
 }
 
 // Sentence says how many pieces were sold.

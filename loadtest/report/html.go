@@ -48,6 +48,7 @@ func (s Sheet) Save(file string) (err error) {
 // signs are the same as in the page's js/format.js.
 var signs = map[string][2]string{
 	"PASS": {"✓", "good"}, "VIOLATION": {"✗", "bad"}, "UNKNOWN": {"?", "unsure"}, "NOT CAUGHT THIS TIME": {"○", "unsure"},
+	"SLOW": {"◔", "unsure"},
 }
 
 // code and strong find the marks that words may hold.

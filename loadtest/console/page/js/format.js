@@ -51,6 +51,7 @@ const SIGNS = {
   RUNNING: ["…", "running"],
   "NOT JUDGED": ["○", "unsure"],
   "NOT CAUGHT THIS TIME": ["○", "unsure"],
+  SLOW: ["◔", "unsure"],
 };
 
 export const sign = (word) => SIGNS[(word || "").toUpperCase()] || ["?", "unsure"];

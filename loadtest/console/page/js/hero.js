@@ -32,6 +32,7 @@ const UNDER = {
   VIOLATION: "Something that must hold does not. The books and the verdict say what.",
   PASS: "Every order came to one end, and every piece is in the books once.",
   UNKNOWN: "The judge could not read everything, so it does not say that all is well.",
+  SLOW: "Every order came to one end, and every piece is in the books once: the fault costs time. Press Fixed to compare.",
   "NOT JUDGED": "It ended before there was anything to judge.",
   "NOT CAUGHT THIS TIME": "The fault is there, but it did not show with these seeds. A race does not strike each time: press Broken again.",
 };
