@@ -131,7 +131,7 @@ func TestRunOnRealServers(t *testing.T) {
 		t.Errorf("%v, exit code %d, printed %s; want a violation as JSON", err, exit, out)
 	}
 	page, err := os.ReadFile(report)
-	for _, want := range []string{"seed 42", "an order for minus 5 pieces put 5 pieces on the shelf"} {
+	for _, want := range []string{"seed 42", " for fewer than no pieces put "} {
 		if err != nil || !bytes.Contains(page, []byte(want)) {
 			t.Errorf("report of %d bytes, %v; want one that says %q", len(page), err, want)
 		}

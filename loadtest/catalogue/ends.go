@@ -33,8 +33,9 @@ type Ends struct {
 	GivenUp int
 	// Unserved orders have a first answer that is no end; 0 unless the run asks for one.
 	Unserved int
-	// Added pieces came into the stock by orders for fewer than no pieces.
-	Added int64
+	// Added pieces came into the stock by Negative orders, for fewer pieces than none.
+	Negative int
+	Added    int64
 }
 
 // endsOf counts the ends of a judged run. After a violation it reads the rows of the run's products; b are their books.
@@ -63,7 +64,7 @@ func endsOf(ctx context.Context, d verify.Databases, h *history.History, b Books
 	return e, e.readFailed(ctx, d.OrderDSN, gone)
 }
 
-// readFlows counts Added, and returns the pieces of the run's products that are gone from the stock, by flag.
+// readFlows counts Negative and Added, and returns the pieces of the run's products that are gone from the stock, by flag.
 func (e *Ends) readFlows(ctx context.Context, dsn string, h *history.History) (gone map[string]int64, err error) {
 	stock, err := system.OpenDB(dsn)
 	if err != nil {
@@ -86,7 +87,10 @@ WHERE goods_id IN (%s) AND kind IN ('deduct', 'restore') GROUP BY flag`, strings
 		if err != nil {
 			return nil, fmt.Errorf("read the flows of the run: %w", err)
 		}
-		e.Added += f.added
+		if f.added > 0 {
+			e.Negative++
+			e.Added += f.added
+		}
 		if f.gone > 0 {
 			gone[f.flag] = f.gone
 		}

@@ -39,7 +39,7 @@ func TestSentences(t *testing.T) {
 		{"N", Broken, Ends{Stock: 60, Sold: 97}, wrong, "sold 97 of 60"},
 		{"O", Broken, Ends{Stock: 400, Sold: 200, Uncounted: -1}, wrong, "1 piece is gone from the stock, and nobody"},
 		{"P", Broken, Ends{OrdersPerS: 16}, right, "16 orders a second: sleeps before"},
-		{"Q", Broken, Ends{Added: 5}, wrong, "an order for minus 5 pieces put 5 pieces on the shelf"},
+		{"Q", Broken, Ends{Negative: 2, Added: 6}, wrong, "2 orders for fewer than no pieces put 6 pieces on the shelf"},
 		{"", "", Ends{Stock: 3, Sold: 3, Open: 1, Orders: 8}, wrong, "1 order of 8 hangs for ever: nothing brings"},
 	} {
 		f, _ := Find(test.letter)
@@ -85,7 +85,7 @@ func TestEndsAreCountedInTheRows(t *testing.T) {
 	got, err := endsOf(t.Context(), st.Databases(), h, b, v)
 	want := Ends{
 		Orders: 4, Refused: 1, Stock: 100, Sold: 3, Uncounted: -3, Lost: 1, LostPieces: 2, Open: 1, GivenUp: 7,
-		Unserved: 8, Added: 5,
+		Unserved: 8, Negative: 1, Added: 5,
 	}
 	if err != nil || got != want {
 		t.Errorf("%+v, %v; want %+v", got, err, want)

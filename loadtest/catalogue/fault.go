@@ -58,8 +58,8 @@ type Fault struct {
 	Always []trial.Action `json:"-"`
 	// Checks are made in addition to the verdict.
 	Checks []trial.Check `json:"-"`
-	// Went describes a run of the broken variant that went wrong, by what became of its pieces and orders; "" if they do
-	// not show it. Nil: by what was sold.
+	// Went describes a run of the broken variant that went wrong, by what became of its pieces and orders; "" if that does
+	// not show it. Nil: by the pieces sold.
 	Went func(Ends) string `json:"-"`
 	// Rate, if not "", names the rate to compare: the fault costs time, not pieces.
 	Rate string `json:"rate"`

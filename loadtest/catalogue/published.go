@@ -363,7 +363,7 @@ UPDATE stock SET num = num - (-5)`,
 			if e.Added == 0 {
 				return ""
 			}
-			return English.Sprintf("an order for minus %d pieces put %d pieces on the shelf", e.Added, e.Added)
+			return English.Sprintf("%s for fewer than no pieces put %d pieces on the shelf", orders(e.Negative), e.Added)
 		},
 	},
 }
