@@ -101,7 +101,9 @@
 //
 //   - Connection: a TCP connection to one server. There is one at a time; it may be lost and made again.
 //   - Session: ZooKeeper's session, which outlives connections and owns the nodes. The servers expire it
-//     when they have heard nothing for its timeout. A Session of this package has one after the other.
+//     when they have heard nothing for its timeout. A Session of this package has one after the other. Silence, a
+//     refused connection and the request for a new session do not show that one is over: only the server's word does,
+//     and until then its nodes are deleted one by one.
 //   - Clock: for how long one of ZooKeeper's sessions is alive for certain, counted locally from the
 //     sending of requests. It is read before each grant and at each release.
 //   - Lifetime: a span of time during which a session is known to be alive. It ends by the clock or by

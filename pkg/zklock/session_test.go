@@ -229,9 +229,13 @@ func wrap(t testing.TB) (*zklock.Session, *zk.Conn) {
 
 func wrapAt(t testing.TB, addr string) (*zklock.Session, *zk.Conn) {
 	t.Helper()
-	monitor := zklock.NewMonitor(nil)
-	conn, events, err := zk.Connect([]string{addr}, 10*time.Second,
-		zk.WithDialer(monitor.Dial), zk.WithLogInfo(false))
+	return wrapDialled(t, nil, addr)
+}
+
+func wrapDialled(t testing.TB, dial zk.Dialer, addrs ...string) (*zklock.Session, *zk.Conn) {
+	t.Helper()
+	monitor := zklock.NewMonitor(dial)
+	conn, events, err := zk.Connect(addrs, 10*time.Second, zk.WithDialer(monitor.Dial), zk.WithLogInfo(false))
 	must(t, err)
 	t.Cleanup(func() {
 		conn.Close()

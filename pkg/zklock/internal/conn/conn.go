@@ -62,6 +62,7 @@ func Connect(ctx context.Context, servers []string, o Options) (*Conn, error) {
 			math.MaxInt32*time.Millisecond)
 	}
 	monitor, hosts := NewMonitor(o.Dial), newHosts()
+	monitor.leaves = true
 	servers = slices.Clone(servers)
 	for i := range servers {
 		servers[i] = strings.TrimSpace(servers[i]) // of a list with a space after each comma

@@ -37,7 +37,7 @@ func (c *Clock) hear(sent Instant) {
 }
 
 // Expired reports whether the server has said that the session is over. Then its nodes are gone, or the server
-// is removing them.
+// is removing them. Nothing else says so: neither silence nor a refusal, nor that a new session was asked for.
 func (c *Clock) Expired() bool { return c.expired.Load() }
 
 // Left returns for how long the session is alive for certain, by the local clock. Zero or less
@@ -102,9 +102,9 @@ func (c *Conn) keepLifetime() {
 func (c *Conn) turnLifetime(up bool, clock *Clock) {
 	if l := c.Lifetime(); l != nil {
 		switch {
-		case l.Clock != clock || clock.expired.Load():
+		case l.expired.Load():
 			c.endLifetime(ErrExpired)
-		case clock.Left() <= 0:
+		case l.Clock != clock || clock.Left() <= 0:
 			c.endLifetime(ErrSilence)
 		}
 	}

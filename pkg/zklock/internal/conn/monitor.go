@@ -19,7 +19,8 @@ import (
 //
 // A Monitor is for one zk.Conn. Its methods are safe for concurrent use.
 type Monitor struct {
-	dial zk.Dialer
+	dial   zk.Dialer
+	leaves bool // may leave a session for a new one: nobody else counts on the session
 
 	zxid    atomic.Int64 // of the last answer in the newest session; see monitoredConn
 	refused atomic.Int32 // handshakes in a row that were not answered; see monitoredConn.shake
@@ -102,10 +103,7 @@ func (m *Monitor) established(w *monitoredConn, id int64, timeout time.Duration,
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.clock == nil || m.clock.ID != id {
-		if m.clock != nil {
-			m.clock.expired.Store(true) // it has asked for a new one; see monitoredConn.shake
-		}
-		m.clock = &Clock{ID: id}
+		m.clock = &Clock{ID: id} // after a session that the server has ended, or one that was left: see monitoredConn.shake
 		m.clock.heard.Store(int64(sent)) // instants may be negative, in a bubble of testing/synctest
 	}
 	m.clock.Timeout.Store(int64(timeout))

@@ -135,8 +135,12 @@ const lostHistory = 5
 // to an older state, they would do so for ever. So once the session is over by the local clock and several handshakes
 // in a row were refused, this client asks as one that has seen nothing, for a new session: the servers may know the old
 // one from their older state, with nodes that this client has deleted since.
+//
+// A server without a quorum refuses in the same way, and when the quorum is back, the old session goes on for another
+// timeout. So its nodes must still be deleted, by their paths. The library does not notice the change of the session.
+// The owner of a wrapped connection would not either, and keeps the session.
 func (w *monitoredConn) shake(packet []byte) []byte {
-	if w.monitor.refused.Add(1) > lostHistory && w.monitor.over() {
+	if w.monitor.refused.Add(1) > lostHistory && w.monitor.leaves && w.monitor.over() {
 		w.monitor.zxid.Store(0)
 		packet = withInt64(packet, helloSession, 0)
 	}
