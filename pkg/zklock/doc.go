@@ -22,7 +22,7 @@
 //     greatest token it has seen and refuse smaller ones; Token shows this in SQL. This holds without
 //     any assumption about time.
 //   - A handle's context ends when the lock is lost: at once if the server says so, and otherwise, by
-//     the local clock, one session timeout after the sending of the latest request that was answered
+//     the local clock, one session timeout after the sending of the latest request that succeeded
 //     with the leader's help. That is before the server gives the lock to another holder, if the two
 //     clocks run at one rate and the machine's monotonic clock does not stop while the machine is
 //     suspended. A server that is cut off from its ensemble together with this client may have passed a

@@ -115,9 +115,9 @@ func (m *Monitor) expected(request []byte) *Created {
 	return found
 }
 
-// answered reads the answer to a create2, the error, the path and the Stat, all but the path.
+// answered reads the body of the answer to a create2, the path and the Stat, all but the path.
 func (made *Created) answered(body []byte, over *monitoredConn) {
-	if len(body) < 4+statBytes || binary.BigEndian.Uint32(body) != 0 {
+	if len(body) < statBytes {
 		return
 	}
 	stat := body[len(body)-statBytes:]

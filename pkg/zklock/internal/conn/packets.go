@@ -12,9 +12,10 @@ import (
 const (
 	// requestHeader is length, xid and operation.
 	requestHeader = 4 + 4 + 4
-	// answerHeader is length, xid and zxid; the zxid begins at answerZxid.
-	answerHeader = 4 + 4 + 8
+	// answerHeader is length, xid, zxid and the error's code, the last two at answerZxid and answerCode.
+	answerHeader = 4 + 4 + 8 + 4
 	answerZxid   = 4 + 4
+	answerCode   = answerZxid + 8
 	// helloHeader is the beginning of the answer to a connect request: length, protocol version,
 	// session timeout in milliseconds, session id.
 	helloHeader = 4 + 4 + 4 + 8
@@ -117,7 +118,7 @@ func (w *monitoredConn) Write(packet []byte) (int, error) {
 // syncPacket is a sync of the root with the xid of a ping: the library ignores its answer.
 var syncPacket = []byte{0, 0, 0, 13, 0xff, 0xff, 0xff, 0xfe, 0, 0, 0, opSync, 0, 0, 0, 1, '/'}
 
-// throughTheLeader reports whether the answer to a request shows that the server is in touch with the leader, which
+// throughTheLeader reports whether the success of a request shows that the server is in touch with the leader, which
 // decides about the end of sessions: writes and syncs. Other servers answer reads, and pings, by themselves.
 func throughTheLeader(op int32) bool {
 	switch op {
@@ -192,8 +193,8 @@ func (w *monitoredConn) follow(p []byte) {
 			want = helloHeader
 		}
 		n := copy(w.header[w.filled:want], p)
-		if at := max(0, answerZxid-w.filled); w.clock != nil && at < n {
-			clear(p[at:n])
+		if at, end := max(0, answerZxid-w.filled), min(n, answerCode-w.filled); w.clock != nil && at < end {
+			clear(p[at:end])
 		}
 		w.filled += n
 		p = p[n:]
@@ -205,7 +206,8 @@ func (w *monitoredConn) follow(p []byte) {
 		if w.clock == nil {
 			w.hello()
 		} else {
-			w.answered(int32(binary.BigEndian.Uint32(w.header[4:])), int64(binary.BigEndian.Uint64(w.header[answerZxid:])))
+			w.answered(int32(binary.BigEndian.Uint32(w.header[4:])), int64(binary.BigEndian.Uint64(w.header[answerZxid:])),
+				int32(binary.BigEndian.Uint32(w.header[answerCode:])))
 		}
 	}
 }
@@ -224,9 +226,13 @@ func (w *monitoredConn) hello() {
 	w.clock = w.monitor.established(w, id, timeout, w.probeSent)
 }
 
-// answered takes the header of an answer or an event.
-func (w *monitoredConn) answered(xid int32, zxid int64) {
-	w.made = w.creations[xid]
+// answered takes the header of an answer or an event. Of the answers to writes and syncs, only a success proves that the
+// session is alive: a server refuses some by itself, if it throttles or checks permissions early.
+func (w *monitoredConn) answered(xid int32, zxid int64, code int32) {
+	w.made = nil
+	if code == 0 {
+		w.made = w.creations[xid]
+	}
 	delete(w.creations, xid)
 	if xid >= 0 && zxid > 0 { // neither an event nor a ping, nor from before the first transaction
 		w.monitor.zxid.Store(zxid)
@@ -236,7 +242,9 @@ func (w *monitoredConn) answered(xid int32, zxid int64) {
 	}
 	if w.probing && xid == w.probeXid {
 		w.probing = false
-		w.clock.hear(w.probeSent)
+		if code == 0 {
+			w.clock.hear(w.probeSent)
+		}
 	}
 }
 

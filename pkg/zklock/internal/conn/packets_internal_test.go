@@ -105,7 +105,7 @@ func TestServerIsToldOfWhatWasSeenBefore(t *testing.T) {
 }
 
 // Only an answer that needed the leader proves that the session is alive: a server that is cut off from its ensemble
-// goes on answering pings and reads.
+// goes on answering pings and reads, and refuses writes by itself if it throttles or checks permissions early.
 func TestOnlyTheLeaderProvesLife(t *testing.T) {
 	client, server := net.Pipe()
 	defer func() { _, _ = client.Close(), server.Close() }()
@@ -120,12 +120,15 @@ func TestOnlyTheLeaderProvesLife(t *testing.T) {
 	for _, step := range []struct {
 		name       string
 		sent, want []byte
-		xid        int32
+		xid, code  int32
 		proves     bool
 	}{
-		{"a ping becomes a sync", ping, sync, pingXid, true},
-		{"a read", read, read, 1, false},
-		{"a write", write, write, 2, true},
+		{"a ping becomes a sync", ping, sync, pingXid, 0, true},
+		{"a read", read, read, 1, 0, false},
+		{"a write", write, write, 2, 0, true},
+		{"a throttled ping", ping, sync, pingXid, -127, false},
+		{"a throttled write", write, write, 2, -127, false},
+		{"a write without permission", write, write, 2, -102, false},
 	} {
 		received := make(chan []byte)
 		go func() {
@@ -140,7 +143,7 @@ func TestOnlyTheLeaderProvesLife(t *testing.T) {
 			t.Errorf("%s: the server reads %x, want %x", step.name, got, step.want)
 		}
 		w.clock.heard.Store(-1)
-		w.answered(step.xid, 7)
+		w.follow(packet(step.xid, int64(7), step.code))
 		if proves := w.clock.heard.Load() >= 0; proves != step.proves {
 			t.Errorf("%s proves life: %v", step.name, proves)
 		}

@@ -28,7 +28,7 @@ func TestSessionThatAnswersAgainIsAlive(t *testing.T) {
 		if synctest.Wait(); c.Lifetime() != nil {
 			t.Fatal("a silent session is alive")
 		}
-		w.answered(1, 0)
+		w.answered(1, 0, 0)
 		time.Sleep(lookAgain)
 		if synctest.Wait(); c.Lifetime() == nil {
 			t.Error("a session that answers again is not alive")
