@@ -332,7 +332,7 @@ func TestALoneContenderIsNotStarved(t *testing.T) {
 	}
 }
 
-// Wanted reports those in ZooKeeper's queue, who came before the call or come after it, and ends with the lock.
+// Wanted reports those who wait in ZooKeeper's queue, who came before the call or come after it, and ends with the lock.
 func TestWanted(t *testing.T) {
 	path := serverstest.ZooKeeperRoot(t) + "/lock"
 	s, other := connect(t), connect(t)
@@ -351,5 +351,72 @@ func TestWanted(t *testing.T) {
 		release(t, lock)
 		wantErr(t, lock.Wanted(t.Context()), zklock.ErrReleased, name)
 		release(t, next.wait(t))
+	}
+}
+
+// Who asks again and again sets one watch for each change of the queue: the library cannot remove any.
+func TestWantedSharesItsWatch(t *testing.T) {
+	s, l := dialLink(t)
+	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock")
+	lock := acquire(t, m)
+	before := l.requests(opChildren)
+	poll := func(limit time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		defer cancel()
+		return lock.Wanted(ctx)
+	}
+	for range 50 {
+		wantErr(t, poll(0), context.DeadlineExceeded, "a look at a lock that nobody else wants")
+		wantErr(t, poll(time.Millisecond), context.DeadlineExceeded, "a look at a lock that nobody else wants")
+	}
+	if n := l.requests(opChildren) - before; n != 1 {
+		t.Errorf("%d listings with a watch, want 1", n)
+	}
+	a := begin(t.Context(), zklock.NewMutex(connect(t), m.Path()))
+	must(t, lock.Wanted(t.Context()))
+	release(t, lock)
+	release(t, a.wait(t))
+}
+
+// A shared lock is wanted when somebody has to wait for it, and not while others share it.
+func TestWantedOfASharedLock(t *testing.T) {
+	t.Parallel()
+	dir := serverstest.ZooKeeperRoot(t)
+	s, other := connect(t), connect(t)
+	const leases = 5
+	semaphore := func(s *zklock.Session) acquirer { return zklock.NewSemaphore(s, dir+"/semaphore", leases) }
+	for name, c := range map[string]struct {
+		lock   acquirer
+		others []acquirer // that share it
+		more   acquirer   // that has to wait
+	}{
+		"reader": {
+			zklock.NewRWMutex(s, dir+"/rw").Reader(),
+			[]acquirer{zklock.NewRWMutex(other, dir+"/rw").Reader()},
+			zklock.NewRWMutex(other, dir+"/rw").Writer(),
+		},
+		"lease": {
+			semaphore(s),
+			[]acquirer{semaphore(other), semaphore(other), semaphore(other), semaphore(other)},
+			semaphore(other),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lock := acquire(t, c.lock)
+			var shared []*zklock.Lock
+			for _, m := range c.others {
+				shared = append(shared, acquire(t, m))
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				wantErr(t, lock.Wanted(ctx), context.DeadlineExceeded, "a share beside others")
+				cancel()
+			}
+			a := begin(t.Context(), c.more)
+			must(t, lock.Wanted(t.Context()))
+			for _, l := range append(shared, lock) {
+				release(t, l)
+			}
+			release(t, a.wait(t))
+		})
 	}
 }

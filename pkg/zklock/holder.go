@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -35,6 +35,9 @@ type holder struct {
 
 	// removal begins the removal of the node, once. The outcome is for one caller only.
 	removal func() <-chan error
+
+	mu    sync.Mutex
+	queue *conn.Listing // the latest, for all that wait for a rival; nil before the first, guarded by mu
 }
 
 // watchLater has keepWatch called within watchDelay if h holds for as long. One timer serves all holders of the
@@ -100,24 +103,44 @@ func (h *holder) lost() error {
 	return nil
 }
 
-// awaitRival waits until another contender is in the queue, or ctx ends.
+// awaitRival waits until another contender has to wait in the queue, or ctx ends.
 func (h *holder) awaitRival(ctx context.Context) error {
 	for pause := (conn.Pause{}); ; {
-		queue, err := h.s.conn.ChildrenW(ctx, h.dir)
-		if err != nil {
-			if err := pause.Wait(ctx); err != nil {
-				return err
-			}
-			continue
-		}
-		members := membersOf(queue.Names, h.kinds...)
-		if slices.ContainsFunc(members, func(m member) bool { return m.name != h.name() }) {
+		queue := h.listing()
+		err := queue.Wait(ctx)
+		switch {
+		case err != nil:
+			err = pause.Wait(ctx)
+		case h.delays(queue.Names):
 			return nil
+		default:
+			err = conn.Wait(ctx, queue.Changed)
 		}
-		if err := conn.Wait(ctx, queue.Changed); err != nil {
+		if err != nil {
 			return err
 		}
 	}
+}
+
+// listing returns the list of the queue, which all callers share until the queue changes.
+func (h *holder) listing() *conn.Listing {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.queue == nil || h.queue.Outdated() {
+		h.queue = h.s.conn.List(h.dir)
+	}
+	return h.queue
+}
+
+// delays reports whether one of the queue's nodes has to wait. All that do so wait for this holder among others.
+func (h *holder) delays(names []string) bool {
+	members, err := ordered(names, h.kinds...)
+	for at := range members {
+		if h.before(members, at) != "" {
+			return true
+		}
+	}
+	return err != nil // others have come, and do not count any more
 }
 
 // release gives the lock up and waits for the delete until ctx ends, the lifetime of the session, or the Session. The

@@ -126,9 +126,10 @@ func (l *Lock) ValidFor() time.Duration {
 	return max(0, l.holder.life.Left())
 }
 
-// Wanted waits until another contender is in the lock's queue in ZooKeeper, and returns nil. It returns the cause of
-// ctx's end, or of the end of Context, if that comes first. A holder that would use the lock again soon may keep it
-// until then. Those who wait in this process for a local hand-off are not in that queue.
+// Wanted waits until another contender has to wait in the lock's queue in ZooKeeper, and returns nil. It returns the
+// cause of ctx's end, or of the end of Context, if that comes first. Those who share the lock, and those who wait in
+// this process for a local hand-off, do not count. A holder that would use the lock again soon may keep it until then.
+// It may ask again and again: ZooKeeper is asked once for each change of the queue.
 func (l *Lock) Wanted(ctx context.Context) error {
 	ctx, stop := conn.Until(ctx, l.ctx)
 	defer stop()

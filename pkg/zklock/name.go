@@ -95,17 +95,18 @@ func inTurn(members []member, at int) string {
 	return members[at-1].name
 }
 
-// afterLast returns the rule of a reader: it waits for the last node of the writers' kind before it,
-// and never for one that came later.
-func afterLast(writers kind) rule {
-	return func(members []member, at int) string {
-		for at--; at >= 0; at-- {
-			if members[at].kind == writers {
-				return members[at].name
-			}
-		}
-		return ""
+// shared is the rule of a read-write lock: a writer waits in turn, a reader for the last writer before it, and never for
+// one that came later.
+func shared(members []member, at int) string {
+	if members[at].kind == writeKind {
+		return inTurn(members, at)
 	}
+	for at--; at >= 0; at-- {
+		if members[at].kind == writeKind {
+			return members[at].name
+		}
+	}
+	return ""
 }
 
 // protection returns the prefix that finds a node again if its create was not answered.

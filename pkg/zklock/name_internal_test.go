@@ -115,12 +115,8 @@ func TestReadersWaitForTheLastWriterBefore(t *testing.T) {
 		sequenced("_c_g-__READ__", 7),
 	}, readKind, writeKind)
 	for at, want := range []int{-1, -1, 1, 2, 2, 4, 5} { // the index of each one's predecessor
-		rule := afterLast(writeKind)
-		if members[at].kind == writeKind {
-			rule = inTurn
-		}
 		got := -1
-		if ahead := rule(members, at); ahead != "" {
+		if ahead := shared(members, at); ahead != "" {
 			got = slices.IndexFunc(members, func(m member) bool { return m.name == ahead })
 		}
 		if got != want {

@@ -185,9 +185,10 @@ func (n *node) look(ctx context.Context, life *conn.Lifetime) (
 	n.names = nil
 	switch {
 	case n.watchParent:
-		var listing conn.Listing
-		listing, err = n.s.conn.ChildrenW(ctx, n.dir)
-		names, changed = listing.Names, listing.Changed
+		listing := n.s.conn.List(n.dir)
+		if err = listing.Wait(ctx); err == nil {
+			names, changed = listing.Names, listing.Changed
+		}
 	case names == nil:
 		names, err = n.s.conn.Children(ctx, n.dir)
 	}

@@ -43,11 +43,11 @@ func (m side) TryAcquire(ctx context.Context) (*Lock, error) { return m.acquire(
 
 func (m *RWMutex) acquire(ctx context.Context, write, try bool) (*Lock, error) {
 	l := line{
-		dir: m.path, own: readKind, kinds: []kind{readKind, writeKind}, before: afterLast(writeKind),
+		dir: m.path, own: readKind, kinds: []kind{readKind, writeKind}, before: shared,
 		watchParent: m.opts.watchParent, opts: &m.opts,
 	}
 	if write {
-		l.own, l.before = writeKind, inTurn
+		l.own = writeKind
 	}
 	lock, err := m.acquireInQueue(ctx, l, try)
 	return lock, m.s.acquireError(ctx, m.path, err)

@@ -23,19 +23,49 @@ func (c *Conn) Children(ctx context.Context, dir string) ([]string, error) {
 	})
 }
 
-// Listing is what ChildrenW reads.
+// Listing is a list of a node's children, and a watch on their next change. Any number of goroutines may wait for it.
 type Listing struct {
-	Names   []string        // of the children
-	Changed <-chan zk.Event // receives their next change
+	Names   []string        // of the children, once Wait has returned nil
+	Changed <-chan zk.Event // closed after their next change
+	err     error
+	read    chan struct{} // closed when the others are valid
 }
 
-// ChildrenW lists a node's children, with a watch on their next change. A watch that is left behind ends
-// with that change.
-func (c *Conn) ChildrenW(ctx context.Context, dir string) (Listing, error) {
-	return Do(ctx, c, func() (Listing, error) {
-		names, _, events, err := c.ZK.ChildrenW(dir)
-		return Listing{names, events}, err
+// List begins to list a node's children. The watch stays until their next change, since the library cannot remove one.
+func (c *Conn) List(dir string) *Listing {
+	l := &Listing{read: make(chan struct{})}
+	begun := c.Go(func() {
+		l.Names, _, l.Changed, l.err = c.ZK.ChildrenW(dir)
+		close(l.read)
 	})
+	if !begun {
+		l.err = ErrClosed
+		close(l.read)
+	}
+	return l
+}
+
+// Wait waits until the children are listed.
+func (l *Listing) Wait(ctx context.Context) error {
+	if err := Wait(ctx, l.read); err != nil {
+		return err
+	}
+	return l.err
+}
+
+// Outdated reports whether the request has failed, or the children have changed since.
+func (l *Listing) Outdated() bool {
+	select {
+	case <-l.read:
+	default:
+		return false
+	}
+	select {
+	case <-l.Changed:
+		return true
+	default:
+		return l.err != nil
+	}
 }
 
 // makeParents creates the node dir and the missing ones above it, as containers: the server removes
