@@ -50,7 +50,9 @@ const undoTimeout = 5 * time.Second
 // panics. The context of f is ctx, and ends earlier if the lock is lost.
 //
 // Do returns the error of the acquisition, and then has not run f; otherwise the error of f, joined
-// with ErrLost if the lock was lost before f returned: then others may have held it in between.
+// with ErrLost if the lock was lost before f returned: then others may have held it in between. No other
+// error of the release is returned, as the work is done: ZooKeeper may not have answered, and the node is
+// removed later; or f has released the lock.
 func Do(ctx context.Context, l Locker, f func(ctx context.Context, lock *Lock) error) (err error) {
 	if l == nil || f == nil {
 		return errors.New("zklock: Do was called without a lock or without a function")
@@ -62,7 +64,10 @@ func Do(ctx context.Context, l Locker, f func(ctx context.Context, lock *Lock) e
 	defer func() {
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 		defer cancel()
-		err = errors.Join(err, lock.Release(undo))
+		held := lock.Valid()
+		if e := lock.Release(undo); errors.Is(e, ErrLost) && !(held && errors.Is(e, conn.ErrSilence)) {
+			err = errors.Join(err, e)
+		}
 	}()
 	held, stop := conn.Until(ctx, lock.Context())
 	defer stop()

@@ -235,3 +235,36 @@ func TestQuota(t *testing.T) {
 	}
 	wantErr(t, err, zklock.ErrQuota, "an acquisition beyond the quota")
 }
+
+// Work that was done under the lock stays done, although ZooKeeper does not answer the release.
+// It takes 5 s, for which Do waits for the answer.
+func TestDoWithoutAnAnswerToTheRelease(t *testing.T) {
+	t.Parallel()
+	for name, timeout := range map[string]time.Duration{
+		"the session goes on":        40 * time.Second,
+		"the session is over by now": 2 * time.Second,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, l := dialLink(t, zklock.WithSessionTimeout(timeout))
+			defer l.restore()
+			m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock")
+			var lost error
+			err := zklock.Do(t.Context(), m, func(_ context.Context, lock *zklock.Lock) error {
+				l.silence()
+				lost = context.Cause(lock.Context())
+				return nil
+			})
+			if lost == nil { // a machine may stand still for two seconds
+				check(t, err)
+			}
+		})
+	}
+}
+
+// A function that releases the lock by itself has done its work under it.
+func TestDoOfAFunctionThatReleases(t *testing.T) {
+	t.Parallel()
+	m := zklock.NewMutex(connect(t), serverstest.ZooKeeperRoot(t)+"/lock")
+	check(t, zklock.Do(t.Context(), m, func(_ context.Context, lock *zklock.Lock) error { return lock.Release(t.Context()) }))
+}
