@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"orderstock/pkg/observe"
+	"orderstock/pkg/operation"
 )
 
 // Cancel cancels a pending or confirmed order and returns the stock of a confirmed one, once. It may be repeated. It
@@ -55,13 +56,22 @@ func (s *Service) cancel(ctx context.Context, o Order, reason string) (Order, er
 	if err != nil || o.Status != Cancelling {
 		return o, err
 	}
-	cancelling, step := observe.Begin(ctx, "cancel-flag")
-	op, err := s.stock.Cancel(cancelling, o.Flag())
-	step.End(err, "state", string(op.State))
+	op, err := s.cancelFlag(ctx, o)
 	if err != nil {
-		return o, fmt.Errorf("cancel operation: %w", err)
+		return o, err
 	}
 	return s.settle(ctx, o, op)
+}
+
+// cancelFlag cancels the order's flag at the stock service.
+func (s *Service) cancelFlag(ctx context.Context, o Order) (operation.Operation, error) {
+	ctx, step := observe.Begin(ctx, "cancel-flag")
+	op, err := s.stock.Cancel(ctx, o.Flag())
+	step.End(err, "state", string(op.State))
+	if err != nil {
+		return op, fmt.Errorf("cancel operation: %w", err)
+	}
+	return op, nil
 }
 
 // wishToCancel moves the order to CANCELLING, unless it is cancelling, rejected or cancelled already.

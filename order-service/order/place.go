@@ -35,13 +35,13 @@ func (s *Service) Place(ctx context.Context, r Request) (Placement, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.ConfirmBudget)
 	defer cancel()
 
-	o, err := s.draft(ctx, r)
+	o, report, err := s.draft(ctx, r)
 	if err != nil {
 		return s.replayOr(ctx, r, err)
 	}
 
 	// From here on the order is driven to an outcome even if the client goes away.
-	work, err := s.carry(ctx, o, release)
+	work, err := s.carry(ctx, o, report, release)
 	if err != nil {
 		return Placement{}, err
 	}
@@ -75,41 +75,43 @@ func (s *Service) admit() (release func(), err error) {
 	}, nil
 }
 
-// draft returns the order to be written, with an id and the stock service's prices.
-func (s *Service) draft(ctx context.Context, r Request) (Order, error) {
-	if err := s.stock.Refuses(nil); err != nil {
-		return Order{}, fmt.Errorf("place order: %w", err)
+// draft returns the order to be written, with an id and the stock service's prices, and the end of Stock.Pass.
+func (s *Service) draft(ctx context.Context, r Request) (Order, operation.Report, error) {
+	if s.stock.Down() {
+		return Order{}, nil, fmt.Errorf("place order: %w: the stock service is down", operation.ErrUnavailable)
 	}
 	prices, err := s.catalogue.price(ctx, r.items)
 	if err != nil {
-		return Order{}, fmt.Errorf("price order: %w", err)
+		return Order{}, nil, fmt.Errorf("price order: %w", err)
 	}
 	sum, err := total(r.items, prices)
 	if err != nil {
-		return Order{}, err
+		return Order{}, nil, err
 	}
 	id, err := s.ids.Next()
 	if err != nil {
-		return Order{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return Order{}, nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	if err := s.stock.Refuses(r.items); err != nil { // last: an order that passes must go on to Deduct
-		return Order{}, fmt.Errorf("place order: %w", err)
+	report, err := s.stock.Pass(r.items)
+	if err != nil {
+		return Order{}, nil, fmt.Errorf("place order: %w", err)
 	}
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	return Order{
 		ID: id, Status: Pending, Key: r.key, BodyHash: r.hash,
 		Items: r.items, Prices: prices, Total: sum, CreatedAt: now, UpdatedAt: now, InsertBefore: now.Add(insertWithin),
 		Trace: observe.Parent(ctx),
-	}, nil
+	}, report, nil
 }
 
-// carry starts the work on a drafted order. The work lasts up to the pending limit, also after ctx has ended,
-// and calls release at its end.
-func (s *Service) carry(ctx context.Context, o Order, release func()) (*run, error) {
+// carry starts the work on a drafted order, which uses report. The work lasts up to the pending limit, also after ctx has
+// ended, and calls release at its end.
+func (s *Service) carry(ctx context.Context, o Order, report operation.Report, release func()) (*run, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.PendingLimit)
 	r := &run{cancel: cancel, done: make(chan struct{})}
 	if !s.runs.add(o.ID, r) {
 		cancel()
+		report(operation.Operation{}, nil)
 		return nil, fmt.Errorf("%w: stopping", ErrUnavailable)
 	}
 	observe.AddAttrs(ctx, "order_id", o.ID)
@@ -118,22 +120,23 @@ func (s *Service) carry(ctx context.Context, o Order, release func()) (*run, err
 		defer release()
 		defer cancel()
 		defer close(r.done)
-		r.order, r.inserted, r.err = s.work(ctx, o)
+		r.order, r.inserted, r.err = s.work(ctx, o, report)
 	}()
 	return r, nil
 }
 
 // work takes an order through its steps: insert, set the flag, call, confirm, settle. It leaves an order without
 // an outcome to the reconciler.
-func (s *Service) work(ctx context.Context, o Order) (stored Order, inserted bool, err error) {
+func (s *Service) work(ctx context.Context, o Order, report operation.Report) (stored Order, inserted bool, err error) {
 	start := time.Now()
 	stored, inserted, err = s.insert(ctx, o)
 	if err != nil || !inserted {
+		report(operation.Operation{}, err)
 		return stored, false, err
 	}
 	o = stored
 	s.setFlag(ctx, o)
-	if done, end := s.call(ctx, o); done {
+	if ended, end := s.call(ctx, o, report); ended {
 		return end, true, nil
 	}
 	op, err := s.confirm(ctx, o)
@@ -178,13 +181,13 @@ func (s *Service) setFlag(ctx context.Context, o Order) {
 	}
 }
 
-// call asks the stock service for the deduction. The ledger confirms the answer, so call returns done only if there is
+// call asks the stock service for the deduction. The ledger confirms the answer, so call returns ended only if there is
 // no record to wait for: the stock service did nothing, temporarily or permanently.
-func (s *Service) call(ctx context.Context, o Order) (done bool, end Order) {
+func (s *Service) call(ctx context.Context, o Order, report operation.Report) (ended bool, end Order) {
 	// Leave a third of the budget to the confirmation: it may find the outcome of a call that hangs.
 	try, cancel := context.WithTimeout(ctx, s.cfg.ConfirmBudget*2/3)
 	defer cancel()
-	err := s.deduct(try, o)
+	err := s.deduct(try, o, report)
 	if err == nil {
 		return false, o
 	}
@@ -203,10 +206,11 @@ func (s *Service) call(ctx context.Context, o Order) (done bool, end Order) {
 	return true, o
 }
 
-// deduct asks the stock service once.
-func (s *Service) deduct(ctx context.Context, o Order) error {
+// deduct asks the stock service once, for an order that was let pass.
+func (s *Service) deduct(ctx context.Context, o Order, report operation.Report) error {
 	ctx, step := observe.Begin(ctx, "call-stock")
 	op, err := s.stock.Deduct(ctx, o.Flag(), o.Items)
+	report(op, err)
 	step.End(err, "state", string(op.State))
 	return err
 }

@@ -72,10 +72,13 @@ type Stock interface {
 	Prices(ctx context.Context, goodsIDs []int64) (map[int64]int64, error)
 	// Oversold returns the products whose level is below zero. It may return ErrUnavailable.
 	Oversold(ctx context.Context, goodsIDs []int64) ([]int64, error)
-	// Refuses returns the error with which a deduction of the items is known to fail now: ErrUnavailable for any items,
-	// even none, or a Locked. After nil, call Deduct: from time to time one order for a product that is
-	// held passes, to find out whether it still is.
-	Refuses(items []operation.Item) error
+	// Down reports whether every call would fail with ErrUnavailable now.
+	Down() bool
+	// Pass returns the error with which a change of the items is known to fail now: ErrUnavailable or a Locked. Otherwise
+	// the caller goes on to Deduct or Cancel, and must report the end, with the result of that call, or with the zero
+	// Operation if it was not made: from time to time one order for a product that is held passes, to find out whether it
+	// still is.
+	Pass(items []operation.Item) (report operation.Report, err error)
 }
 
 // Flags sets operation flags in Redis, as a hint for the stock service. A

@@ -162,10 +162,16 @@ func (s *Service) drive(ctx context.Context, o Order, age time.Duration) (Order,
 	ctx, stop := context.WithTimeout(ctx, driveLimit)
 	defer stop()
 	if o.Status == Cancelling {
-		if err := s.stock.Refuses(o.Items); err != nil {
+		report, err := s.stock.Pass(o.Items)
+		if err != nil {
 			return o, err
 		}
-		return s.ended(s.cancel(ctx, o, o.Reason))
+		op, err := s.cancelFlag(ctx, o)
+		report(op, err)
+		if err != nil {
+			return o, err
+		}
+		return s.ended(s.settle(ctx, o, op))
 	}
 	op, err := s.recorded(ctx, o)
 	if err == nil {
@@ -177,10 +183,11 @@ func (s *Service) drive(ctx context.Context, o Order, age time.Duration) (Order,
 	if age > s.cfg.CancelAfter {
 		return s.ended(s.cancel(ctx, o, ReasonExpired))
 	}
-	if err := s.stock.Refuses(o.Items); err != nil {
+	report, err := s.stock.Pass(o.Items)
+	if err != nil {
 		return o, err
 	}
-	if err = s.deduct(ctx, o); err != nil {
+	if err = s.deduct(ctx, o, report); err != nil {
 		code := operation.CodeOf(err)
 		if code == operation.ErrFlagConflict || code == operation.ErrUnknownGoods {
 			return s.ended(s.refuse(ctx, o, code))

@@ -6,60 +6,134 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"orderstock/pkg/operation"
 )
 
+// deducted is the result of a call that locked the rows of its items.
+var deducted = operation.Operation{State: operation.Done}
+
+// pass is Pass for a call that must pass.
+func pass(t *testing.T, held *operation.Held, items []operation.Item) operation.Report {
+	t.Helper()
+	report, err := held.Pass(items)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// refused checks that a call for the items does not pass, as product 1 is held.
+func refused(t *testing.T, held *operation.Held, items []operation.Item) {
+	t.Helper()
+	report, err := held.Pass(items)
+	if report != nil || !errors.Is(err, operation.Locked{GoodsID: 1}) || !errors.Is(err, operation.ErrLocked) {
+		t.Fatalf("product 1 is held: %v", err)
+	}
+}
+
 func TestAHeldProductRefusesItsCallsAlone(t *testing.T) {
-	var held operation.Held
-	product, other := []operation.Item{{GoodsID: 1, Num: 1}}, []operation.Item{{GoodsID: 2, Num: 1}}
-	both := []operation.Item{product[0], other[0]}
-	for _, items := range [][]operation.Item{product, other, both} {
-		if err := held.Pass(items); err != nil {
-			t.Errorf("nothing is held: %v", err)
+	synctest.Test(t, func(t *testing.T) {
+		var held operation.Held
+		product, other := []operation.Item{{GoodsID: 1, Num: 1}}, []operation.Item{{GoodsID: 2, Num: 1}}
+		both := []operation.Item{product[0], other[0]}
+		for _, items := range [][]operation.Item{product, other, both} {
+			pass(t, &held, items)(deducted, nil)
 		}
-	}
-	held.Learn(both, fmt.Errorf("deduct: %w", operation.Locked{GoodsID: 1}))
-	for _, items := range [][]operation.Item{product, both} {
-		if err := held.Pass(items); !errors.Is(err, operation.Locked{GoodsID: 1}) || !errors.Is(err, operation.ErrLocked) {
-			t.Errorf("held: %v", err)
+		pass(t, &held, both)(operation.Operation{}, fmt.Errorf("deduct: %w", operation.Locked{GoodsID: 1}))
+		refused(t, &held, product)
+		refused(t, &held, both)
+		pass(t, &held, other)(deducted, nil)
+		refused(t, &held, product)
+		time.Sleep(time.Second)
+		pass(t, &held, product)(deducted, nil)
+		pass(t, &held, both)
+		if held.Any() {
+			t.Error("a product is held that is free again")
 		}
-	}
-	if err := held.Pass(other); err != nil {
-		t.Errorf("another product: %v", err)
-	}
-	held.Learn(product, nil)
-	if err := held.Pass(both); err != nil || held.Any() {
-		t.Errorf("free again: %v, %v", err, held.Any())
-	}
+	})
 }
 
 // Of many calls for a held product, one at a time looks again.
 func TestOneCallLooksAgain(t *testing.T) {
-	var held operation.Held
-	items := []operation.Item{{GoodsID: 1, Num: 1}}
-	held.Learn(items, operation.Locked{GoodsID: 1})
-	var passed atomic.Int64
-	for deadline := time.Now().Add(20 * time.Second); passed.Load() == 0 && time.Now().Before(deadline); {
-		var all sync.WaitGroup
+	synctest.Test(t, func(t *testing.T) {
+		var held operation.Held
+		items := []operation.Item{{GoodsID: 1, Num: 1}}
+		locked := func() { pass(t, &held, items)(operation.Operation{}, operation.Locked{GoodsID: 1}) }
+		locked()
+		time.Sleep(time.Second)
+		var (
+			passed atomic.Int64
+			all    sync.WaitGroup
+		)
 		for range 50 {
 			all.Go(func() {
-				if held.Pass(items) == nil {
+				if _, err := held.Pass(items); err == nil {
 					passed.Add(1)
 				}
 			})
 		}
 		all.Wait()
-	}
-	if n := passed.Load(); n != 1 {
-		t.Errorf("%d calls passed, want 1", n)
-	}
-	// A look that found nothing out leaves the next one to another call.
-	held.Learn(items, errors.New("cut"))
-	for deadline := time.Now().Add(20 * time.Second); held.Pass(items) != nil; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("nobody looks again")
+		if n := passed.Load(); n != 1 {
+			t.Fatalf("%d calls passed, want 1", n)
 		}
+		// That call never ends; another may look.
+		time.Sleep(10 * time.Second)
+		locked()
+		refused(t, &held, items)
+	})
+}
+
+// A look that finds nothing out leaves the next one to another call, at once.
+func TestALookIsGivenBack(t *testing.T) {
+	for name, result := range map[string]struct {
+		op  operation.Operation
+		err error
+	}{
+		"not made":           {},
+		"failed":             {err: errors.New("cut")},
+		"recorded before":    {op: operation.Operation{State: operation.Done, Repeat: true}},
+		"cancelled in time":  {op: operation.Operation{State: operation.Cancelled}},
+		"another product is": {err: operation.Locked{GoodsID: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var held operation.Held
+				items := []operation.Item{{GoodsID: 1, Num: 1}}
+				inFlight := pass(t, &held, items)
+				pass(t, &held, items)(operation.Operation{}, operation.Locked{GoodsID: 1})
+				time.Sleep(time.Second)
+				look := pass(t, &held, items)
+				inFlight(result.op, result.err) // it did not look, and gives nothing back
+				refused(t, &held, items)
+				look(result.op, result.err)
+				next := pass(t, &held, items)
+				look(deducted, nil) // only the first end counts
+				refused(t, &held, items)
+				next(operation.Operation{State: operation.Restored}, nil)
+				pass(t, &held, items)
+				pass(t, &held, items)
+			})
+		})
 	}
+}
+
+// Products that nobody orders again take no memory.
+func TestHeldProductsAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var held operation.Held
+		for id := int64(1); id <= 10_000; id++ {
+			pass(t, &held, nil)(operation.Operation{}, operation.Locked{GoodsID: id})
+		}
+		if !held.Any() {
+			t.Fatal("no product is held")
+		}
+		time.Sleep(time.Minute)
+		pass(t, &held, []operation.Item{{GoodsID: 20_000, Num: 1}})
+		if held.Any() {
+			t.Error("products are remembered that nobody has asked for in a minute")
+		}
+	})
 }

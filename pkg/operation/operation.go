@@ -36,6 +36,9 @@ func (o Operation) Answer(items []Item) (Operation, error) {
 	return o, nil
 }
 
+// locked reports whether the call that returned the operation locked the rows of its items.
+func (o Operation) locked() bool { return o.State != "" && o.State != Cancelled && !o.Repeat }
+
 // State is the final state of an operation.
 type State string
 

@@ -121,7 +121,7 @@ func (c *Client) Close() {
 // Deduct takes the items from the stock under the flag, all or none, and returns the outcome: Done, Rejected, or, if
 // the flag was cancelled, Cancelled or Restored. It may be repeated: a flag has one outcome.
 func (c *Client) Deduct(ctx context.Context, flag string, items []operation.Item) (operation.Operation, error) {
-	op, err := write(ctx, c, func(ctx context.Context, tries int) (operation.Operation, error) {
+	return write(ctx, c, func(ctx context.Context, tries int) (operation.Operation, error) {
 		return at(ctx, c.forItems(items, tries), writes, func(ctx context.Context, r *replica) (operation.Operation, error) {
 			if r.shared != nil {
 				return deductShared(ctx, r, flag, items)
@@ -130,19 +130,15 @@ func (c *Client) Deduct(ctx context.Context, flag string, items []operation.Item
 				DeductRequest{Items: items})
 		})
 	})
-	c.held.Learn(items, err)
-	return op, err
 }
 
 // Cancel ends the flag. If nothing is recorded under it, nothing will ever be deducted (Cancelled); a deduction is
 // reversed (Restored); a rejection stays. It may be repeated.
 func (c *Client) Cancel(ctx context.Context, flag string) (operation.Operation, error) {
-	op, err := write(ctx, c, func(ctx context.Context, tries int) (operation.Operation, error) {
+	return write(ctx, c, func(ctx context.Context, tries int) (operation.Operation, error) {
 		return call[operation.Operation](ctx, c, tries, writes, http.MethodPost,
 			"/v1/operations/"+url.PathEscape(flag)+"/cancel", nil)
 	})
-	c.held.Learn(nil, err)
-	return op, err
 }
 
 // Restock adds r.Num pieces to the product, once under r.Flag, and returns the product after it. It creates the product
@@ -154,12 +150,12 @@ func (c *Client) Restock(ctx context.Context, r operation.Restock) (operation.Go
 	})
 }
 
-// Refuses returns the error with which a deduction of the items is known to fail now: ErrUnavailable for any items,
-// even none, or a Locked. After nil, call Deduct: from time to time one call for a product that is held passes, to find
-// out whether it still is.
-func (c *Client) Refuses(items []operation.Item) error {
+// Pass returns the error with which a change of the items is known to fail now: ErrUnavailable or a Locked. Otherwise
+// the caller goes on to Deduct or Cancel, and must report the end, with the result of that call, or with the zero
+// Operation if it was not made: see operation.Report.
+func (c *Client) Pass(items []operation.Item) (report operation.Report, err error) {
 	if c.Down() {
-		return fmt.Errorf("%w: no replica may be called", operation.ErrUnavailable)
+		return nil, fmt.Errorf("%w: no replica may be called", operation.ErrUnavailable)
 	}
 	return c.held.Pass(items)
 }

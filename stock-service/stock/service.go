@@ -84,11 +84,12 @@ func (s *Service) Deduct(ctx context.Context, flag string, items []operation.Ite
 			return op.Answer(items)
 		}
 	}
-	if err := s.held.Pass(items); err != nil {
+	report, err := s.held.Pass(items)
+	if err != nil {
 		return operation.Operation{}, err
 	}
 	op, err := s.deducter.Deduct(ctx, Request{Flag: flag, Items: items})
-	s.held.Learn(items, err)
+	report(op, err)
 	return op, err
 }
 
@@ -113,29 +114,28 @@ func (s *Service) Cancel(ctx context.Context, flag string) (operation.Operation,
 	if !validFlag(flag) {
 		return operation.Operation{}, operation.ErrInvalidFlag
 	}
-	items, err := s.passCancel(ctx, flag)
+	report, err := s.passCancel(ctx, flag)
 	if err != nil {
 		return operation.Operation{}, err
 	}
 	ctx, step := observe.Begin(ctx, "cancel-operation")
 	op, err := s.ledger.Cancel(ctx, flag)
 	step.End(err, "state", string(op.State))
-	s.held.Learn(items, err)
+	report(op, err)
 	return op, err
 }
 
-// passCancel returns an error if an item that the cancellation would restore is held. It reads the items only while any
-// product is held.
-func (s *Service) passCancel(ctx context.Context, flag string) ([]operation.Item, error) {
+// passCancel is Held.Pass for the items that the cancellation would restore. It reads them only while any product is
+// held.
+func (s *Service) passCancel(ctx context.Context, flag string) (operation.Report, error) {
 	if !s.held.Any() {
-		return nil, nil
+		return s.held.Pass(nil)
 	}
 	recorded, err := s.find(ctx, flag)
 	if err != nil {
 		return nil, err
 	}
-	items := recorded[flag].Items
-	return items, s.held.Pass(items)
+	return s.held.Pass(recorded[flag].Items)
 }
 
 // Restock adds pieces, once under its flag, and returns the product after it. It returns the errors of Ledger.Restock
@@ -145,13 +145,14 @@ func (s *Service) Restock(ctx context.Context, r operation.Restock) (operation.G
 		return operation.Goods{}, err
 	}
 	items := []operation.Item{{GoodsID: r.GoodsID, Num: r.Num}}
-	if err := s.held.Pass(items); err != nil {
+	report, err := s.held.Pass(items)
+	if err != nil {
 		return operation.Goods{}, err
 	}
 	ctx, step := observe.Begin(ctx, "restock")
 	goods, err := s.ledger.Restock(ctx, r)
 	step.End(err)
-	s.held.Learn(items, err)
+	report(operation.Operation{State: operation.Done}, err) // a restock locks its row, also as a repeat
 	return goods, err
 }
 
