@@ -18,8 +18,8 @@ import (
 // Processes without Config.Auth cannot use the nodes from then on.
 //
 // A node that somebody else has closed is logged and left: otherwise any stranger could keep the services from
-// starting. Only the root itself must open.
-func closeOpenNodes(ctx context.Context, session *zklock.Session, cfg Config) error {
+// starting. Only the root itself must open. It calls note with each failure.
+func closeOpenNodes(ctx context.Context, session *zklock.Session, cfg Config, note func(error)) error {
 	return retry.Run(ctx, pauses, func() error {
 		c := closing{session: session, cfg: cfg}
 		err := c.close(ctx, cfg.Root)
@@ -28,6 +28,7 @@ func closeOpenNodes(ctx context.Context, session *zklock.Session, cfg Config) er
 		}
 		if err != nil && ctx.Err() == nil {
 			cfg.Log.Error("no use of ZooKeeper", "error", err.Error())
+			note(err)
 		}
 		return err
 	})

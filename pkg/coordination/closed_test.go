@@ -2,6 +2,7 @@ package coordination_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"slices"
@@ -89,6 +90,12 @@ func TestARootOfAnotherPassword(t *testing.T) {
 	eventually(t, "the log says what to do", func() bool {
 		return strings.Contains(log.String(), "ZOOKEEPER_AUTH does not open "+cfg.Root+": set the user and password")
 	})
+	soon, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if _, err := s.Get(soon); !errors.Is(err, context.DeadlineExceeded) ||
+		!strings.Contains(err.Error(), "ZOOKEEPER_AUTH does not open "+cfg.Root) {
+		t.Errorf("no session in time: %v; want the reason", err)
+	}
 	if err := stranger.Delete(cfg.Root, -1); err != nil {
 		t.Fatal(err)
 	}

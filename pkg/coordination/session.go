@@ -39,11 +39,17 @@ var pauses = retry.Policy{First: 500 * time.Millisecond, Max: 10 * time.Second}
 
 // Connect returns a new session as soon as ZooKeeper grants it. It fails only if ctx ends first.
 func Connect(ctx context.Context, cfg Config) (*zklock.Session, error) {
+	return connect(ctx, cfg, func(error) {})
+}
+
+// connect is Connect, and calls note with each failure.
+func connect(ctx context.Context, cfg Config, note func(error)) (*zklock.Session, error) {
 	return retry.Do(ctx, pauses, func() (*zklock.Session, error) {
 		session, err := zklock.Connect(ctx, cfg.ZooKeeper, zklock.WithSessionTimeout(cfg.SessionTimeout),
 			zklock.WithAuth("digest", []byte(cfg.Auth)), zklock.WithLogger(cfg.Log))
 		if err != nil && ctx.Err() == nil {
 			cfg.Log.Warn("no ZooKeeper session", "error", err.Error())
+			note(err)
 		}
 		return session, err
 	})
@@ -60,6 +66,7 @@ type Session struct {
 	session *zklock.Session
 	err     error
 
+	failed    atomic.Pointer[error] // the last failure to get ready
 	announced atomic.Bool
 }
 
@@ -74,8 +81,9 @@ func Open(name string, cfg Config) *Session {
 	}, s.up)
 	go func() {
 		defer close(s.ready)
-		if s.session, s.err = Connect(ctx, cfg); s.err == nil && cfg.Auth != "" {
-			s.err = closeOpenNodes(ctx, s.session, cfg)
+		note := func(err error) { s.failed.Store(&err) }
+		if s.session, s.err = connect(ctx, cfg, note); s.err == nil && cfg.Auth != "" {
+			s.err = closeOpenNodes(ctx, s.session, cfg, note)
 		}
 	}()
 	return s
@@ -94,14 +102,17 @@ func (s *Session) up() float64 {
 	return 1
 }
 
-// Get waits for the session until ctx ends.
+// Get waits for the session until ctx ends. Its error then says why there is none, if that is known.
 func (s *Session) Get(ctx context.Context) (*zklock.Session, error) {
 	select {
 	case <-s.ready:
 		return s.session, s.err
 	case <-ctx.Done():
-		return nil, fmt.Errorf("connect to zookeeper: %w", ctx.Err())
 	}
+	if failed := s.failed.Load(); failed != nil {
+		return nil, fmt.Errorf("connect to zookeeper: %w (last failure: %w)", ctx.Err(), *failed)
+	}
+	return nil, fmt.Errorf("connect to zookeeper: %w", ctx.Err())
 }
 
 // Ready returns nil while ZooKeeper answers in the session.

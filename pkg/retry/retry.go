@@ -3,6 +3,7 @@ package retry
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -23,8 +24,8 @@ type Policy struct {
 }
 
 // Do calls fn until it returns nil or an error made by Stop, the tries are used up, or ctx ends. It returns the last
-// result of fn. If ctx ends, the error is ctx's cause. If ctx is traced, its span has an event for each failed try that
-// is followed by another.
+// result of fn. If ctx ends, the error wraps ctx's cause, and its text has the last failure of fn before that. If ctx is
+// traced, its span has an event for each failed try that is followed by another.
 func Do[T any](ctx context.Context, p Policy, fn func() (T, error)) (T, error) {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval, pause.Multiplier = p.First, p.Max, 2
@@ -32,11 +33,23 @@ func Do[T any](ctx context.Context, p Policy, fn func() (T, error)) (T, error) {
 	if deadline, ok := ctx.Deadline(); ok && p.InTime {
 		left = max(time.Until(deadline), 1)
 	}
-	return backoff.Retry(ctx, fn,
+	var last error
+	try := func() (T, error) {
+		answer, err := fn()
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
+		return answer, err
+	}
+	answer, err := backoff.Retry(ctx, try,
 		backoff.WithBackOff(pause), backoff.WithMaxTries(p.Tries), backoff.WithMaxElapsedTime(left),
 		backoff.WithNotify(func(err error, pause time.Duration) {
 			observe.Event(ctx, "retry", err, "pause_ms", pause.Milliseconds())
 		}))
+	if cause := context.Cause(ctx); cause != nil && err == cause && last != cause { //nolint:errorlint // the bare cause
+		err = fmt.Errorf("%w (last failure: %v)", cause, last) //nolint:errorlint // callers must not act on it
+	}
+	return answer, err
 }
 
 // Run is Do for a function without a result.

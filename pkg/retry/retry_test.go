@@ -3,6 +3,7 @@ package retry_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,6 +83,44 @@ func TestItEnds(t *testing.T) {
 	}
 	if retry.Stop(nil) != nil {
 		t.Error("Stop(nil) is an error")
+	}
+}
+
+// An error that says only that time is up helps nobody: it says why the last try failed, too. The context's error alone
+// decides what callers do about it.
+func TestTheEndOfTheContextKeepsTheLastFailure(t *testing.T) {
+	for name, c := range map[string]struct {
+		fail func(ctx context.Context, n int) error
+		want string
+	}{
+		"in a pause": {func(context.Context, int) error { return errSick }, "context deadline exceeded (last failure: sick)"},
+		"in a try": {func(ctx context.Context, n int) error {
+			if n == 1 {
+				return errSick
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}, "context deadline exceeded (last failure: sick)"},
+		"in the first try": {func(ctx context.Context, _ int) error {
+			<-ctx.Done()
+			return fmt.Errorf("read ledger: %w", ctx.Err())
+		}, "context deadline exceeded (last failure: read ledger: context deadline exceeded)"},
+		"without a reason": {func(ctx context.Context, _ int) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}, "context deadline exceeded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				_, err := tries(ctx, retry.Policy{First: 700 * time.Millisecond, Max: time.Second},
+					func(n int) error { return c.fail(ctx, n) })
+				if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errSick) || err.Error() != c.want {
+					t.Errorf("got %v, want %s", err, c.want)
+				}
+			})
+		})
 	}
 }
 
