@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
@@ -14,9 +15,9 @@ import (
 )
 
 // writeSecrets writes files below the folder dir, each given as FILE=TEXT. In a TEXT, $NAME stands for the secret of
-// that name: the value of the environment variable NAME or, if that is not set, 160 bits derived from the name and
-// the random key in dir/key, in letters and digits. writeSecrets makes the key if it is missing. Every user may read
-// the files, only the owner the key.
+// that name: the value of the environment variable NAME or, if that is not set, a password derived from the name and
+// the random key in dir/key. writeSecrets makes the key if it is missing. Every user may read the files, only the owner
+// the key.
 func writeSecrets(dir string, files []string) error {
 	key, err := keyOf(filepath.Join(dir, "key"))
 	if err != nil {
@@ -40,21 +41,33 @@ func writeSecrets(dir string, files []string) error {
 	return nil
 }
 
-// secretOf returns the variable's value. If it is not set, secretOf derives 160 bits from the key and the name, in
-// letters and digits.
+// ending gives a password a character of each kind that servers' rules demand. None of them has a meaning in a shell, a
+// URL, a DSN, a header or a configuration.
+const ending = "-Aa1"
+
+// secretOf returns the variable's value. If it is not set, secretOf derives 32 characters from the key and the name,
+// the limit of MySQL's accounts for replication. They have the ending if the key has it: the keys of earlier versions
+// have not, and servers keep the passwords made of them.
 func secretOf(key []byte, name string) (string, error) {
 	if given := os.Getenv(name); given != "" {
 		return given, nil
 	}
-	secret, err := hkdf.Key(sha256.New, key, nil, name, 20)
-	return base32.StdEncoding.EncodeToString(secret), err
+	random, err := hkdf.Key(sha256.New, key, nil, name, 20)
+	if err != nil {
+		return "", err
+	}
+	secret := base32.StdEncoding.EncodeToString(random)
+	if bytes.HasSuffix(key, []byte(ending)) {
+		secret = secret[:len(secret)-len(ending)] + ending
+	}
+	return secret, nil
 }
 
 // keyOf returns the key in the file. If there is no file, it writes one with a new key.
 func keyOf(path string) ([]byte, error) {
 	key, err := os.ReadFile(path) //nolint:gosec // whoever starts the program names the folder
 	if errors.Is(err, fs.ErrNotExist) {
-		key = []byte(rand.Text())
+		key = []byte(rand.Text() + ending)
 		err = writeWhole(path, key, 0o400)
 	}
 	return key, err
