@@ -37,7 +37,7 @@ GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
 # The tests with the build tag "alone".
 ALONE := -tags $(TAGS),alone -run '^Test(Readers|SlowSenders|EveryDeduction)' ./cmd/order-service ./loadtest/system
 
-CLUSTER_TESTS := ./pkg/mysqldb ./pkg/mysqlgroup ./loadtest/system ./loadtest/trial
+CLUSTER_TESTS := ./migrations ./pkg/mysqldb ./pkg/mysqlgroup ./loadtest/system ./loadtest/trial
 
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 LICENSES    := github.com/google/go-licenses@v1.6.0

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/go-sql-driver/mysql"
+
 	"orderstock/pkg/mysqldb"
 )
 
@@ -17,12 +19,12 @@ type User struct {
 	Password string
 }
 
-// Accounts names the databases and users that Bootstrap makes. No two users may share a name.
+// Accounts names the databases and users that Run makes. No two users may share a name.
 type Accounts struct {
 	// OrderDB and StockDB are the names of the two databases.
 	OrderDB, StockDB string
-	// OrderApp and StockApp are the users of the services. Each may read, insert and update rows of its service's
-	// database, and nothing else.
+	// OrderApp and StockApp are the users of the services. Each may read, insert and update rows of the tables of its
+	// service's database, and nothing else.
 	OrderApp, StockApp User
 	// Migrator owns the schemas of both databases.
 	Migrator User
@@ -52,7 +54,7 @@ func (a Accounts) validate() error {
 		}
 	}
 	seen := map[string]bool{}
-	for _, u := range []User{a.OrderApp, a.StockApp, a.Migrator, a.Verifier} {
+	for _, u := range a.users() {
 		if u.Password == "" {
 			return fmt.Errorf("user %s: empty password", u.Name)
 		}
@@ -67,78 +69,90 @@ func (a Accounts) validate() error {
 	return nil
 }
 
-// Bootstrap creates the two databases and the four users with their rights. admin connects as an administrator.
-// Bootstrap may be called again, also by several processes at once; each call sets the passwords. It works on MySQL
-// from 8.0 on and on MariaDB.
+func (a Accounts) users() []User { return []User{a.OrderApp, a.StockApp, a.Migrator, a.Verifier} }
+
+// bootstrap creates the two databases and the four users, with all rights that need no table. admin connects as an
+// administrator to server, which is no group.
 //
 // It drops the anonymous users of some MariaDB installations, if admin may list them: they would hide the named users
 // for connections from the same host.
-func Bootstrap(ctx context.Context, admin *sql.DB, a Accounts) error {
-	if err := a.validate(); err != nil {
-		return fmt.Errorf("bootstrap: %w", err)
+func bootstrap(ctx context.Context, admin *sql.DB, server *mysql.Config, a Accounts) error {
+	if err := dropAnonymous(ctx, admin); err != nil {
+		return err
 	}
-	return locked(ctx, admin, "bootstrap", func(ctx context.Context) error {
-		if err := dropAnonymous(ctx, admin); err != nil {
+	for _, db := range []string{a.OrderDB, a.StockDB} {
+		statement := fmt.Sprintf("CREATE DATABASE IF NOT EXISTS `%s` CHARACTER SET utf8mb4", db)
+		if _, err := admin.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("make database %s: %w", db, err)
+		}
+	}
+	for _, u := range a.users() {
+		if err := (mysqldb.Account{Name: u.Name, Password: u.Password}).Ensure(ctx, admin, server); err != nil {
 			return err
 		}
-		grouped, err := hasGroups(ctx, admin)
-		if err != nil {
-			return err
-		}
-		for _, s := range bootstrapStatements(a, grouped) {
-			if _, err := admin.ExecContext(ctx, s.sql); err != nil {
-				return fmt.Errorf("%s: %w", s.what, err) // never the statement: it holds a password
+	}
+	grouped, literal, err := traits(ctx, admin)
+	if err != nil {
+		return err
+	}
+	if grouped { // so that mysqldb.Group finds the primary
+		for _, u := range a.users() {
+			if err := grant(ctx, admin, "SELECT", "performance_schema.replication_group_members", u); err != nil {
+				return err
 			}
 		}
-		return nil
-	})
-}
-
-type statement struct{ what, sql string }
-
-// hasGroups reports whether the server can be a member of a group. MySQL can, MariaDB cannot.
-func hasGroups(ctx context.Context, admin *sql.DB) (bool, error) {
-	var tables int
-	err := admin.QueryRowContext(ctx, `SELECT COUNT(*) FROM information_schema.tables
-		WHERE table_schema = 'performance_schema' AND table_name = 'replication_group_members'`).Scan(&tables)
-	if err != nil {
-		return false, fmt.Errorf("look for the list of a group's members: %w", err)
-	}
-	return tables > 0, nil
-}
-
-// bootstrapStatements returns the statements that create databases, users and rights. If the server can be in a group,
-// all users may read the list of its members, so that mysqldb.Group finds the primary.
-func bootstrapStatements(a Accounts, grouped bool) []statement {
-	const rows = "SELECT, INSERT, UPDATE"
-	var all []statement
-	add := func(what, format string, args ...any) {
-		all = append(all, statement{what, fmt.Sprintf(format, args...)})
 	}
 	for _, db := range []string{a.OrderDB, a.StockDB} {
-		add("make database "+db, "CREATE DATABASE IF NOT EXISTS `%s` CHARACTER SET utf8mb4", db)
-	}
-	for _, u := range []User{a.OrderApp, a.StockApp, a.Migrator, a.Verifier} {
-		add("make user "+u.Name, "CREATE USER IF NOT EXISTS '%s'@'%%' IDENTIFIED BY %s", u.Name, quote(u.Password))
-		add("set password of "+u.Name, "ALTER USER '%s'@'%%' IDENTIFIED BY %s", u.Name, quote(u.Password))
-	}
-	grant := func(rights, db string, to User) {
-		// In a grant, _ in a database's name would match any character.
-		pattern := strings.ReplaceAll(db, "_", `\_`)
-		add("grant to "+to.Name, "GRANT %s ON `%s`.* TO '%s'@'%%'", rights, pattern, to.Name)
-	}
-	if grouped {
-		for _, u := range []User{a.OrderApp, a.StockApp, a.Migrator, a.Verifier} {
-			add("grant to "+u.Name, "GRANT SELECT ON performance_schema.replication_group_members TO '%s'@'%%'", u.Name)
+		if !literal {
+			db = strings.ReplaceAll(db, "_", `\_`) // it would match any character
+		}
+		if err := grant(ctx, admin, "ALL PRIVILEGES", "`"+db+"`.*", a.Migrator); err != nil {
+			return err
 		}
 	}
-	grant(rows, a.OrderDB, a.OrderApp)
-	grant(rows, a.StockDB, a.StockApp)
-	for _, db := range []string{a.OrderDB, a.StockDB} {
-		grant("ALL PRIVILEGES", db, a.Migrator)
-		grant("SELECT", db, a.Verifier)
+	return nil
+}
+
+// grantTables grants to the services and the verifier their rights on all tables. In a grant on a table, the database's
+// name is never a pattern, so that these hold with and without partial_revokes.
+func grantTables(ctx context.Context, admin *sql.DB, a Accounts) error {
+	for db, app := range map[string]User{a.OrderDB: a.OrderApp, a.StockDB: a.StockApp} {
+		tables, err := mysqldb.All(ctx, admin, mysqldb.One[string],
+			"SELECT table_name FROM information_schema.tables WHERE table_schema = ?", db)
+		if err != nil {
+			return fmt.Errorf("list tables of %s: %w", db, err)
+		}
+		for _, table := range tables {
+			on := fmt.Sprintf("`%s`.`%s`", db, table)
+			err := grant(ctx, admin, "SELECT", on, a.Verifier)
+			if err == nil && table != versions {
+				err = grant(ctx, admin, "SELECT, INSERT, UPDATE", on, app)
+			}
+			if err != nil {
+				return err
+			}
+		}
 	}
-	return all
+	return nil
+}
+
+func grant(ctx context.Context, admin *sql.DB, rights, on string, to User) error {
+	if _, err := admin.ExecContext(ctx, fmt.Sprintf("GRANT %s ON %s TO '%s'@'%%'", rights, on, to.Name)); err != nil {
+		return fmt.Errorf("grant on %s to %s: %w", on, to.Name, err)
+	}
+	return nil
+}
+
+// traits reports whether the server can be a member of a group, as MySQL can, and whether the database's name in a grant
+// is taken literally, as MySQL does with partial_revokes. MariaDB does not read the comment.
+func traits(ctx context.Context, admin *sql.DB) (grouped, literal bool, err error) {
+	err = admin.QueryRowContext(ctx, `SELECT COUNT(*) > 0, 0 /*!80016 + @@GLOBAL.partial_revokes */
+		FROM information_schema.tables
+		WHERE table_schema = 'performance_schema' AND table_name = 'replication_group_members'`).Scan(&grouped, &literal)
+	if err != nil {
+		return false, false, fmt.Errorf("ask for the server's kind: %w", err)
+	}
+	return grouped, literal, nil
 }
 
 func dropAnonymous(ctx context.Context, admin *sql.DB) error {
@@ -150,14 +164,9 @@ func dropAnonymous(ctx context.Context, admin *sql.DB) error {
 		return fmt.Errorf("list anonymous users: %w", err)
 	}
 	for _, host := range hosts {
-		if _, err := admin.ExecContext(ctx, "DROP USER IF EXISTS ''@"+quote(host)); err != nil {
+		if _, err := admin.ExecContext(ctx, "DROP USER IF EXISTS ''@"+mysqldb.Quote(host)); err != nil {
 			return fmt.Errorf("drop anonymous user at %s: %w", host, err)
 		}
 	}
 	return nil
-}
-
-// quote returns s as a string literal, for a server in its default mode, where backslashes escape.
-func quote(s string) string {
-	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(s) + "'"
 }

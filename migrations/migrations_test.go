@@ -136,7 +136,7 @@ func TestAnonymousUsersAreDropped(t *testing.T) {
 }
 
 // An administrator need not be able to read mysql.user.
-func TestBootstrapByAnAdministratorOfFewRights(t *testing.T) {
+func TestRunByAnAdministratorOfFewRights(t *testing.T) {
 	t.Parallel()
 	server := serverstest.Start(t, servers.StartMySQL, servers.Options{})
 	if err := server.Exec(t.Context(), "CREATE USER few@'%' IDENTIFIED BY 'few'",
@@ -145,16 +145,12 @@ func TestBootstrapByAnAdministratorOfFewRights(t *testing.T) {
 		"GRANT ALL ON `stock\\_db`.* TO few@'%' WITH GRANT OPTION"); err != nil {
 		t.Fatal(err)
 	}
-	admin, err := sql.Open("mysql", server.DSN("few", "few", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = admin.Close() }()
 	a := migrations.DefaultAccounts()
 	for _, u := range []*migrations.User{&a.OrderApp, &a.StockApp, &a.Migrator, &a.Verifier} {
 		u.Password = "secret"
 	}
-	if err := migrations.Bootstrap(t.Context(), admin, a); err != nil {
+	cfg := migrations.Config{AdminDSN: server.DSN("few", "few", ""), Accounts: a}
+	if err := migrations.Run(t.Context(), cfg); err != nil {
 		t.Error(err)
 	}
 }
@@ -245,6 +241,63 @@ func TestUsersCanDoNoMoreThanTheyShould(t *testing.T) {
 	}
 }
 
+// TestARightPasswordIsNotSetAgain: a server that remembers passwords refuses one that it knows. A new one is set.
+func TestARightPasswordIsNotSetAgain(t *testing.T) {
+	t.Parallel()
+	server := serverstest.Start(t, servers.StartMySQL, servers.Options{})
+	rememberPasswords(t, server)
+	runTwiceWithMemory(t, server)
+}
+
+// rememberPasswords makes the server refuse passwords that an account had before.
+func rememberPasswords(t *testing.T, server *servers.MySQL) {
+	t.Helper()
+	version, err := server.Version(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := "SET GLOBAL password_history = 3"
+	if strings.Contains(version, "MariaDB") {
+		rule = "INSTALL SONAME 'password_reuse_check'"
+	}
+	if err := server.Exec(t.Context(), rule); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func runTwiceWithMemory(t *testing.T, server *servers.MySQL) {
+	t.Helper()
+	cfg := migrations.Config{AdminDSN: server.AdminDSN(), Accounts: migrations.DefaultAccounts()}
+	a := &cfg.Accounts
+	for _, u := range []*migrations.User{&a.OrderApp, &a.StockApp, &a.Migrator, &a.Verifier} {
+		u.Password = "Secret-" + u.Name
+	}
+	for _, changed := range []string{"", "", "Another-1", "Another-2", "Another-2"} {
+		if changed != "" {
+			a.StockApp.Password, a.Migrator.Password = changed, changed
+		}
+		if err := migrations.Run(t.Context(), cfg); err != nil {
+			t.Fatalf("with the password %q: %v", changed, err)
+		}
+		for u, database := range map[migrations.User]string{
+			a.OrderApp: a.OrderDB, a.StockApp: a.StockDB, a.Migrator: a.OrderDB, a.Verifier: a.StockDB,
+		} {
+			db, err := sql.Open("mysql", server.DSN(u.Name, u.Password, database))
+			if err == nil {
+				err = errors.Join(db.PingContext(t.Context()), db.Close())
+			}
+			if err != nil {
+				t.Errorf("%s with the password %q: %v", u.Name, u.Password, err)
+			}
+		}
+	}
+	a.Verifier.Password = "Secret-verifier"
+	a.StockApp.Password = "Secret-stock_app" // remembered
+	if err := migrations.Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "stock_app") {
+		t.Errorf("a password that the server remembers: %v; want the account's name", err)
+	}
+}
+
 // In a grant an unescaped _ in a database's name would stand for any character.
 func TestAGrantIsForOneDatabase(t *testing.T) {
 	t.Parallel()
@@ -269,7 +322,7 @@ func TestAGrantIsForOneDatabase(t *testing.T) {
 	}
 }
 
-func TestBootstrapRefusesInvalidAccounts(t *testing.T) {
+func TestRunRefusesInvalidAccounts(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*migrations.Accounts){
 		"empty password":       func(a *migrations.Accounts) { a.StockApp.Password = "" },
@@ -282,8 +335,9 @@ func TestBootstrapRefusesInvalidAccounts(t *testing.T) {
 			u.Password = fmt.Sprint("secret", i)
 		}
 		change(&a)
-		if err := migrations.Bootstrap(t.Context(), nil, a); err == nil {
-			t.Errorf("%s is accepted", name)
+		err := migrations.Run(t.Context(), migrations.Config{Accounts: a})
+		if err == nil || !strings.HasPrefix(err.Error(), "accounts: ") {
+			t.Errorf("%s: %v; want an error about the accounts", name, err)
 		}
 	}
 }

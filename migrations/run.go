@@ -3,6 +3,7 @@ package migrations
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
@@ -24,21 +25,36 @@ type Config struct {
 	Wait time.Duration
 }
 
-// Run waits for the server, creates databases and users, and then, as the migrator, migrates both schemas to the newest
-// version. It may be called again, also by several processes at once.
+// Run waits for the server, creates the databases and the users or sets their passwords, migrates both schemas to the
+// newest version as the migrator, and grants the users their rights. It may be called again, also by several processes
+// at once. A password that is right is not set again. It works on MySQL from 8.0 on and on MariaDB.
 func Run(ctx context.Context, cfg Config) (err error) {
-	admin, err := open(cfg.AdminDSN, nil, "")
+	if err := cfg.Accounts.validate(); err != nil {
+		return fmt.Errorf("accounts: %w", err)
+	}
+	server, connector, err := connect(cfg.AdminDSN, nil, "")
 	if err != nil {
 		return err
 	}
+	admin := pool(connector)
 	defer func() { err = errors.Join(err, admin.Close()) }()
 	if err := await(ctx, admin, cfg.Wait); err != nil {
 		return err
 	}
-	if err := Bootstrap(ctx, admin, cfg.Accounts); err != nil {
+	if group, ok := connector.(*mysqldb.Group); ok {
+		server.Net, server.Addr = "tcp", group.Primary()
+	}
+	if err := locked(ctx, admin, "bootstrap", func(ctx context.Context) error {
+		return bootstrap(ctx, admin, server, cfg.Accounts)
+	}); err != nil {
 		return err
 	}
-	return cfg.each(func(db *sql.DB, which string) error { return Up(ctx, db, which) })
+	if err := cfg.each(func(db *sql.DB, which string) error { return Up(ctx, db, which) }); err != nil {
+		return err
+	}
+	return locked(ctx, admin, "bootstrap", func(ctx context.Context) error {
+		return grantTables(ctx, admin, cfg.Accounts)
+	})
 }
 
 // Status is the version of one schema in its database.
@@ -93,21 +109,30 @@ const (
 
 // open returns a pool of connections to a database on the server of dsn. If as is not nil, it replaces the user of dsn.
 func open(dsn string, as *User, database string) (*sql.DB, error) {
+	_, connector, err := connect(dsn, as, database)
+	if err != nil {
+		return nil, err
+	}
+	return pool(connector), nil
+}
+
+func connect(dsn string, as *User, database string) (*mysql.Config, driver.Connector, error) {
 	cfg, err := mysqldb.ParseDSN(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("administrator's account: %w", err)
+		return nil, nil, fmt.Errorf("administrator's account: %w", err)
 	}
 	cfg.DBName, cfg.ParseTime = database, true
 	if as != nil {
 		cfg.User, cfg.Passwd = as.Name, as.Password
 	}
 	connector, err := mysqldb.Connector(cfg, mysqldb.Options{LockWait: rowWait, IdleTimeout: idleTimeout})
-	if err != nil {
-		return nil, err
-	}
+	return cfg, connector, err
+}
+
+func pool(connector driver.Connector) *sql.DB {
 	db := sql.OpenDB(connector)
 	db.SetConnMaxIdleTime(idleTimeout / 2) // before the server drops it
-	return db, nil
+	return db
 }
 
 // await waits until the server answers, for at most limit; if that is not positive, for 60 s. It returns an error at

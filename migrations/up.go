@@ -69,10 +69,13 @@ func Version(ctx context.Context, db *sql.DB, which string) (current, newest int
 	return current, newest, nil
 }
 
+// versions is goose's table.
+const versions = "goose_db_version"
+
 func hasVersions(ctx context.Context, db *sql.DB) (bool, error) {
 	var tables int
 	err := db.QueryRowContext(ctx, `SELECT COUNT(*) FROM information_schema.tables
-		WHERE table_schema = DATABASE() AND table_name = 'goose_db_version'`).Scan(&tables)
+		WHERE table_schema = DATABASE() AND table_name = ?`, versions).Scan(&tables)
 	return tables > 0, err
 }
 
@@ -84,10 +87,10 @@ func dropUnfinished(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	var rows int
-	if err := db.QueryRowContext(ctx, "SELECT COUNT(*) FROM goose_db_version").Scan(&rows); err != nil || rows > 0 {
+	if err := db.QueryRowContext(ctx, "SELECT COUNT(*) FROM "+versions).Scan(&rows); err != nil || rows > 0 {
 		return err
 	}
-	_, err = db.ExecContext(ctx, "DROP TABLE goose_db_version")
+	_, err = db.ExecContext(ctx, "DROP TABLE "+versions)
 	return err
 }
 

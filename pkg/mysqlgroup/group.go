@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"orderstock/pkg/mysqldb"
 )
 
 // Config configures Up, Read and Reboot.
@@ -293,15 +295,9 @@ const account = "replication"
 
 // prepare makes a member ready to begin a group or to join one.
 func (cfg Config) prepare(ctx context.Context, m *Member) error {
-	password := "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(cfg.Password) + "'"
 	statements := []string{
-		"SET SESSION sql_log_bin = 0", // each member has these locally
-		"SET GLOBAL group_replication_bootstrap_group = OFF",
-		"SET GLOBAL super_read_only = OFF",
-		"CREATE USER IF NOT EXISTS '" + account + "'@'%' IDENTIFIED BY " + password + " REQUIRE SSL",
-		"ALTER USER '" + account + "'@'%' IDENTIFIED BY " + password,
 		"GRANT REPLICATION SLAVE, BACKUP_ADMIN, CONNECTION_ADMIN, GROUP_REPLICATION_STREAM ON *.* TO '" + account + "'@'%'",
-		"CHANGE REPLICATION SOURCE TO SOURCE_USER = '" + account + "', SOURCE_PASSWORD = " + password +
+		"CHANGE REPLICATION SOURCE TO SOURCE_USER = '" + account + "', SOURCE_PASSWORD = " + mysqldb.Quote(cfg.Password) +
 			" FOR CHANNEL 'group_replication_recovery'",
 		// From now on it joins by itself when it starts, and takes no writes until it has joined.
 		"SET PERSIST group_replication_start_on_boot = ON",
@@ -312,7 +308,21 @@ func (cfg Config) prepare(ctx context.Context, m *Member) error {
 		// The transactions of its first start, such as the administrator's account, are in no other member's set.
 		statements = append(statements, "RESET BINARY LOGS AND GTIDS")
 	}
-	return m.run(ctx, statements...)
+	return m.connected(ctx, func(conn *sql.Conn) error {
+		err := m.runOn(ctx, conn,
+			"SET SESSION sql_log_bin = 0", // each member has the account and its rights locally
+			"SET GLOBAL group_replication_bootstrap_group = OFF",
+			"SET GLOBAL super_read_only = OFF",
+		)
+		if err != nil {
+			return err
+		}
+		replication := mysqldb.Account{Name: account, Password: cfg.Password, Requires: "SSL"}
+		if err := replication.Ensure(ctx, conn, m.server); err != nil {
+			return fmt.Errorf("%s: %w", m.Addr, err)
+		}
+		return m.runOn(ctx, conn, statements...)
+	})
 }
 
 // begin makes a group of one member.

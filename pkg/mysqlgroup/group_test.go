@@ -77,6 +77,9 @@ func count(t *testing.T, m *servers.MySQL, query string) (n int) {
 
 func TestUp(t *testing.T) {
 	g, cfg := start(t)
+	for _, m := range g.Members {
+		local(t, m, "SET PERSIST password_history = 3") // each member refuses a password that it knows
+	}
 
 	short := cfg
 	short.Wait = 2 * time.Second

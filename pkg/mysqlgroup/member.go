@@ -34,7 +34,8 @@ type Member struct {
 	// Fresh is true if it holds no data and was never in a group.
 	Fresh bool
 
-	db *sql.DB
+	db     *sql.DB
+	server *mysql.Config // the administrator's way to it
 }
 
 // inGroup reports whether the member is online and reaches a majority.
@@ -68,7 +69,7 @@ func open(adminDSN string) ([]*Member, error) {
 		if err != nil {
 			return nil, fmt.Errorf("open %s: %w", addr, err)
 		}
-		all = append(all, &Member{Addr: addr, db: sql.OpenDB(connector)})
+		all = append(all, &Member{Addr: addr, db: sql.OpenDB(connector), server: one})
 	}
 	return all, nil
 }
@@ -86,7 +87,7 @@ const readLimit = 5 * time.Second
 func (m *Member) read(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
-	*m = Member{Addr: m.Addr, db: m.db}
+	*m = Member{Addr: m.Addr, db: m.db, server: m.server}
 	m.Err = m.readAll(ctx)
 }
 
@@ -179,11 +180,20 @@ func (m *Member) leave(ctx context.Context) error {
 
 // run runs statements on one connection of the member, one after the other.
 func (m *Member) run(ctx context.Context, statements ...string) (err error) {
+	return m.connected(ctx, func(conn *sql.Conn) error { return m.runOn(ctx, conn, statements...) })
+}
+
+// connected runs do with one connection of the member.
+func (m *Member) connected(ctx context.Context, do func(*sql.Conn) error) (err error) {
 	conn, err := m.db.Conn(ctx)
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Addr, err)
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
+	return do(conn)
+}
+
+func (m *Member) runOn(ctx context.Context, conn *sql.Conn, statements ...string) error {
 	for _, s := range statements {
 		if _, err := conn.ExecContext(ctx, s); err != nil {
 			what := strings.Fields(s) // the whole statement may hold a password
