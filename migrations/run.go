@@ -36,7 +36,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
-	admin := pool(connector)
+	admin := sql.OpenDB(connector)
 	defer func() { err = errors.Join(err, admin.Close()) }()
 	if err := await(ctx, admin, cfg.Wait); err != nil {
 		return err
@@ -113,7 +113,7 @@ func open(dsn string, as *User, database string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pool(connector), nil
+	return sql.OpenDB(connector), nil
 }
 
 func connect(dsn string, as *User, database string) (*mysql.Config, driver.Connector, error) {
@@ -127,12 +127,6 @@ func connect(dsn string, as *User, database string) (*mysql.Config, driver.Conne
 	}
 	connector, err := mysqldb.Connector(cfg, mysqldb.Options{LockWait: rowWait, IdleTimeout: idleTimeout})
 	return cfg, connector, err
-}
-
-func pool(connector driver.Connector) *sql.DB {
-	db := sql.OpenDB(connector)
-	db.SetConnMaxIdleTime(idleTimeout / 2) // before the server drops it
-	return db
 }
 
 // await waits until the server answers, for at most limit; if that is not positive, for 60 s. It returns an error at

@@ -22,10 +22,22 @@ func TestDefaultsOfMySQLHaveNoEffect(t *testing.T) {
 // TestReadyCheckOfMySQL is TestReadyCheckOfAReadOnlyServer for MySQL's own variable.
 func TestReadyCheckOfMySQL(t *testing.T) {
 	t.Parallel()
+	readyWhileWritable(t, startMySQL(t), "SET GLOBAL super_read_only = ON")
+}
+
+// TestMySQLDropsNoIdleConnection is TestTheServerDropsNoIdleConnection for MySQL.
+func TestMySQLDropsNoIdleConnection(t *testing.T) {
+	t.Parallel()
+	dropsNoIdleConnection(t, startMySQL(t))
+}
+
+// startMySQL starts a MySQL server, not a MariaDB.
+func startMySQL(t *testing.T) *servers.MySQL {
+	t.Helper()
 	image, err := servers.FromImage(t.Context())
 	must(t, err)
 	server, err := servers.StartMySQL(t.Context(), servers.Options{Dir: t.TempDir(), Program: image})
 	must(t, err)
 	t.Cleanup(func() { must(t, server.Kill()) })
-	readyWhileWritable(t, server, "SET GLOBAL super_read_only = ON")
+	return server
 }

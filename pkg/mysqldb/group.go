@@ -42,7 +42,7 @@ const (
 func Connector(cfg *mysql.Config, opts Options) (driver.Connector, error) {
 	opts = opts.withDefaults()
 	wrap := func(base driver.Connector) driver.Connector {
-		set := &sessionConnector{base, opts.session()}
+		set := &sessionConnector{base, opts}
 		if opts.Wrap == nil {
 			return set
 		}

@@ -42,7 +42,7 @@ func newMember(group *mysql.Config, addr string, wrap func(driver.Connector) dri
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	m.Connector, m.asks = wrap(base), sql.OpenDB(&sessionConnector{ask, Options{}.withDefaults().session()})
+	m.Connector, m.asks = wrap(base), sql.OpenDB(&sessionConnector{ask, Options{}.withDefaults()})
 	m.asks.SetMaxOpenConns(1)
 	return m, nil
 }

@@ -39,7 +39,7 @@ type Options struct {
 	// LockWait bounds the wait for a row or a table that another transaction holds, in whole seconds. Default 1 s.
 	LockWait time.Duration
 	// IdleTimeout is how long the server keeps the connection of a silent client, and the rows that it holds, in whole
-	// seconds. Default 1 s.
+	// seconds. A connection that is idle in the pool closes itself after half of it. Default 1 s.
 	IdleTimeout time.Duration
 	// Metrics, if not nil, registers the statistics of the pool.
 	Metrics prometheus.Registerer
@@ -97,7 +97,7 @@ func Open(dsn string, opts Options) (*gorm.DB, error) {
 	}
 	pool.SetMaxOpenConns(opts.MaxConns)
 	pool.SetMaxIdleConns(opts.MaxConns)
-	pool.SetConnMaxIdleTime(opts.IdleTimeout / 2) // before the server drops it
+	pool.SetConnMaxIdleTime(opts.IdleTimeout / 2) // it also forgets those that closed themselves
 	db, err := gorm.Open(gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}), &gorm.Config{
 		SkipDefaultTransaction: true,
 		DisableAutomaticPing:   true,

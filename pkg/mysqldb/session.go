@@ -6,6 +6,8 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"gorm.io/gorm"
 )
@@ -36,10 +38,10 @@ func (o Options) session() []string {
 	}
 }
 
-// sessionConnector sets up each new connection.
+// sessionConnector sets up each new connection, which closes itself once it has been idle for half of IdleTimeout.
 type sessionConnector struct {
 	driver.Connector
-	statements []string
+	opts Options
 }
 
 func (c *sessionConnector) Connect(ctx context.Context) (driver.Conn, error) {
@@ -47,13 +49,54 @@ func (c *sessionConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, statement := range c.statements {
+	for _, statement := range c.opts.session() {
 		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, statement, nil); err != nil {
 			_ = conn.Close() // the first error is the cause
 			return nil, fmt.Errorf("set up connection: %w", err)
 		}
 	}
-	return conn, nil
+	return newIdling(conn.(Conn), c.opts.IdleTimeout/2), nil
+}
+
+// idling is a connection that closes itself when it has been idle in its pool for the limit. The pool's own cleaner
+// runs once a second, which is too late: the server drops the connection, and logs a warning.
+type idling struct {
+	Conn
+	limit time.Duration
+	end   func() error // closes it once
+	timer *time.Timer  // nil while it is in use
+}
+
+func newIdling(c Conn, limit time.Duration) *idling {
+	return &idling{Conn: c, limit: limit, end: sync.OnceValue(c.Close)}
+}
+
+// IsValid implements driver.Validator. The pool calls it when it takes the connection back.
+func (c *idling) IsValid() bool {
+	valid := c.Conn.IsValid()
+	if valid && c.timer == nil {
+		c.timer = time.AfterFunc(c.limit, func() { _ = c.end() }) // nobody waits for it
+	}
+	return valid
+}
+
+// ResetSession implements driver.SessionResetter. The pool calls it before it hands the connection out again.
+func (c *idling) ResetSession(ctx context.Context) error {
+	if timer := c.timer; timer != nil {
+		c.timer = nil
+		if !timer.Stop() {
+			return driver.ErrBadConn
+		}
+	}
+	return c.Conn.ResetSession(ctx)
+}
+
+// Close implements driver.Conn.
+func (c *idling) Close() error {
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	return c.end()
 }
 
 var (
