@@ -16,25 +16,81 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goccy/go-yaml"
+
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/system/systemtest"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/programs"
 )
 
-// TestMetrics runs both services and Prometheus itself: promtool finds nothing to say of the metrics and
-// of the rules, each rule fires when its test says so, and each metric that a panel or a rule names is served.
-// It takes more than 10 s: six programs start, and promtool is run once for each service as well.
-func TestMetrics(t *testing.T) {
+// TestRules: each alert fires when its test says so, and stays quiet otherwise.
+func TestRules(t *testing.T) {
 	t.Parallel()
+	observe := observeDir(t)
+	promtool(t, observe, nil, "check", "rules", "rules.yml")
+	promtool(t, observe, nil, "test", "rules", "rules_test.yml")
+
+	var rules struct {
+		Groups []struct{ Rules []struct{ Alert string } }
+	}
+	var tests struct {
+		Tests []struct {
+			AlertRuleTest []struct {
+				Alert string `yaml:"alertname"`
+				Fires []any  `yaml:"exp_alerts"`
+			} `yaml:"alert_rule_test"`
+		}
+	}
+	readYAML(t, filepath.Join(observe, "rules.yml"), &rules)
+	readYAML(t, filepath.Join(observe, "rules_test.yml"), &tests)
+	fires, quiet := map[string]bool{}, map[string]bool{}
+	for _, test := range tests.Tests {
+		for _, at := range test.AlertRuleTest {
+			if len(at.Fires) > 0 {
+				fires[at.Alert] = true
+			} else {
+				quiet[at.Alert] = true
+			}
+		}
+	}
+	names := map[string]bool{}
+	for _, group := range rules.Groups {
+		for _, rule := range group.Rules {
+			names[rule.Alert] = true
+		}
+	}
+	if len(names) == 0 || !maps.Equal(names, fires) || !maps.Equal(names, quiet) {
+		t.Errorf("rules.yml has the alerts %v\nrules_test.yml has some fire: %v\nand stay quiet: %v", names, fires, quiet)
+	}
+}
+
+func observeDir(t *testing.T) string {
+	t.Helper()
 	root, err := system.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	observe := filepath.Join(root, ".compose", "observe")
-	promtool(t, observe, nil, "check", "rules", "rules.yml")
-	promtool(t, observe, nil, "test", "rules", "rules_test.yml")
+	return filepath.Join(root, ".compose", "observe")
+}
 
+func readYAML(t *testing.T, file string, to any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = yaml.Unmarshal(text, to)
+	}
+	if err != nil {
+		t.Fatalf("read %s: %v", file, err)
+	}
+}
+
+// TestMetrics runs both services and Prometheus itself: promtool finds nothing to say of the metrics, and each metric
+// that a panel or a rule names is served. It takes more than 10 s: six programs start, and promtool is run once for
+// each service as well.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	observe := observeDir(t)
 	cfg := config(t)
 	cfg.OrderEnv = map[string]string{"RATE_LIMIT_READS": "1000-S"}
 	st := systemtest.Start(t, cfg)
@@ -152,7 +208,11 @@ func query[T any](t *testing.T, prometheus, path string) T {
 
 func promtool(t *testing.T, dir string, stdin []byte, args ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "promtool", args...)
+	path, err := programs.Promtool.Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), path, args...)
 	cmd.Dir, cmd.Stdin = dir, bytes.NewReader(stdin)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)

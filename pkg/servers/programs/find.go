@@ -25,7 +25,8 @@ var (
 	Redis          = Program{[]string{"redis-server"}, []string{"redis-server"}}
 	GCC            = Program{[]string{"gcc"}, []string{"gcc", "libc6-dev"}}
 	Chromium       = Program{[]string{"chromium", "chromium-headless-shell", "google-chrome"}, []string{"chromium"}}
-	Prometheus     = Program{[]string{"prometheus"}, []string{"prometheus"}} // with promtool
+	Prometheus     = Program{[]string{"prometheus"}, []string{"prometheus"}}
+	Promtool       = Program{[]string{"promtool"}, Prometheus.Packages}
 	SQLite         = Program{[]string{"sqlite3"}, []string{"sqlite3"}}
 
 	java       = Program{[]string{"java"}, []string{"zookeeper", "default-jre-headless"}} // one install is enough
