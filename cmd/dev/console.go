@@ -47,7 +47,7 @@ func (p program) traced() map[string]string {
 // startConsole starts a console attached to the stack. It keeps its runs in the folder out of the module.
 func startConsole(ctx context.Context, root, dir string, st *system.System, page program) (*servers.Server, error) {
 	args := []string{
-		"console", "--attach", "--listen", page.Addr, "--out", filepath.Join(root, "out"), "--strategy", st.Target().Strategy,
+		"console", "--attach", "--listen", page.Addr, "--out", filepath.Join(root, "out"),
 		"--program", ". .run/env && bin/loadtest",
 	}
 	for _, s := range st.Replicas() {

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/goccy/go-yaml"
 )
 
 // TestExampleOfTheEnvironment: a copy of .env.example changes nothing.
@@ -33,6 +35,28 @@ func TestExampleOfTheEnvironment(t *testing.T) {
 		}
 		if want, known := defaults[name]; !known || value != want {
 			t.Errorf("%s=%s, and without it %q (read: %v)", name, value, want, known)
+		}
+	}
+}
+
+// TestComposeSaysTheStrategy to those that judge, as it does to the services: the verdict depends on it.
+func TestComposeSaysTheStrategy(t *testing.T) {
+	text, err := os.ReadFile("../../docker-compose.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var compose struct {
+		Services map[string]struct {
+			Environment map[string]any `yaml:"environment"`
+		} `yaml:"services"`
+	}
+	if err := yaml.UnmarshalWithOptions(text, &compose, yaml.AllowDuplicateMapKey()); err != nil {
+		t.Fatal(err)
+	}
+	want := compose.Services["stock-service"].Environment["STOCK_STRATEGY"]
+	for _, judge := range []string{"loadtest", "console"} {
+		if got := compose.Services[judge].Environment["STOCK_STRATEGY"]; got != want || want == nil {
+			t.Errorf("%s has the strategy %v, the stock services have %v", judge, got, want)
 		}
 	}
 }

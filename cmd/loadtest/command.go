@@ -77,10 +77,10 @@ func addFlags(f *pflag.FlagSet, settings any) {
 const bringUp = `bring the services up with "make up" and then run ". .run/env", or with ` +
 	`"docker-compose up -d"; services elsewhere are given with --url and --stock-url`
 
-// firing is a load with its target, and what becomes of its history.
+// firing is a load with its target, the databases behind it, and what becomes of its history.
 type firing struct {
-	where surroundings
-	load  fire.Config
+	load      fire.Config
+	databases verify.Databases
 	judging
 
 	Traced   float64 `flag:"trace-sample" bounds:"0 1" help:"share of the orders that are traced, 0 to 1; the trace is sent to the services (needs OTEL_EXPORTER_OTLP_ENDPOINT, there as well)"`
@@ -104,20 +104,24 @@ func (r *firing) flags(cmd *cobra.Command) {
 
 func fireCommand() *cobra.Command {
 	where, failed := readSurroundings()
-	r := firing{where: where}
+	var r firing
 	cmd := &cobra.Command{
 		Use:     "fire",
 		Short:   "Make new products, send orders for more than there is in stock, then verify",
 		Args:    cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error { return failed },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(r.config().Validate(), r.clear()); err != nil {
+			if err := errors.Join(checkStrategy(where.Strategy), r.config().Validate()); err != nil {
 				return err
 			}
+			if err := r.clear(); err != nil {
+				return err
+			}
+			r.load.Target, r.databases = where.target(), where.databases()
 			return r.run(cmd)
 		},
 	}
-	addFlags(cmd.Flags(), &r.where)
+	addFlags(cmd.Flags(), &where)
 	r.flags(cmd)
 	return cmd
 }
@@ -127,7 +131,7 @@ func (r *firing) run(cmd *cobra.Command) (err error) {
 	if r.load.Tracer, err = tracer(cmd.Context(), cmd.Flags(), r.Traced); err != nil {
 		return err
 	}
-	r.load.Target, r.load.Progress = r.where.target(), cmd.ErrOrStderr()
+	r.load.Progress = cmd.ErrOrStderr()
 	h, err := fire.Run(cmd.Context(), r.load)
 	if r.load.Tracer != nil {
 		if err := r.load.Tracer.Close(context.WithoutCancel(cmd.Context())); err != nil {
@@ -155,12 +159,12 @@ func (r *firing) run(cmd *cobra.Command) (err error) {
 		defer stop()
 	}
 	cfg := r.config()
-	cfg.Databases, cfg.History = r.where.databases(), h
+	cfg.Databases, cfg.History = r.databases, h
 	verdict, err := judge(ctx, cmd, cfg, r.output)
 	if err = errors.Join(printed, err); verdict == nil || r.Report == "" {
 		return err
 	}
-	if failed := writeReport(ctx, r.Report, h, verdict, r.where.databases()); failed != nil {
+	if failed := writeReport(ctx, r.Report, h, verdict, r.databases); failed != nil {
 		return failed
 	}
 	return err

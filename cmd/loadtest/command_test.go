@@ -110,6 +110,8 @@ func TestWrongUsage(t *testing.T) {
 		{"run A nonsense", "", `no fault, cell or mutant "nonsense"`},
 		{"bench", "", "no command given"},
 		{"demo --strategy groupde", "", "want one of unsafe"},
+		{"fire --strategy groupde", "", "want one of unsafe"},
+		{"fire", "STOCK_STRATEGY=groupde", "want one of unsafe"},
 		{"demo --order-services 0", "", "at least one of each service"},
 		{"run storm --random -1", "", `"-1" for "--random" flag: want 0 to 10000`},
 		{"run storm --orders 1000001", "", `for "--orders" flag: want 0 to 1000000`},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"path/filepath"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/config"
 	"orderstock/pkg/redisdb"
+	"orderstock/stock-service/deduct"
 )
 
 // surroundings locate the services and databases. They come from the environment; the addresses may also be given as
@@ -24,7 +26,7 @@ type surroundings struct {
 	// PriceTTL is the setting of the order services; the verdict needs it to judge prices that change.
 	PriceTTL time.Duration `env:"PRICE_TTL" envDefault:"2s" flag:"price-ttl" help:"PRICE_TTL of the order services: for so long they may use a price that has changed"`
 	// Strategy is the setting of the stock services; some strategies kept for comparison have an allowance.
-	Strategy string `env:"STOCK_STRATEGY"`
+	Strategy string `env:"STOCK_STRATEGY" envDefault:"" flag:"strategy" help:"STOCK_STRATEGY of the stock services: {strategies} (default {strategy}); some may leave calls without an end"`
 	// OrderDSN is the order database, as the user verifier.
 	OrderDSN string `env:"VERIFY_ORDER_DSN"`
 	// StockDSN is the stock database, as the user verifier.
@@ -42,14 +44,21 @@ type surroundings struct {
 	ConsoleToken string `env:"CONSOLE_TOKEN"`
 }
 
-// Check returns an error that names a token that cannot be sent, or an address that is none. Each command checks its
+// Check returns an error that names an unknown strategy, a token that cannot be sent, or an address that is none. Each command checks its
 // own settings.
 func (s surroundings) Check() error {
 	return errors.Join(
+		checkStrategy(s.Strategy),
 		config.CheckToken("SERVICE_TOKEN", config.Secret(s.StockToken)),
 		config.CheckToken("CONSOLE_TOKEN", config.Secret(s.ConsoleToken)),
 		config.CheckBases("ORDER_URLS", s.OrderURLs...), config.CheckBases("STOCK_URLS", s.StockURLs...),
 	)
+}
+
+// checkStrategy returns an error for an unknown strategy. The name "" stands for the default.
+func checkStrategy(name string) error {
+	_, err := deduct.Find(cmp.Or(name, deduct.Default))
+	return err
 }
 
 func readSurroundings() (surroundings, error) { return config.Read[surroundings]() }

@@ -21,7 +21,6 @@ import (
 	"orderstock/loadtest/system"
 	"orderstock/pkg/command"
 	"orderstock/pkg/config"
-	"orderstock/stock-service/deduct"
 )
 
 // consoleConfig configures the console.
@@ -35,7 +34,7 @@ type consoleConfig struct {
 	Token     string       `flag:"token" help:"token that opens the page (default CONSOLE_TOKEN or, without it, random)"`
 	Attach    bool         `flag:"attach" help:"watch the stack that the environment names, and start none"`
 	Watch     command.Each `flag:"watch" help:"with --attach: replicas to show, as KIND=URL or KIND=URL=OPS-URL, where KIND is order or stock; a name that has several addresses is as many replicas (default: the services that orders are fired at)"`
-	Strategy  string       `flag:"strategy" help:"with --attach: how the stock services deduct, to find the lock's queue (default {strategy})"`
+	Strategy  string       `flag:"strategy" help:"with --attach: how the stock services deduct, for the verdict and to find the lock's queue (default STOCK_STRATEGY or, without it, {strategy})"`
 	Program   string       `flag:"program" default:"bin/loadtest" help:"with --attach: how a shell calls this program, for the commands that the page shows"`
 }
 
@@ -57,6 +56,7 @@ The last line that it prints when it is ready is CONSOLE: and the address.`,
 		PreRunE: func(*cobra.Command, []string) error { return failed },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg.Token = cmp.Or(config.Trim(cfg.Token), where.ConsoleToken)
+			where.Strategy = cmp.Or(cfg.Strategy, where.Strategy)
 			return serveConsole(cmd, cfg, where)
 		},
 	}
@@ -112,8 +112,7 @@ func serveConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) (er
 	c, err := console.Attach(console.Target{
 		Target: where.target(), Databases: where.databases(),
 		ZooKeeper: where.ZooKeeperAddrs, ZooKeeperRoot: where.ZooKeeperRoot, ZooKeeperAuth: where.ZooKeeperAuth,
-		Redis:    where.Redis(),
-		Strategy: cfg.Strategy, Partitions: where.StockPartitions, Watched: watch, Program: cfg.Program,
+		Redis: where.Redis(), Partitions: where.StockPartitions, Watched: watch, Program: cfg.Program,
 	}, cfg.Out)
 	if err != nil {
 		return err
@@ -165,10 +164,8 @@ func (c consoleConfig) check() error {
 	if len(c.Hosts) > 0 && !c.Remote {
 		return errors.New("--host needs --remote")
 	}
-	if c.Strategy != "" {
-		if _, err := deduct.Find(c.Strategy); err != nil {
-			return fmt.Errorf("--strategy: %w", err)
-		}
+	if err := checkStrategy(c.Strategy); err != nil {
+		return err
 	}
 	if err := config.CheckToken("--token", config.Secret(c.Token)); err != nil {
 		return err

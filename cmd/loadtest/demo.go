@@ -33,7 +33,10 @@ func demoCommand() *cobra.Command {
 }
 
 func demo(cmd *cobra.Command, cfg system.Config, r *firing) (err error) {
-	if err := errors.Join(cfg.Check(), r.config().Validate(), r.clear()); err != nil {
+	if err := errors.Join(cfg.Check(), r.config().Validate()); err != nil {
+		return err
+	}
+	if err := r.clear(); err != nil {
 		return err
 	}
 	if cfg.Dir, err = os.MkdirTemp("", "orderstock-demo-"); err != nil {
@@ -47,9 +50,7 @@ func demo(cmd *cobra.Command, cfg system.Config, r *firing) (err error) {
 		}
 	}()
 	return system.With(cmd.Context(), cfg, func(s *system.System) error {
-		target, databases := s.Target(), s.Databases()
-		r.where.OrderURLs, r.where.StockURLs, r.where.StockToken = target.OrderURLs, target.StockURLs, target.StockToken
-		r.where.OrderDSN, r.where.StockDSN = databases.OrderDSN, databases.StockDSN
+		r.load.Target, r.databases = s.Target(), s.Databases()
 		cfg.Progress("firing orders")
 		err := r.run(cmd) // judges at its end
 		for _, dead := range s.Dead() {

@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"orderstock/loadtest/history"
 	"orderstock/pkg/command"
+	"orderstock/stock-service/deduct"
 )
 
 // The results of an earlier run are removed even if the demo ends before it fires.
@@ -21,5 +24,39 @@ func TestADemoRemovesTheEarlierVerdict(t *testing.T) {
 	}
 	if left, err := os.ReadDir(out); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v are left of an earlier run", left, err)
+	}
+}
+
+// The first command of a reader judges each strategy by what it promises: the correct ones pass, also those whose
+// callers may wait for longer than they have, and the unsafe one oversells.
+// Each demo starts three servers and four services, which takes seconds. In a short run, one of each kind is tried.
+func TestDemoJudgesEachStrategyByItsPromise(t *testing.T) {
+	for _, s := range deduct.Strategies {
+		if testing.Short() && s.Name != "sequential" && s.Name != deduct.Default && !s.Unsafe() {
+			continue
+		}
+		t.Run(s.Name, func(t *testing.T) {
+			out := t.TempDir()
+			// Many clients want one product: those of a slow strategy wait for longer than they have, on any machine.
+			printed, errs, exit := program(t.Context(), "demo", "--strategy", s.Name, "--out", out,
+				"--orders", "100", "--concurrency", "100", "--goods", "1", "--stock", "40", "--repeat", "0.3")
+			verdict, want := "VERDICT: PASS", command.Passed
+			if s.Unsafe() {
+				verdict, want = "VERDICT: VIOLATION", command.Failed
+			}
+			if exit != want || !strings.Contains(printed, verdict) {
+				t.Errorf("exit code %d, want %d and %s\n%s%s", exit, want, verdict, printed, errs)
+			}
+			if s.Unsafe() && strings.Contains(printed, "oversold=0 ") {
+				t.Errorf("it is accused of something else than that it oversells:\n%s", printed)
+			}
+			h, err := history.Open(filepath.Join(out, "history.jsonl"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if h.Strategy != s.Name {
+				t.Errorf("the history says that the strategy was %q", h.Strategy)
+			}
+		})
 	}
 }

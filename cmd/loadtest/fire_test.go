@@ -17,6 +17,7 @@ import (
 	"orderstock/loadtest/system/systemtest"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
+	"orderstock/stock-service/deduct"
 )
 
 // earlierRun leaves the files of an earlier run in a folder.
@@ -68,6 +69,9 @@ func TestAnInterruptedRunIsJudged(t *testing.T) {
 	h, err := history.Open(filepath.Join(folder, "history.jsonl"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if h.Strategy != deduct.Default {
+		t.Errorf("the history says that the strategy was %q", h.Strategy)
 	}
 	text, err := os.ReadFile(filepath.Join(folder, "verdict.json"))
 	if err != nil {

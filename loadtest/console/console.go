@@ -153,9 +153,7 @@ type Target struct {
 	ZooKeeperRoot string
 	ZooKeeperAuth string
 	Redis         redisdb.Server
-	// Strategy is the stock services' deduction strategy, and Partitions their number of partitions; the zero values are
-	// their defaults.
-	Strategy   string
+	// Partitions is the stock services' number of partitions; 0 is the default.
 	Partitions int
 	// Program is the load tester's name in the commands shown. Default: bin/loadtest.
 	Program string

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/fire"
 	"orderstock/loadtest/system/systemtest"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
@@ -152,11 +153,11 @@ func TestWhereTheLockIs(t *testing.T) {
 	}{
 		{&view{}, "700", "/r/stock/partition-"},
 		{&view{Target: Target{Partitions: 1}}, "700", "/r/stock/partition-00"},
-		{&view{Target: Target{Strategy: "sequential"}}, "700", "/r/stock/700"},
-		{&view{Target: Target{Strategy: "sequential"}}, "", ""},
-		{&view{Target: Target{Strategy: "sequential"}, oneLock: true}, "700", "/r/stock/0"},
-		{&view{Target: Target{Strategy: "single-node"}}, "700", ""},
-		{&view{Target: Target{Strategy: "optimistic"}}, "700", ""},
+		{&view{Target: Target{Target: fire.Target{Strategy: "sequential"}}}, "700", "/r/stock/700"},
+		{&view{Target: Target{Target: fire.Target{Strategy: "sequential"}}}, "", ""},
+		{&view{Target: Target{Target: fire.Target{Strategy: "sequential"}}, oneLock: true}, "700", "/r/stock/0"},
+		{&view{Target: Target{Target: fire.Target{Strategy: "single-node"}}}, "700", ""},
+		{&view{Target: Target{Target: fire.Target{Strategy: "optimistic"}}}, "700", ""},
 	} {
 		test.view.ZooKeeperRoot = "/r"
 		path, says := test.view.lockPath(test.goods)

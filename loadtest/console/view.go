@@ -35,7 +35,7 @@ func labView(l *system.System, v trial.Services) (*view, error) {
 	s, err := openView(Target{
 		Target: l.Target(), Databases: l.Databases(),
 		ZooKeeper: strings.Split(l.ZooKeeper.Addr(), ","), ZooKeeperRoot: l.ZooKeeperRoot(),
-		Redis: redisdb.Server{Addrs: []string{l.Redis.Addr()}}, Strategy: v.Strategy, Partitions: partitions,
+		Redis: redisdb.Server{Addrs: []string{l.Redis.Addr()}}, Partitions: partitions,
 	})
 	if err != nil {
 		return nil, err
