@@ -96,6 +96,28 @@ func TestItExitsAsItJudges(t *testing.T) {
 	}
 }
 
+// An interrupted judgement is no pass, whatever the phases before it showed.
+func TestAnInterruptedJudgementIsNoPass(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{"all phases": nil, "one": {"--phase", "alone"}, "try": {"try"}} {
+		ctx, interrupt := context.WithCancel(t.Context())
+		var calls atomic.Int64
+		shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if calls.Add(1) == 5 {
+				interrupt()
+			}
+			w.WriteHeader(http.StatusCreated)
+			fmt.Fprintf(w, `{"id":%d}`, calls.Load())
+		}))
+		out, errs, exit := program(ctx, append(args, shopFile(t, shop.URL))...)
+		if ctx.Err() == nil || exit != command.Unknown || strings.Contains(out, "VERDICT: PASS") {
+			t.Errorf("%s: exit code %d after %d calls\n%s%s", name, exit, calls.Load(), out, errs)
+		}
+		shop.Close()
+		interrupt()
+	}
+}
+
 func TestItPrintsJSON(t *testing.T) {
 	t.Parallel()
 	out, errs, _ := program(t.Context(), shopFile(t, seller(t, 9)), "--phase", "alone", "--json")

@@ -144,6 +144,7 @@ func (r *firing) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
+	h.Interrupted = h.Interrupted || cmd.Context().Err() != nil
 	if err := h.Save(r.history()); err != nil {
 		return err
 	}

@@ -69,6 +69,38 @@ func program(ctx context.Context, args ...string) (out, errs string, exit int) {
 	return stdout.String(), stderr.String(), exit
 }
 
+// interrupter keeps what is written, and interrupts once it has seen a text.
+type interrupter struct {
+	bytes.Buffer
+	at        string
+	interrupt func()
+}
+
+func (w *interrupter) Write(text []byte) (int, error) {
+	defer func() {
+		if strings.Contains(w.String(), w.at) {
+			w.interrupt()
+		}
+	}()
+	return w.Buffer.Write(text)
+}
+
+// interruptedAt runs the program, and interrupts it once it has printed the text to the standard error.
+func interruptedAt(t *testing.T, text string, args ...string) (out, errs string, exit int) {
+	t.Helper()
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	var stdout bytes.Buffer
+	stderr := &interrupter{at: text, interrupt: interrupt}
+	cmd := newCommand(&stdout, stderr)
+	cmd.SetArgs(args)
+	exit = command.Run(ctx, cmd)
+	if ctx.Err() == nil {
+		t.Fatalf("it never printed %q, but\n%s%s", text, &stdout, stderr.String())
+	}
+	return stdout.String(), stderr.String(), exit
+}
+
 // execute runs the program and fails the test if it prints an error.
 func execute(t *testing.T, args ...string) (out string, exit int) {
 	t.Helper()

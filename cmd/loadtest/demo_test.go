@@ -27,6 +27,24 @@ func TestADemoRemovesTheEarlierVerdict(t *testing.T) {
 	}
 }
 
+// An interrupted demo is judged, and is no pass.
+func TestAnInterruptedDemoIsNoPass(t *testing.T) {
+	out, errs, exit := interruptedAt(t, "orders/s", "demo", "--rate", "20", "--out", t.TempDir())
+	if exit != command.Unknown || !strings.Contains(out, "unknown: the run was interrupted") ||
+		!strings.Contains(out, "VERDICT: UNKNOWN") {
+		t.Errorf("exit code %d\n%s%s", exit, out, errs)
+	}
+}
+
+// The locks that were measured until an interrupt are printed, without the exit code of a whole measurement.
+func TestAnInterruptedMeasurementOfLocksIsNoPass(t *testing.T) {
+	out, errs, exit := interruptedAt(t, "starting the processes", "bench", "locks", "--locks", "raw", "--shapes", "1x1x1",
+		"--out", "")
+	if exit != command.Unknown {
+		t.Errorf("exit code %d\n%s%s", exit, out, errs)
+	}
+}
+
 // The first command of a reader judges each strategy by what it promises: the correct ones pass, also those whose
 // callers may wait for longer than they have, and the unsafe one oversells.
 // Each demo starts three servers and four services, which takes seconds. In a short run, one of each kind is tried.

@@ -51,7 +51,7 @@ event that made a waiter look again.`,
 		if result == nil || len(result.Rows) == 0 {
 			return err
 		}
-		return errors.Join(err, flag.save(cmd, flag.Out, result))
+		return errors.Join(err, flag.save(cmd, flag.Out, result, result.Sheet()))
 	}
 	cmd.AddCommand(locksChaosCommand())
 	cmd.AddCommand(&cobra.Command{

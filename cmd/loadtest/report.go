@@ -76,17 +76,21 @@ type judged interface {
 // give prints and saves a result as far as there is one: err is why it is not complete. Its error has the exit code of
 // the outcome.
 func (g *resultFlags) give(cmd *cobra.Command, file string, result judged, err error) error {
-	err = errors.Join(err, result.Sheet().Text(g.text(cmd)), g.save(cmd, file, result))
+	sheet := result.Sheet()
+	if err != nil && result.Outcome() == verify.Pass {
+		sheet.Word = strings.ToUpper(string(verify.Unknown)) // of what was not done
+	}
+	err = errors.Join(err, sheet.Text(g.text(cmd)), g.save(cmd, file, result, sheet))
 	if err != nil {
 		return err
 	}
 	return exit(result.Outcome())
 }
 
-// save writes the result to the file, and its report and pictures to the same folder; to none if file is "". With
-// --json it prints the result, and with --report it writes the report there, too.
-func (g *resultFlags) save(cmd *cobra.Command, file string, result hasSheet) error {
-	sheet, err := result.Sheet(), g.print(cmd, result)
+// save writes the result to the file, and its sheet as a report, with pictures, to the same folder; to none if file is
+// "". With --json it prints the result, and with --report it writes the report there, too.
+func (g *resultFlags) save(cmd *cobra.Command, file string, result any, sheet report.Sheet) error {
+	err := g.print(cmd, result)
 	if g.Report != "" {
 		err = errors.Join(err, sheet.Save(g.Report))
 	}

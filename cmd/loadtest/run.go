@@ -50,7 +50,7 @@ too, and a line above the verdict says so if none of them caught it. What a run
 leaves in the folder --out can be opened in the console.
 
 After several runs, the last line says how many were as expected, and the exit
-code is the first that is not 0. With --seeds, each run has new servers; "run
+code is the first that is not 0. An interrupted run is unknown. With --seeds, each run has new servers; "run
 faults --cell NAME --seeds 9" runs a cell again on the same ones.
 
 Without a NAME, the flags say what is fired and what breaks meanwhile.`,
@@ -94,7 +94,11 @@ type experiment struct {
 func runAll(cmd *cobra.Command, experiments []experiment, seeds int, out io.Writer) error {
 	var errs []error
 	expected, planned := 0, len(experiments)*seeds
-	for i := 0; i < planned && cmd.Context().Err() == nil; i++ {
+	for i := range planned {
+		if err := cmd.Context().Err(); err != nil {
+			errs = append(errs, fmt.Errorf("%d runs were not made: %w", planned-i, err))
+			break
+		}
 		e := experiments[i/seeds]
 		err, code := e.run(cmd, e.first+uint64(i%seeds)), command.Passed
 		if exit, judged := errors.AsType[*command.ExitError](err); judged {
@@ -246,7 +250,7 @@ func conclude(w io.Writer, r *catalogue.Record) error {
 	if r.Run.Verdict == trial.NotCaught {
 		last, _ := strconv.ParseUint(r.Run.Seed, 10, 64) // a plan made it
 		var seeds []string
-		for i := range uint64(r.Run.Attempts) {
+		for i := range uint64(r.Run.Attempt) {
 			seeds = append(seeds, strconv.FormatUint(last+i+1-uint64(r.Run.Attempt), 10))
 		}
 		fmt.Fprintf(w, "not caught this time, with the seeds %s\n", strings.Join(seeds, ", "))

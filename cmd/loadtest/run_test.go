@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
@@ -90,6 +92,45 @@ func TestSeveralRunsAreCounted(t *testing.T) {
 		cmd.SetErr(io.Discard)
 		if code := command.Run(t.Context(), cmd); code != test.want || out.String() != test.says {
 			t.Errorf("%v: exit code %d, printed %q; want %d and %q", test.ends, code, &out, test.want, test.says)
+		}
+	}
+}
+
+// An interrupt between two runs is no pass, although all runs before it were.
+func TestRunsThatWereNotMadeAreNoPass(t *testing.T) {
+	t.Parallel()
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	var errs bytes.Buffer
+	cmd := &cobra.Command{RunE: func(cmd *cobra.Command, _ []string) error {
+		return runAll(cmd, []experiment{{first: 42, run: func(*cobra.Command, uint64) error {
+			interrupt()
+			return nil
+		}}}, 3, io.Discard)
+	}}
+	cmd.SetArgs([]string{})
+	cmd.SetErr(&errs)
+	if code := command.Run(ctx, cmd); code != command.Unknown || !strings.Contains(errs.String(), "2 runs were not made") {
+		t.Errorf("exit code %d, printed %s", code, &errs)
+	}
+}
+
+// What was measured until an interrupt has no verdict of a pass.
+func TestAnInterruptedMeasurementIsNoPass(t *testing.T) {
+	t.Parallel()
+	for _, result := range []judged{
+		&trial.Report{Verdict: verify.Pass}, catalogue.Pairs{{Title: "a fault", Kind: "books"}}[:0],
+		&ladder.Result{Rows: []ladder.Row{{Strategy: ladder.Default, Verdict: verify.Pass}}},
+	} {
+		var out, errs bytes.Buffer
+		cmd := &cobra.Command{RunE: func(cmd *cobra.Command, _ []string) error {
+			return new(resultFlags).give(cmd, filepath.Join(t.TempDir(), "result.json"), result, context.Canceled)
+		}}
+		cmd.SetArgs([]string{})
+		cmd.SetOut(&out)
+		cmd.SetErr(&errs)
+		if code := command.Run(t.Context(), cmd); code != command.Unknown || strings.Contains(out.String(), "PASS") {
+			t.Errorf("%T: exit code %d, printed %s%s", result, code, &out, &errs)
 		}
 	}
 }

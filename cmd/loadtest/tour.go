@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 
@@ -64,7 +65,7 @@ func tour(cmd *cobra.Command, cfg tourConfig) error {
 			}
 			say("playing fault " + letter + ", broken and fixed")
 			pair, err := p.Both(cmd.Context(), f, cfg.Seed)
-			if err != nil {
+			if err = cmp.Or(err, cmd.Context().Err()); err != nil {
 				return err
 			}
 			say(fmt.Sprintf("%s, broken: %s; fixed: %s", pair.Letter, pair.Broken.Sentence, pair.Fixed.Sentence))

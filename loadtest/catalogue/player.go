@@ -91,6 +91,13 @@ func (p *Player) Play(ctx context.Context, plan Plan) (last *Record, err error) 
 		p.Show("hero", p.unjudged(ctx, err))
 		return nil, err
 	}
+	if left := last.Run.Attempts - last.Run.Attempt; left > 0 && last.Run.Verdict == trial.NotCaught &&
+		fire.Interrupted(ctx) {
+		last.Verdict.CannotTell(fmt.Sprintf("interrupted, and %d more seeds were to be tried", left))
+		last.Run.Verdict = last.Verdict.Outcome
+		p.Show("record", last)
+		return last, p.Runs.save(last)
+	}
 	return last, nil
 }
 

@@ -107,13 +107,14 @@ func (r *Runs) Load(id string) (*Record, error) {
 	return &record, nil
 }
 
-// save writes a record and removes the oldest ones beyond the limit.
+// save writes a record, also again, and removes the oldest ones beyond the limit.
 func (r *Runs) save(record *Record) error {
 	if err := history.SaveJSON(filepath.Join(r.dir, record.Run.ID, "run.json"), record); err != nil {
 		return fmt.Errorf("keep run: %w", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.rows = slices.DeleteFunc(r.rows, func(run Run) bool { return run.ID == record.Run.ID })
 	r.rows = slices.Insert(r.rows, 0, record.Run)
 	for len(r.rows) > kept {
 		oldest := r.rows[len(r.rows)-1]

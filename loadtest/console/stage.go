@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/fire"
 	"orderstock/loadtest/trial"
 )
 
@@ -57,10 +58,10 @@ func (c *Console) begin(p catalogue.Plan) (catalogue.Run, error) {
 		phase, p.Run.Strategy = trial.Firing, c.view.Strategy
 	}
 	c.feed.set("phase", phase)
-	ctx, stop := context.WithCancel(c.ctx)
-	c.stop = stop
+	ctx, stop := context.WithCancelCause(c.ctx)
+	c.stop = func() { stop(fire.ErrStopped) }
 	c.working.Go(func() {
-		defer stop()
+		defer stop(nil)
 		_, _ = c.player.Play(ctx, p) // it shows an error
 		c.mu.Lock()
 		c.stop = nil

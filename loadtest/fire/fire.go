@@ -21,10 +21,18 @@ import (
 	"orderstock/loadtest/history"
 )
 
+// ErrStopped is the cause of the end of a context that ends a run on purpose: the run is whole, and not interrupted.
+var ErrStopped = errors.New("stopped on purpose")
+
+// Interrupted reports whether ctx has ended for another cause than ErrStopped.
+func Interrupted(ctx context.Context) bool {
+	return ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrStopped)
+}
+
 // Run creates the products of a run, sends its orders and returns the history. It ends when all orders are answered or
 // given up. If ctx ends first, Run sends no more orders, awaits the calls in flight and returns the history so far,
-// without an error. An error means that nothing was sent; it is ErrUnreachable if no replica of a service accepts
-// connections.
+// without an error; the history is Interrupted unless the cause is ErrStopped. An error means that nothing was sent; it
+// is ErrUnreachable if no replica of a service accepts connections.
 func Run(ctx context.Context, cfg Config) (*history.History, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -76,6 +84,7 @@ func fire(ctx context.Context, cfg Config, h *history.History) error {
 	}
 	running.Wait()
 	h.Elapsed = time.Since(f.start)
+	asked := ctx
 	whole := ctx.Err() == nil
 	complete := whole
 	if cfg.Healed != nil { // ctx may have ended the traffic
@@ -124,6 +133,7 @@ func fire(ctx context.Context, cfg Config, h *history.History) error {
 		f.judgeable(ctx, last)
 	}
 	slices.SortFunc(h.Asides, func(a, b history.Aside) int { return int(a.Sent - b.Sent) })
+	h.Interrupted = Interrupted(asked)
 	return nil
 }
 

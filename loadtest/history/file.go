@@ -14,26 +14,27 @@ import (
 // place.
 
 type headerLine struct {
-	Run       string    `json:"run"`
-	Path      Path      `json:"path"`
-	Started   time.Time `json:"started"`
-	ElapsedUs int64     `json:"elapsed_us"`
-	WarmupUs  int64     `json:"warmup_us"`
-	WindowUs  int64     `json:"window_us"`
-	TimeoutUs int64     `json:"timeout_us"`
-	CancelUs  int64     `json:"cancel_after_us,omitempty"`
-	PriceUs   int64     `json:"price_ttl_us,omitempty"`
-	Seed      uint64    `json:"seed"`
-	Asked     int       `json:"asked,omitempty"`
-	Library   bool      `json:"library,omitempty"`
-	Disturbed bool      `json:"disturbed,omitempty"`
-	Patience  int64     `json:"patience_us,omitempty"`
-	Strategy  string    `json:"strategy,omitempty"`
-	Odd       bool      `json:"odd,omitempty"`
-	Orders    int       `json:"orders"`
-	Calls     int       `json:"calls"`
-	Asides    int       `json:"asides,omitempty"`
-	Goods     []Goods   `json:"goods"`
+	Run         string    `json:"run"`
+	Path        Path      `json:"path"`
+	Started     time.Time `json:"started"`
+	ElapsedUs   int64     `json:"elapsed_us"`
+	WarmupUs    int64     `json:"warmup_us"`
+	WindowUs    int64     `json:"window_us"`
+	TimeoutUs   int64     `json:"timeout_us"`
+	CancelUs    int64     `json:"cancel_after_us,omitempty"`
+	PriceUs     int64     `json:"price_ttl_us,omitempty"`
+	Seed        uint64    `json:"seed"`
+	Asked       int       `json:"asked,omitempty"`
+	Library     bool      `json:"library,omitempty"`
+	Disturbed   bool      `json:"disturbed,omitempty"`
+	Interrupted bool      `json:"interrupted,omitempty"`
+	Patience    int64     `json:"patience_us,omitempty"`
+	Strategy    string    `json:"strategy,omitempty"`
+	Odd         bool      `json:"odd,omitempty"`
+	Orders      int       `json:"orders"`
+	Calls       int       `json:"calls"`
+	Asides      int       `json:"asides,omitempty"`
+	Goods       []Goods   `json:"goods"`
 }
 
 type callLine struct {
@@ -87,7 +88,7 @@ func (h *History) Write(w io.Writer) error {
 	header := headerLine{
 		Run: h.Run, Path: h.Path, Started: h.Started, Seed: h.Seed, Asked: h.Asked, Library: h.Library,
 		CancelUs: h.CancelAfter.Microseconds(), PriceUs: h.PriceTTL.Microseconds(),
-		Disturbed: h.Disturbed, Patience: h.Patience.Microseconds(), Strategy: h.Strategy, Odd: h.Odd,
+		Disturbed: h.Disturbed, Interrupted: h.Interrupted, Patience: h.Patience.Microseconds(), Strategy: h.Strategy, Odd: h.Odd,
 		ElapsedUs: h.Elapsed.Microseconds(), WarmupUs: h.Warmup.Microseconds(),
 		WindowUs: h.Window.Microseconds(), TimeoutUs: h.Timeout.Microseconds(),
 		Orders: h.Orders(), Calls: len(h.Calls), Asides: len(h.Asides), Goods: h.Goods,

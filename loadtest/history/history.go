@@ -49,6 +49,8 @@ type History struct {
 	Library bool
 	// Disturbed is true if something was broken or limited during the run, so that calls may have to be repeated.
 	Disturbed bool
+	// Interrupted is true if the run was ended before it had done all that it was to do.
+	Interrupted bool
 	// Patience is how long each call without an end was repeated after the traffic; 0 if none was.
 	Patience time.Duration
 	// Strategy is the strategy of the stock services, if it is known.

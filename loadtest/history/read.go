@@ -92,7 +92,7 @@ func (r *reading) header(l *headerLine) error {
 	r.h = &History{
 		Run: l.Run, Path: l.Path, Started: l.Started, Seed: l.Seed, Asked: l.Asked, Library: l.Library,
 		CancelAfter: us(l.CancelUs), PriceTTL: us(l.PriceUs),
-		Disturbed: l.Disturbed, Patience: us(l.Patience), Strategy: l.Strategy, Odd: l.Odd,
+		Disturbed: l.Disturbed, Interrupted: l.Interrupted, Patience: us(l.Patience), Strategy: l.Strategy, Odd: l.Odd,
 		Elapsed: us(l.ElapsedUs), Warmup: us(l.WarmupUs), Window: us(l.WindowUs), Timeout: us(l.TimeoutUs),
 	}
 	if l.Run == "" || l.Path != PathOrder && l.Path != PathDeduct || l.Asked < 0 || l.TimeoutUs < 0 ||

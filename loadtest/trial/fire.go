@@ -34,8 +34,8 @@ func (e Experiment) Fire(ctx context.Context, s *system.System, seed uint64) (*R
 }
 
 func (r *Run) fire(ctx context.Context) error {
-	loadCtx, stop := context.WithCancel(ctx)
-	defer stop()
+	loadCtx, endLoad := context.WithCancelCause(ctx)
+	defer endLoad(nil)
 	begun, ended := make(chan struct{}), make(chan struct{})
 	load := r.load
 	load.Disturbed = load.Disturbed || len(r.Acts) > 0
@@ -66,7 +66,7 @@ func (r *Run) fire(ctx context.Context) error {
 			r.act(ctx, a, begin, ended, after, sync.OnceFunc(func() { close(armed) }))
 			failed := a.Err != nil && !r.optional(a)
 			if failed || a.Action.EndsLoad && r.enough(loadCtx) {
-				stop()
+				endLoad(fire.ErrStopped)
 			}
 		})
 	}

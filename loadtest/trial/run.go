@@ -77,6 +77,7 @@ func (r *Run) run(ctx context.Context) error {
 	}
 	r.judgeStrikes()
 	r.show("phase", Settling)
+	asked := ctx
 	if r.stage != nil {
 		ctx = context.WithoutCancel(ctx)
 	}
@@ -105,6 +106,9 @@ func (r *Run) run(ctx context.Context) error {
 	}
 	if err := r.check(ctx, Judged); err != nil {
 		return err
+	}
+	if fire.Interrupted(asked) && !r.History.Interrupted {
+		r.fail(verify.Unknown, "interrupted while the run was judged")
 	}
 	r.addToVerdict()
 	return nil

@@ -105,7 +105,11 @@ func (s Suite) Run(ctx context.Context) (*Report, error) {
 	if s.Stage == nil {
 		errs = append(errs, ctx.Err())
 	}
-	return newReport(s, progress), errors.Join(errs...)
+	report, failed := newReport(s, progress), errors.Join(errs...)
+	if failed != nil {
+		report.Verdict = report.Verdict.Or(verify.Unknown)
+	}
+	return report, failed
 }
 
 // lane runs experiments one after the other in its own system.

@@ -192,6 +192,9 @@ func incomplete(h *history.History) (reasons []string) {
 			ended++
 		}
 	}
+	if h.Interrupted {
+		reasons = append(reasons, "the run was interrupted, and only what it had done by then was judged")
+	}
 	if ended == 0 {
 		reasons = append(reasons, "no traffic: the history holds no order that was confirmed or rejected")
 	}

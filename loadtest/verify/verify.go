@@ -77,8 +77,7 @@ func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 		return nil, fmt.Errorf("verify: %w", ctx.Err())
 	}
 	if unread != nil {
-		v.Reasons = append([]string{unread.Error()}, v.Reasons...)
-		v.conclude()
+		v.CannotTell(unread.Error())
 	}
 	if db.stock.group != nil {
 		v.ReadFrom = db.stock.group.Primary()
@@ -107,6 +106,12 @@ func (c Config) Validate() error {
 		return fmt.Errorf("samples %d: want 0 or more", c.Samples)
 	}
 	return nil
+}
+
+// CannotTell adds a reason why the outcome is unknown, unless it is a violation.
+func (v *Verdict) CannotTell(reason string) {
+	v.Reasons = append([]string{reason}, v.Reasons...)
+	v.conclude()
 }
 
 func (v *Verdict) conclude() {
