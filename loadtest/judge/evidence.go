@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"orderstock/loadtest/judge/books"
@@ -84,6 +85,9 @@ func (e *Evidence) index() {
 		e.byKey[shop.ID(o.Key)] = o
 		if o.UUID != "" {
 			e.byKey[shop.ID(o.UUID)] = o
+		}
+		if o.Number != 0 {
+			e.byKey[strconv.FormatInt(o.Number, 10)] = o
 		}
 		refused := func(c Call) bool { return c.Kind == Buyer && c.Means == shop.Rejected }
 		e.Reserved = e.Reserved || slices.ContainsFunc(o.Calls, refused)

@@ -19,7 +19,9 @@ type Item struct {
 type Order struct {
 	Key string `json:"key"`
 	// UUID is the key's other form, {{uuid}}; "" for none.
-	UUID   string `json:"uuid,omitempty"`
+	UUID string `json:"uuid,omitempty"`
+	// Number is the key as a number, {{n}}; 0 for none.
+	Number int64  `json:"n,omitempty"`
 	Basket []Item `json:"basket"`
 	Calls  []Call `json:"calls"`
 }

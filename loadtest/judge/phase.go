@@ -66,7 +66,7 @@ func (p *phase) judge(ctx context.Context, first bool) (*Verdict, error) {
 
 // open brings the stock to where the file says, and reads the books.
 func (p *phase) open(ctx context.Context, first bool) error {
-	p.vars = shop.Vars{"run": p.id, "phase": p.name, "serial": time.Now().Unix()*10 + int64(p.number)}
+	p.vars = shop.Vars{"run": p.id, "phase": p.name, "serial": serials.take(1)}
 	if !first && len(p.f.Reset) == 0 && !p.f.Fresh() && p.f.Books == nil {
 		return errors.New("the stock is not known after the first phase: reset: brings it back, or name the products " +
 			"with {{phase}}")
@@ -140,13 +140,14 @@ func (p *phase) plan() error {
 	if n == 0 {
 		n = min(enough(p.stock, baskets), mostOrders)
 	}
-	draw := p.random(0)
+	draw, first := p.random(0), orderNumbers.take(n)
 	for i := range n {
 		o := &prepared{}
 		o.Key = fmt.Sprintf("%s-%s-%d", p.id, p.name, i)
 		o.Basket = baskets[draw.IntN(len(baskets))]
 		o.UUID = uuid.NewSHA1(uuid.NameSpaceURL, []byte(o.Key)).String()
-		o.vars = p.vars.With(shop.Vars{"key": o.Key, "uuid": o.UUID, "n": p.number*1_000_000 + i + 1})
+		o.Number = first + int64(i)
+		o.vars = p.vars.With(shop.Vars{"key": o.Key, "uuid": o.UUID, "n": o.Number, "i": i + 1})
 		if len(o.Basket) == 1 {
 			o.vars["product"], o.vars["pieces"] = o.Basket[0].Product, o.Basket[0].Pieces
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -132,6 +133,7 @@ type counter struct {
 	wrong bool
 	limit int // calls that it answers; 0: all
 	calls int
+	keeps bool // the keys outlive a reset
 }
 
 func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -139,7 +141,10 @@ func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer c.mu.Unlock()
 	key := r.Header.Get("Idempotency-Key")
 	if r.URL.Path != "/orders" {
-		c.left, c.ids = 20, map[string]int{}
+		c.left = 20
+		if !c.keeps || c.ids == nil {
+			c.ids = map[string]int{}
+		}
 		return
 	}
 	if c.calls++; c.limit > 0 && c.calls > c.limit {
@@ -196,6 +201,50 @@ func TestAnswersAlone(t *testing.T) {
 	e := r.Phases[0].Violations[0].Examples[0]
 	if e.Key == "" || len(e.Calls) == 0 || e.Calls[0].Status != http.StatusCreated {
 		t.Errorf("the example cannot be followed: %+v", e)
+	}
+}
+
+// A shop that keeps keys for good is right, and so is each later run over it, whichever variable is the key.
+func TestALaterRunHasNewKeys(t *testing.T) {
+	t.Parallel()
+	for _, variable := range []string{"key", "uuid", "n"} {
+		byIt := strings.Replace(memory, "{{key}}", "{{"+variable+"}}", 1)
+		f := parse(t, "", serve(t, &counter{keeps: true})+resetByRequest+byIt)
+		for i, orders := range []int{30, 60} {
+			if r := run(t, judge.Config{File: f, Orders: orders}); r.Outcome != verify.Pass {
+				t.Errorf("{{%s}} is the key, run %d: %s\n%s", variable, i+1, r, text(r))
+			}
+		}
+	}
+}
+
+// No two phases share a serial, even if their runs begin at the same moment. The numbers of orders begin at 1.
+func TestSerialsAreUnique(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	resets, numbers := map[string]int{}, map[string]int{}
+	shop := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.Method == http.MethodPut {
+			resets[r.URL.Path]++
+			return
+		}
+		numbers[r.URL.Path]++
+		http.Error(w, "sold out", http.StatusConflict)
+	}))
+	f := parse(t, "", shop+"\nreset: [{put: \"/{{serial}}\"}]"+
+		strings.Replace(memory, "post: /orders", `post: "/{{i}}"`, 1))
+	var runs sync.WaitGroup
+	for range 10 {
+		runs.Go(func() { run(t, judge.Config{File: f, Orders: 3, Phases: []string{judge.Alone, judge.Together}}) })
+	}
+	runs.Wait()
+	if len(resets) != 20 {
+		t.Errorf("20 phases had %d serials: %v", len(resets), resets)
+	}
+	if want := map[string]int{"/1": 20, "/2": 20, "/3": 20}; !maps.Equal(numbers, want) {
+		t.Errorf("orders had the numbers %v; want %v", numbers, want)
 	}
 }
 

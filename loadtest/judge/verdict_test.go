@@ -110,6 +110,16 @@ func TestWhatIsViolated(t *testing.T) {
 			e.After.Orders = append(e.After.Orders, sold("777", "k3", "1"))
 			e.After.Deductions[4].ID = "777"
 		}, judge.OneOrderPerKey},
+		"two orders of one key that is a number": {func(e *judge.Evidence) {
+			for i, o := range e.Orders {
+				o.Number = int64(1_800_000_000_000_000 + i)
+				e.After.Orders[i].Key = fmt.Sprint(o.Number)
+			}
+			remove(e, 4)
+			e.Orders[4].Calls[0].Means, e.Orders[4].Calls[0].Order = shop.Unknown, ""
+			e.After.Orders = append(e.After.Orders, sold("777", fmt.Sprint(e.Orders[3].Number), "1"))
+			e.After.Deductions[4].ID = "777"
+		}, judge.OneOrderPerKey},
 		"two keys of one order": {func(e *judge.Evidence) {
 			withoutBooks(e)
 			again(e, 3, shop.Accepted, "104")

@@ -43,9 +43,9 @@ func (c *checker) file() {
 	if f.Books != nil {
 		c.books(f.Books, known)
 	}
-	known = known.with("key", "uuid", "n")
+	known = known.with("key", "uuid", "n", "i")
 	c.order(known)
-	c.answers()
+	c.answers(known)
 	if f.Service != nil {
 		c.service(f.Service)
 	}
@@ -183,7 +183,7 @@ func (c *checker) order(known names) {
 		c.say(f.Order.At, "order.repeats %q: want key or none", f.Order.Repeats)
 	}
 	if f.Order.Repeats == "key" && len(f.Buyer) == 0 && !c.orderNames("key", "uuid", "n") {
-		c.say(f.Order.At, "order.repeats is key, but the order holds neither {{key}} nor {{uuid}}: "+
+		c.say(f.Order.At, "order.repeats is key, but the order holds none of {{key}}, {{uuid}} and {{n}}: "+
 			"all orders would be the same")
 	}
 }
@@ -228,7 +228,7 @@ var otherwise = map[int]string{
 	422: "a wrong body", 400: "a wrong body", 429: "a limit of requests",
 }
 
-func (c *checker) answers() {
+func (c *checker) answers(known names) {
 	if len(c.f.Answers) == 0 {
 		c.say(c.f.At, "answers is missing: what the answers to the order mean")
 	}
@@ -251,7 +251,7 @@ func (c *checker) answers() {
 			c.rejected(r)
 		}
 		if r.Order != nil {
-			c.vars(r.At, names{"key": true, "uuid": true, "n": true, "run": true, "phase": true, "serial": true}, r.Order.Text)
+			c.vars(r.At, known, r.Order.Text)
 		}
 	}
 	if len(c.f.Answers) > 0 && !accepted {

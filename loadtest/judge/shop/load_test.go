@@ -64,7 +64,7 @@ func TestMistakesNameTheLine(t *testing.T) {
 		{`{"1": 100}`, `{"1": 100, "2": 5}`, "line 8, column 3: the stock has several products"},
 		{"  post: /api/orders\n", "  post: /api/orders\n  put: /x\n", "one of get, post, put, patch, delete and url"},
 		{"post: /api/orders", "post: api/orders", `want one that begins with /`},
-		{"{{token}}", "{{tokn}}", "line 8, column 3: {{tokn}} has no value here; there are key, n, phase"},
+		{"{{token}}", "{{tokn}}", "line 8, column 3: {{tokn}} has no value here; there are i, key, n, phase"},
 		{"{{token}}", "{{env.ORDERSTOCK_NOT_SET}}", "the environment variable ORDERSTOCK_NOT_SET is not set"},
 		{"repeats: key", "repeats: yes", "want key or none"},
 		{"  repeats: key\n", "", "order.repeats is missing"},
