@@ -26,19 +26,41 @@ type Evidence struct {
 	// Reserved: carts may hold pieces that nobody orders, so any order may find the stock short.
 	Reserved bool
 
-	added   []*entry          // the orders in the books that were not there before
-	byID    map[string]*entry // the same
+	added   []*entry            // the orders in the books that were not there before
+	byID    map[string]*entry   // the same
+	under   map[*Order][]*entry // the same, by the order whose key they have, without void ones
 	byKey   map[string]*Order
 	idOwner map[string]*Order // by an order id in an answer
+	sums    map[string]*sums  // by product
 }
 
 // entry is one order in the books.
 type entry struct {
 	id, key string
 	rows    []books.Row
+	items   map[string]item // by product
+	has     [open + 1]bool  // whether it has a row of the class
 	// order is the order of the run that explains it, or nil.
 	order *Order
 }
+
+// item is the part of an entry that is of one product.
+type item struct {
+	pieces byClass
+	sold   bool // it has a row that is sold
+}
+
+// sums are what the orders, their answers and the books have of one product.
+type sums struct {
+	ordered       map[shop.Means]shop.Pieces // by the orders' ends, without orders that cannot have reached the shop
+	last          *Order                     // the accepted one that was sent last
+	held          byClass                    // by the orders that were added to the books
+	before, after shop.Pieces                // in stock
+	below         []shop.Pieces              // rows of the stock below zero
+}
+
+// byClass holds pieces by the class of the state of their rows.
+type byClass [open + 1]shop.Pieces
 
 // class is what a state means.
 type class int
@@ -63,23 +85,10 @@ func (e *Evidence) class(state string) class {
 	return open
 }
 
-// pieces returns how many pieces of a product the entry holds in rows of those classes.
-func (e *Evidence) pieces(of *entry, product string, classes ...class) (sum shop.Pieces) {
-	for _, row := range of.rows {
-		if row.Product == product && slices.Contains(classes, e.class(row.State)) {
-			sum += row.Pieces
-		}
-	}
-	return sum
-}
-
-// has reports whether the entry has a row of that class.
-func (e *Evidence) has(of *entry, c class) bool {
-	return slices.ContainsFunc(of.rows, func(r books.Row) bool { return e.class(r.State) == c })
-}
-
-// index finds the orders that were added to the books, and whose they are.
+// index finds the orders that were added to the books, and whose they are, and adds up. All that compares orders with
+// orders looks them up here: the time to judge grows with their number.
 func (e *Evidence) index() {
+	e.added, e.under, e.sums = nil, map[*Order][]*entry{}, map[string]*sums{}
 	e.byID, e.byKey, e.idOwner = map[string]*entry{}, map[string]*Order{}, map[string]*Order{}
 	for _, o := range e.Orders {
 		e.byKey[shop.ID(o.Key)] = o
@@ -97,6 +106,7 @@ func (e *Evidence) index() {
 			}
 		}
 	}
+	e.sumUp()
 	if e.After == nil {
 		return
 	}
@@ -109,10 +119,10 @@ func (e *Evidence) index() {
 			continue
 		}
 		if e.byID[row.ID] == nil {
-			e.byID[row.ID] = &entry{id: row.ID, key: row.Key}
+			e.byID[row.ID] = &entry{id: row.ID, key: row.Key, items: map[string]item{}}
 			e.added = append(e.added, e.byID[row.ID])
 		}
-		e.byID[row.ID].rows = append(e.byID[row.ID].rows, row)
+		e.byID[row.ID].add(row, e.class(row.State))
 	}
 	ours := slices.ContainsFunc(e.added, func(en *entry) bool { return e.byKey[en.key] != nil })
 	for _, en := range e.added {
@@ -122,9 +132,73 @@ func (e *Evidence) index() {
 		if en.order = e.byKey[en.key]; en.key == "" || en.order == nil {
 			en.order = e.idOwner[en.id]
 		}
+		if en.key != "" && en.order != nil && !en.void() {
+			e.under[en.order] = append(e.under[en.order], en)
+		}
+		for product, it := range en.items {
+			held := &e.of(product).held
+			for c := range held {
+				held[c] += it.pieces[c]
+			}
+		}
 	}
 	e.explain()
 }
+
+// sumUp adds up what was ordered and what was and is in stock.
+func (e *Evidence) sumUp() {
+	for _, o := range e.Orders {
+		end := o.end()
+		if end == shop.Unknown && !o.reached() {
+			continue
+		}
+		for _, it := range o.Basket {
+			of := e.of(it.Product)
+			of.ordered[end] += it.Pieces
+			if end == shop.Accepted && it.Pieces > 0 && (of.last == nil || o.sent() > of.last.sent()) {
+				of.last = o
+			}
+		}
+	}
+	if e.After == nil {
+		return
+	}
+	for product, pieces := range e.Before.Stock() {
+		e.of(product).before = pieces
+	}
+	for product, pieces := range e.After.Stock() {
+		e.of(product).after = pieces
+	}
+	for _, level := range e.After.Levels {
+		if of := e.of(level.Product); level.Pieces < 0 {
+			of.below = append(of.below, level.Pieces)
+		}
+	}
+}
+
+// of returns the sums of a product.
+func (e *Evidence) of(product string) *sums {
+	if e.sums[product] == nil {
+		e.sums[product] = &sums{ordered: map[shop.Means]shop.Pieces{}}
+	}
+	return e.sums[product]
+}
+
+// add adds a row, whose state is of that class.
+func (en *entry) add(row books.Row, c class) {
+	en.rows = append(en.rows, row)
+	en.has[c] = true
+	if row.Product == "" && row.Pieces == 0 { // an order without items
+		return
+	}
+	it := en.items[row.Product]
+	it.pieces[c] += row.Pieces
+	it.sold = it.sold || c == sold
+	en.items[row.Product] = it
+}
+
+// void reports whether all rows of the entry are void.
+func (en *entry) void() bool { return !en.has[sold] && !en.has[open] }
 
 // explain finds an order without a readable answer for each entry that has neither a known id nor a key. A void entry
 // needs none: as the cart of a rejected order, it would take the place of an order that is sold.
@@ -136,10 +210,10 @@ func (e *Evidence) explain() {
 		}
 	}
 	for _, en := range e.added {
-		if en.order != nil || en.key != "" || e.voided(en) {
+		if en.order != nil || en.key != "" || en.void() {
 			continue
 		}
-		basket := e.basket(en)
+		basket := en.basket()
 		if waiting := silent[basket]; len(waiting) > 0 {
 			en.order, silent[basket] = waiting[0], waiting[1:]
 		}
@@ -147,16 +221,13 @@ func (e *Evidence) explain() {
 }
 
 // basket describes the items of an entry like those of an order.
-func (e *Evidence) basket(en *entry) string {
-	sums := map[string]shop.Pieces{}
-	for _, row := range en.rows {
-		if row.Product != "" {
-			sums[row.Product] += row.Pieces
-		}
-	}
+func (en *entry) basket() string {
 	o := Order{}
-	for _, product := range slices.Sorted(maps.Keys(sums)) {
-		o.Basket = append(o.Basket, Item{product, sums[product]})
+	for _, product := range slices.Sorted(maps.Keys(en.items)) {
+		if product != "" {
+			pieces := en.items[product].pieces
+			o.Basket = append(o.Basket, Item{product, pieces[sold] + pieces[void] + pieces[open]})
+		}
 	}
 	return o.basket()
 }
@@ -166,10 +237,8 @@ func (e *Evidence) products() []string { return slices.Sorted(maps.Keys(e.Stock)
 
 // sum returns the pieces of a product in the orders with those ends, without orders that cannot have reached the shop.
 func (e *Evidence) sum(product string, ends ...shop.Means) (sum shop.Pieces) {
-	for _, o := range e.Orders {
-		if end := o.end(); slices.Contains(ends, end) && (end != shop.Unknown || o.reached()) {
-			sum += o.pieces(product)
-		}
+	for _, end := range ends {
+		sum += e.of(product).ordered[end]
 	}
 	return sum
 }
@@ -187,9 +256,7 @@ func (e *Evidence) moved() bool {
 		return true
 	}
 	return slices.ContainsFunc(e.products(), func(p string) bool {
-		before, _ := e.Before.Level(p)
-		after, _ := e.After.Level(p)
-		return before != after
+		return e.of(p).before != e.of(p).after
 	})
 }
 

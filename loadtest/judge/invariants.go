@@ -1,10 +1,12 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"orderstock/loadtest/judge/books"
 	"orderstock/loadtest/judge/shop"
@@ -70,13 +72,16 @@ type finding struct{ Violation }
 // samples is how many examples of a violation are kept.
 const samples = 5
 
-// add adds a violation: o, if not nil, is the order, and rows are what the books have.
-func (f *finding) add(o *Order, rows []string, format string, args ...any) {
+// add adds a violation: o, if not nil, is the order, and rows, if not nil, returns what the books have.
+func (f *finding) add(o *Order, rows func() []string, format string, args ...any) {
 	f.Count++
 	if len(f.Examples) == samples {
 		return
 	}
-	example := Example{Text: fmt.Sprintf(format, args...), Rows: rows}
+	example := Example{Text: fmt.Sprintf(format, args...)}
+	if rows != nil {
+		example.Rows = rows()
+	}
 	if o != nil {
 		example.Key, example.Calls = o.Key, o.Calls
 	}
@@ -85,36 +90,17 @@ func (f *finding) add(o *Order, rows []string, format string, args ...any) {
 
 func notOversold(e *Evidence, f *finding) {
 	for _, product := range e.products() {
-		stock := e.Stock[product]
-		if accepted := e.sum(product, shop.Accepted); accepted > stock {
-			f.add(e.last(product), nil, "%s pieces of product %s were accepted, and there were %s", accepted, product, stock)
+		stock, of := e.Stock[product], e.of(product)
+		if accepted := of.ordered[shop.Accepted]; accepted > stock {
+			f.add(of.last, nil, "%s pieces of product %s were accepted, and there were %s", accepted, product, stock)
 		}
-		if e.After == nil {
-			continue
-		}
-		var held shop.Pieces
-		for _, en := range e.added {
-			held += e.pieces(en, product, sold)
-		}
-		if held > stock {
+		if held := of.held[sold]; held > stock {
 			f.add(nil, nil, "the books have %s pieces of product %s in sold orders, and there were %s", held, product, stock)
 		}
-		for _, level := range e.After.Levels {
-			if level.Product == product && level.Pieces < 0 {
-				f.add(nil, nil, "the stock of product %s is %s", product, level.Pieces)
-			}
+		for _, pieces := range of.below {
+			f.add(nil, nil, "the stock of product %s is %s", product, pieces)
 		}
 	}
-}
-
-// last returns the last accepted order of a product.
-func (e *Evidence) last(product string) (last *Order) {
-	for _, o := range e.Orders {
-		if o.end() == shop.Accepted && o.pieces(product) > 0 && (last == nil || o.sent() > last.sent()) {
-			last = o
-		}
-	}
-	return last
 }
 
 func oneOrderPerKey(e *Evidence, f *finding) {
@@ -130,33 +116,30 @@ func oneOrderPerKey(e *Evidence, f *finding) {
 		}
 	}
 	for _, o := range e.Orders {
-		var rows []string
-		n := 0
-		for _, en := range e.added {
-			if en.key != "" && en.order == o && !e.voided(en) {
-				n++
-				rows = append(rows, en.lines()...)
-			}
-		}
-		if n > 1 && len(o.ids(shop.Accepted, shop.Pending)) < 2 { // else it is said already
-			f.add(o, rows, "the books have %d orders under the key %s", n, o.Key)
+		entries := e.under[o]
+		if len(entries) > 1 && len(o.ids(shop.Accepted, shop.Pending)) < 2 { // else it is said already
+			f.add(o, func() (rows []string) {
+				for _, en := range entries {
+					rows = append(rows, en.lines()...)
+				}
+				return rows
+			}, "the books have %d orders under the key %s", len(entries), o.Key)
 		}
 	}
 }
 
-// voided reports whether all rows of an entry are void.
-func (e *Evidence) voided(en *entry) bool { return !e.has(en, sold) && !e.has(en, open) }
-
-// rows returns the rows of orders.
-func (e *Evidence) rows(ids []string) (lines []string) {
-	for _, id := range ids {
-		if en := e.byID[id]; en != nil {
-			lines = append(lines, en.lines()...)
-		} else if e.After != nil && e.After.Orders != nil {
-			lines = append(lines, "order "+id+" is not in the books")
+// rows returns a function that returns the rows of orders.
+func (e *Evidence) rows(ids []string) func() []string {
+	return func() (lines []string) {
+		for _, id := range ids {
+			if en := e.byID[id]; en != nil {
+				lines = append(lines, en.lines()...)
+			} else if e.After != nil && e.After.Orders != nil {
+				lines = append(lines, "order "+id+" is not in the books")
+			}
 		}
+		return lines
 	}
-	return lines
 }
 
 func oneAnswerPerKey(e *Evidence, f *finding) {
@@ -173,30 +156,77 @@ func rejectedOnlyWhenShort(e *Evidence, f *finding) {
 	if e.Reserved {
 		return
 	}
+	taken, returned := e.holdings()
 	for _, o := range e.Orders {
 		i := slices.IndexFunc(o.Calls, func(c Call) bool { return c.Means == shop.Rejected })
 		if i < 0 || o.any(shop.Accepted) || o.Calls[i].Kind == Buyer {
 			continue
 		}
-		from, to, left := o.sent(), o.Calls[i].Done, map[string]shop.Pieces{}
-		maps.Copy(left, e.Stock)
-		for _, other := range e.Orders {
-			if other == o || !other.reached() || other.sent() >= to {
-				continue
+		from, to := o.sent(), o.Calls[i].Done
+		left := func(it Item) shop.Pieces {
+			left := e.Stock[it.Product] - taken[it.Product].until(to-1) + returned[it.Product].until(from)
+			if o.reached() && from < to { // the order itself is among those that may hold pieces
+				left += it.Pieces * o.times()
 			}
-			if other.end() == shop.Rejected && other.done() <= from {
-				continue
+			if o.reached() && o.rejectedBy() <= from {
+				left -= it.Pieces * o.times()
 			}
-			orders := max(1, len(other.ids(shop.Accepted, shop.Pending))) // more than one is a violation itself
-			for _, it := range other.Basket {
-				left[it.Product] -= it.Pieces * shop.Pieces(orders)
-			}
+			return left
 		}
-		if !slices.ContainsFunc(o.Basket, func(it Item) bool { return left[it.Product] < it.Pieces }) {
+		if !slices.ContainsFunc(o.Basket, func(it Item) bool { return left(it) < it.Pieces }) {
 			f.add(o, nil, "key %s (%s) was rejected while at least %s of product %s were there",
-				o.Key, o.basket(), left[o.Basket[0].Product], o.Basket[0].Product)
+				o.Key, o.basket(), left(o.Basket[0]), o.Basket[0].Product)
 		}
 	}
+}
+
+// holdings returns, by product, the pieces that orders may hold from the time when they were sent, and those that they
+// hold no longer, as they were rejected.
+func (e *Evidence) holdings() (taken, returned map[string]timeline) {
+	taken, returned = map[string]timeline{}, map[string]timeline{}
+	for _, o := range e.Orders {
+		if !o.reached() {
+			continue
+		}
+		for _, it := range o.Basket {
+			pieces := it.Pieces * o.times()
+			taken[it.Product] = append(taken[it.Product], moment{o.sent(), pieces})
+			if o.end() == shop.Rejected {
+				returned[it.Product] = append(returned[it.Product], moment{o.rejectedBy(), pieces})
+			}
+		}
+	}
+	for _, lines := range []map[string]timeline{taken, returned} {
+		for _, line := range lines {
+			line.addUp()
+		}
+	}
+	return taken, returned
+}
+
+// moment is a time, and the pieces that were taken or returned until then.
+type moment struct {
+	at     time.Duration
+	pieces shop.Pieces
+}
+
+// timeline holds moments in the order of time.
+type timeline []moment
+
+// addUp sorts moments with the pieces of one order each, and makes each have the pieces of all before it, too.
+func (t timeline) addUp() {
+	slices.SortFunc(t, func(a, b moment) int { return cmp.Compare(a.at, b.at) })
+	for i := 1; i < len(t); i++ {
+		t[i].pieces += t[i-1].pieces
+	}
+}
+
+// until returns the pieces until a time, including it.
+func (t timeline) until(at time.Duration) shop.Pieces {
+	if i, _ := slices.BinarySearchFunc(t, at+1, func(m moment, at time.Duration) int { return cmp.Compare(m.at, at) }); i > 0 {
+		return t[i-1].pieces
+	}
+	return 0
 }
 
 func stockMatchesOrders(e *Evidence, f *finding) {
@@ -204,26 +234,21 @@ func stockMatchesOrders(e *Evidence, f *finding) {
 		return
 	}
 	for _, product := range e.products() {
-		before, _ := e.Before.Level(product)
-		after, _ := e.After.Level(product)
-		left := before - after
+		of := e.of(product)
+		left := of.before - of.after
 		if e.After.Orders == nil {
 			least := e.sum(product, shop.Accepted)
 			most := e.sum(product, shop.Accepted, shop.Pending, shop.Unknown)
 			if left < least || left > most {
 				f.add(nil, nil, "%s pieces of product %s left the stock (%s → %s), and %s were accepted",
-					left, product, before, after, least)
+					left, product, of.before, of.after, least)
 			}
 			continue
 		}
-		var held, perhaps shop.Pieces // an order that has not ended may have taken its pieces or not
-		for _, en := range e.added {
-			held += e.pieces(en, product, sold)
-			perhaps += e.pieces(en, product, open)
-		}
-		if left < held || left > held+perhaps {
+		// An order that has not ended may have taken its pieces or not.
+		if left < of.held[sold] || left > of.held[sold]+of.held[open] {
 			f.add(nil, nil, "%s pieces of product %s left the stock (%s → %s), and the orders hold %s",
-				left, product, before, after, held)
+				left, product, of.before, of.after, of.held[sold])
 		}
 	}
 }
@@ -238,39 +263,37 @@ func acceptedIsKept(e *Evidence, f *finding) {
 			switch {
 			case en == nil:
 				f.add(o, nil, "order %s was acknowledged, and is not in the books", id)
-			case accepted && e.voided(en):
-				f.add(o, en.lines(), "order %s was accepted, and is void in the books", id)
-			case !e.voided(en) && !e.holds(en, o):
-				f.add(o, en.lines(), "order %s is for %s, and the books have other items", id, o.basket())
+			case accepted && en.void():
+				f.add(o, en.lines, "order %s was accepted, and is void in the books", id)
+			case !en.void() && !en.holds(o):
+				f.add(o, en.lines, "order %s is for %s, and the books have other items", id, o.basket())
 			}
 		}
 	}
 }
 
-// holds reports whether an entry has the items of the order, each once.
-func (e *Evidence) holds(en *entry, o *Order) bool {
-	for _, row := range en.rows {
-		if o.pieces(row.Product) == 0 && (row.Pieces != 0 || row.Product != "") {
+// holds reports whether the entry has the items of the order, each once.
+func (en *entry) holds(o *Order) bool {
+	for _, it := range o.Basket {
+		if pieces := en.items[it.Product].pieces; pieces[sold]+pieces[open] != it.Pieces {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(o.Basket, func(it Item) bool {
-		return e.pieces(en, it.Product, sold, open) != it.Pieces
-	})
+	return len(en.items) == len(o.Basket) // and no others
 }
 
 func rejectedIsNotSold(e *Evidence, f *finding) {
 	for _, en := range e.added {
-		if o := en.order; o != nil && o.end() == shop.Rejected && e.has(en, sold) {
-			f.add(o, en.lines(), "key %s was rejected, and order %s is sold", o.Key, en.id)
+		if o := en.order; o != nil && o.end() == shop.Rejected && en.has[sold] {
+			f.add(o, en.lines, "key %s was rejected, and order %s is sold", o.Key, en.id)
 		}
 	}
 }
 
 func unexplained(e *Evidence, f *finding) {
 	for _, en := range e.added {
-		if en.order == nil && (!e.voided(en) || en.key != "") {
-			f.add(nil, en.lines(), "order %s belongs to no request of the run that was not rejected", en.id)
+		if en.order == nil && (!en.void() || en.key != "") {
+			f.add(nil, en.lines, "order %s belongs to no request of the run that was not rejected", en.id)
 		}
 	}
 }
@@ -279,34 +302,31 @@ func deductedOnce(e *Evidence, f *finding) {
 	if e.After.Deductions == nil {
 		return
 	}
-	type item struct{ id, product string }
-	rows := map[item][]books.Row{}
+	type place struct{ id, product string }
+	rows := map[place][]books.Row{}
 	old := map[books.Row]int{}
 	for _, row := range e.Before.Deductions {
 		old[row]++
 	}
 	for _, row := range e.After.Deductions {
 		if old[row]--; old[row] < 0 {
-			rows[item{row.ID, row.Product}] = append(rows[item{row.ID, row.Product}], row)
+			at := place{row.ID, row.Product}
+			rows[at] = append(rows[at], row)
 		}
 	}
 	for _, en := range e.added {
-		products := map[string]bool{}
-		for _, row := range en.rows {
-			if e.class(row.State) != sold || products[row.Product] {
-				continue
-			}
-			products[row.Product] = true
-			want, found := e.pieces(en, row.Product, sold), rows[item{en.id, row.Product}]
-			if len(found) != 1 || max(found[0].Pieces, -found[0].Pieces) != want {
-				f.add(en.order, append(en.lines(), deductionLines(found)...),
-					"order %s, product %s: want one deduction of %s, found %d", en.id, row.Product, want, len(found))
+		for _, product := range slices.Sorted(maps.Keys(en.items)) {
+			want, found := en.items[product].pieces[sold], rows[place{en.id, product}]
+			if en.items[product].sold && (len(found) != 1 || max(found[0].Pieces, -found[0].Pieces) != want) {
+				f.add(en.order, func() []string { return append(en.lines(), deductionLines(found)...) },
+					"order %s, product %s: want one deduction of %s, found %d", en.id, product, want, len(found))
 			}
 		}
 	}
-	for it, found := range rows {
-		if e.byID[it.id] == nil {
-			f.add(e.idOwner[it.id], deductionLines(found), "a deduction for order %q, which is not in the books", it.id)
+	for at, found := range rows {
+		if e.byID[at.id] == nil {
+			f.add(e.idOwner[at.id], func() []string { return deductionLines(found) },
+				"a deduction for order %q, which is not in the books", at.id)
 		}
 	}
 }
@@ -320,8 +340,8 @@ func deductionLines(rows []books.Row) (lines []string) {
 
 func settled(e *Evidence, f *finding) {
 	for _, en := range e.added {
-		if e.has(en, open) {
-			f.add(en.order, en.lines(), "order %s is neither sold nor void", en.id)
+		if en.has[open] {
+			f.add(en.order, en.lines, "order %s is neither sold nor void", en.id)
 		}
 	}
 }

@@ -63,7 +63,11 @@ func (p *phase) failed(c Call, err error) Call {
 func (p *phase) keep(o *prepared, c Call) Call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if len(o.Calls) > 0 {
+		p.ends[o.end()]--
+	}
 	o.Calls = append(o.Calls, c)
+	p.ends[o.end()]++
 	return c
 }
 
@@ -124,13 +128,9 @@ func (p *phase) atOnce(ctx context.Context, orders []*prepared, kinds []Kind) {
 // repeated sends some orders as double clicks, loses the answers to some and repeats them, and repeats some later.
 func (p *phase) repeated(ctx context.Context) error {
 	draw := p.random(1)
-	ways := map[*prepared]int{}
-	var again []*prepared
+	ways, late := map[*prepared]int{}, map[*prepared]bool{}
 	for _, o := range p.orders {
-		ways[o] = draw.IntN(10)
-		if draw.IntN(2) == 0 {
-			again = append(again, o)
-		}
+		ways[o], late[o] = draw.IntN(10), draw.IntN(2) == 0
 	}
 	err := p.each(ctx, max(1, p.Clients/2), p.orders, func(ctx context.Context, o *prepared) {
 		switch way := ways[o]; {
@@ -149,17 +149,18 @@ func (p *phase) repeated(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var again []*prepared
 	for _, o := range p.orders {
-		if o.end() == shop.Unknown {
+		if late[o] || o.end() == shop.Unknown {
 			again = append(again, o)
 		}
 	}
 	return p.again(ctx, again)
 }
 
-// again repeats orders at the end of a phase, when the stock is sold.
+// again repeats orders at the end of a phase, when the stock is sold. The others have ended with it.
 func (p *phase) again(ctx context.Context, orders []*prepared) error {
-	p.ended.Add(-int64(len(orders)))
+	p.ended.Add(int64(len(p.orders) - len(orders)))
 	return p.each(ctx, max(1, p.Clients/2), orders, func(ctx context.Context, o *prepared) { p.call(ctx, o, Late) })
 }
 

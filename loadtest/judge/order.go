@@ -100,15 +100,6 @@ func (o *Order) ids(means ...shop.Means) (ids []string) {
 	return ids
 }
 
-func (o *Order) pieces(product string) (sum shop.Pieces) {
-	for _, it := range o.Basket {
-		if it.Product == product {
-			sum += it.Pieces
-		}
-	}
-	return sum
-}
-
 // sent is when the order's first call was sent.
 func (o *Order) sent() time.Duration {
 	if len(o.Calls) == 0 {
@@ -127,6 +118,17 @@ func (o *Order) done() (last time.Duration) {
 	}
 	return last
 }
+
+// rejectedBy is when a rejected order holds no pieces any more, or never. It is after it was sent, whatever the clock says.
+func (o *Order) rejectedBy() time.Duration {
+	if o.end() != shop.Rejected {
+		return 1 << 62
+	}
+	return max(o.done(), o.sent()+1)
+}
+
+// times is how many orders it may have become: more than one is a violation itself.
+func (o *Order) times() shop.Pieces { return shop.Pieces(max(1, len(o.ids(shop.Accepted, shop.Pending)))) }
 
 func (o *Order) basket() string {
 	parts := make([]string, len(o.Basket))

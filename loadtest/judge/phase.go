@@ -19,6 +19,7 @@ import (
 	"orderstock/loadtest/judge/books"
 	"orderstock/loadtest/judge/send"
 	"orderstock/loadtest/judge/shop"
+	"orderstock/loadtest/verify"
 )
 
 // phase is a phase in progress.
@@ -35,8 +36,13 @@ type phase struct {
 	// reserved: carts hold pieces before the first order.
 	reserved bool
 
-	ready, ended atomic.Int64 // buyers, and orders with all their calls
-	mu           sync.Mutex   // guards the calls of orders
+	ready, ended atomic.Int64       // buyers, and orders with all their calls, of each round
+	mu           sync.Mutex         // guards the calls of orders, and ends
+	ends         map[shop.Means]int // of the orders that have calls
+}
+
+func newPhase(r *run, name string, number int) *phase {
+	return &phase{run: r, name: name, number: number, ends: map[shop.Means]int{}}
 }
 
 // prepared is an order whose buyer is ready: its request is bytes.
@@ -94,8 +100,9 @@ func (p *phase) open(ctx context.Context, first bool) error {
 
 // stocked returns an error unless the books have the stock of the file.
 func (p *phase) stocked() error {
+	levels := p.before.Stock()
 	for product, want := range p.stock {
-		level, found := p.before.Level(product)
+		level, found := levels[product]
 		switch {
 		case !found && len(p.before.Levels) == 0:
 			return errors.New("the query of books.stock finds no product")
@@ -174,14 +181,15 @@ func (p *phase) random(use uint64) *rand.Rand {
 
 // enough returns how many orders ask for half as many pieces again as there are, of each product that is ordered.
 func enough(stock map[string]shop.Pieces, baskets [][]Item) (orders int) {
-	for product, pieces := range stock {
-		var each float64
-		for _, basket := range baskets {
-			o := Order{Basket: basket}
-			each += float64(o.pieces(product)) / float64(len(baskets))
+	each := map[string]float64{} // the pieces of an order, on average
+	for _, basket := range baskets {
+		for _, it := range basket {
+			each[it.Product] += float64(it.Pieces) / float64(len(baskets))
 		}
-		if each > 0 {
-			orders = max(orders, int(math.Ceil(1.5*float64(pieces)/each)), 10)
+	}
+	for product, pieces := range stock {
+		if each[product] > 0 {
+			orders = max(orders, int(math.Ceil(1.5*float64(pieces)/each[product])), 10)
 		}
 	}
 	return orders
@@ -250,10 +258,9 @@ func (p *phase) carts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	was, is := p.before.Stock(), now.Stock()
 	for product := range p.stock {
-		was, _ := p.before.Level(product)
-		is, _ := now.Level(product)
-		p.reserved = p.reserved || was != is
+		p.reserved = p.reserved || was[product] != is[product]
 	}
 	return nil
 }
@@ -273,7 +280,7 @@ func (p *phase) buyer(ctx context.Context, o *prepared) error {
 			}
 			captured, failed := p.step(ctx, o.session, step, vars)
 			if failed != nil {
-				o.Calls = append(o.Calls, *failed)
+				p.keep(o, *failed)
 				return ctx.Err()
 			}
 			o.vars = o.vars.With(captured)
@@ -333,12 +340,20 @@ func capture(r *shop.Request, a *shop.Answer, vars shop.Vars) (shop.Vars, error)
 	return captured, nil
 }
 
+// rounds is how often the phase goes through its orders: once more, if it repeats some at the end.
+func (p *phase) rounds() int64 {
+	if p.name == Repeated || p.name == Killed && p.f.Order.Repeats == "key" {
+		return 2
+	}
+	return 1
+}
+
 func (p *phase) progress() (now, total int64) {
 	n := int64(len(p.orders))
 	if len(p.f.Buyer) > 0 {
-		return p.ready.Load() + p.ended.Load(), 2 * n
+		return p.ready.Load() + p.ended.Load(), n + p.rounds()*n
 	}
-	return p.ended.Load(), n
+	return p.ended.Load(), p.rounds() * n
 }
 
 func (p *phase) line() string {
@@ -347,14 +362,8 @@ func (p *phase) line() string {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	ends := map[shop.Means]int{}
-	for _, o := range p.orders {
-		if len(o.Calls) > 0 {
-			ends[o.end()]++
-		}
-	}
 	return fmt.Sprintf("%s: accepted %d  rejected %d  other %d",
-		p.name, ends[shop.Accepted], ends[shop.Rejected], ends[shop.Pending]+ends[shop.Unknown])
+		p.name, p.ends[shop.Accepted], p.ends[shop.Rejected], p.ends[shop.Pending]+p.ends[shop.Unknown])
 }
 
 // verdict waits until the books are quiet, and judges.
@@ -370,39 +379,46 @@ func (p *phase) verdict(ctx context.Context) (*Verdict, error) {
 	return p.settle(ctx, e)
 }
 
-// readEvery is the pause between two reads of the books.
-const readEvery = 200 * time.Millisecond
+// Between two reads of the books there is a pause of at least readEvery, and of so many times what a read took: large
+// books would keep a database busy.
+const (
+	readEvery  = 200 * time.Millisecond
+	pauseTimes = 5
+)
 
 // settle judges by the books once two reads found the same and nothing in them is wrong, or the time to settle is over.
 func (p *phase) settle(ctx context.Context, e Evidence) (*Verdict, error) {
 	deadline := time.Now().Add(time.Duration(p.f.Settle))
-	for last := (*books.Books)(nil); ; last = e.After {
-		var err error
-		if e.After, err = p.reader.Read(ctx, p.vars); err != nil {
+	var judged *Verdict // by the last books
+	for {
+		start, last := time.Now(), e.After
+		now, err := p.reader.Read(ctx, p.vars)
+		if err != nil {
 			return nil, err
 		}
-		e.passed(last)
-		if e.After.HasState && len(e.Sold) == 0 {
+		if now.HasState && len(e.Sold) == 0 {
 			return nil, errors.New("the orders have a state: books.sold must say which ones hold their pieces")
 		}
-		same, over := last != nil && last.Equal(e.After), time.Now().After(deadline)
-		if same || over {
-			fresh := e
-			fresh.added = nil
-			v := Judge(fresh)
-			if over && !same {
-				v.Reasons = append(v.Reasons, fmt.Sprintf("the books still change %s after the last answer",
-					time.Duration(p.f.Settle)))
-				v.Outcome = v.Outcome.Or("unknown")
-			}
-			if over || len(v.Violations) == 0 && len(v.Reasons) == 0 {
-				fresh.index()
-				p.moved = p.moved || fresh.moved()
-				return v, nil
-			}
+		same, over := last != nil && last.Equal(now), !time.Now().Before(deadline)
+		if !same {
+			e.After, judged = now, nil
+			e.passed(last)
+		}
+		if judged == nil && (same || over) {
+			judged = e.judge()
+			p.moved = p.moved || e.moved()
+		}
+		switch {
+		case over && !same:
+			judged.Reasons = append(judged.Reasons, fmt.Sprintf("the books still change %s after the last answer",
+				time.Duration(p.f.Settle)))
+			judged.Outcome = judged.Outcome.Or(verify.Unknown)
+			return judged, nil
+		case over || same && judged.Outcome == verify.Pass:
+			return judged, nil
 		}
 		select {
-		case <-time.After(readEvery):
+		case <-time.After(min(max(readEvery, pauseTimes*time.Since(start)), time.Until(deadline))):
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

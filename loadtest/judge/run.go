@@ -191,7 +191,7 @@ func (r *run) runPhase(ctx context.Context, name string, number int, first bool)
 		return p
 	}
 	start := time.Now()
-	w := &phase{run: r, name: name, number: number}
+	w := newPhase(r, name, number)
 	v, err := w.judge(ctx, first)
 	if err != nil {
 		v = &Verdict{Outcome: verify.Unknown, Orders: len(w.orders), Unknown: len(w.orders), Reasons: []string{err.Error()}}

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -245,6 +246,88 @@ func TestSerialsAreUnique(t *testing.T) {
 	}
 	if want := map[string]int{"/1": 20, "/2": 20, "/3": 20}; !maps.Equal(numbers, want) {
 		t.Errorf("orders had the numbers %v; want %v", numbers, want)
+	}
+}
+
+// progress keeps the lines of progress.
+type progress struct {
+	mu    sync.Mutex
+	lines []string
+	next  chan struct{} // closed at the next line
+}
+
+func (p *progress) Write(line []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lines = append(p.lines, string(line))
+	if p.next != nil {
+		close(p.next)
+		p.next = nil
+	}
+	return len(line), nil
+}
+
+// await waits for the next line.
+func (p *progress) await() {
+	p.mu.Lock()
+	if p.next == nil {
+		p.next = make(chan struct{})
+	}
+	next := p.next
+	p.mu.Unlock()
+	<-next
+}
+
+// Progress never goes back, as it would if the repeats at the end were no part of it from the beginning.
+func TestProgressDoesNotGoBack(t *testing.T) {
+	t.Parallel()
+	shown, shop := &progress{}, &counter{left: 20, ids: map[string]int{}}
+	keys, last, waited := map[string]bool{}, "", false
+	const orders = 30
+	f := parse(t, "", serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key := r.Header.Get("Idempotency-Key")
+		switch {
+		case !keys[key]:
+			keys[key], last = true, key
+			if len(keys) == orders {
+				shown.await() // at the last order
+			}
+		case len(keys) == orders && key != last && !waited:
+			waited = true
+			shown.await() // at the first repeat after it
+		}
+		shop.ServeHTTP(w, r)
+	}))+strings.Replace(memory, "timeout: 3s", "timeout: 60s", 1))
+	run(t, judge.Config{File: f, Orders: orders, Clients: 2, Phases: []string{judge.Repeated}, Progress: shown})
+	before := 0
+	for _, line := range shown.lines {
+		now, err := strconv.Atoi(strings.TrimSpace(line[:strings.Index(line, "%")]))
+		if err != nil || now < before {
+			t.Errorf("%v; progress went back: %q", err, shown.lines)
+		}
+		before = now
+	}
+	if !waited || len(shown.lines) < 2 {
+		t.Errorf("progress was %q; want a line in both parts", shown.lines)
+	}
+}
+
+// While the books stay wrong, they are read again until the time to settle is over; most of that time is a pause, so
+// that large books cost the database little.
+func TestTheBooksAreNotReadAllTheTime(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f := parse(t, dir, serve(t, &counter{})+resetByRequest+strings.Replace(memory, "settle: 1s", "settle: 3s", 1)+`
+books: {command: "echo read >>reads; sleep 0.2; printf 'product,pieces\\n1,20\\n'", stock: x}`)
+	start := time.Now()
+	r := run(t, judge.Config{File: f, Phases: []string{judge.Alone}})
+	took := time.Since(start)
+	reads, err := os.ReadFile(filepath.Join(dir, "reads"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(reads), "read"); r.Outcome != verify.Unknown || took < 3*time.Second || n > 6 || n < 3 {
+		t.Errorf("%s after %s and %d reads; want unknown after 3 s and at most 6 reads", r, took, n)
 	}
 }
 

@@ -24,7 +24,7 @@ func Try(ctx context.Context, cfg Config, w io.Writer) (*Result, error) {
 		result.Reasons = []string{err.Error()}
 		return result, ctx.Err()
 	}
-	t := &trying{phase: &phase{run: r, name: "try", number: len(Phases())}, w: w}
+	t := &trying{phase: newPhase(r, "try", len(Phases())), w: w}
 	p := Phase{Name: "try"}
 	v, err := t.run(ctx)
 	if ctx.Err() != nil {
@@ -142,24 +142,22 @@ func (t *trying) changes(ctx context.Context) error {
 		return err
 	}
 	changed := false
+	was, is := t.last.Stock(), now.Stock()
 	for _, product := range (&Evidence{Stock: t.stock}).products() {
-		was, _ := t.last.Level(product)
-		is, _ := now.Level(product)
-		if was != is {
+		if was[product] != is[product] {
 			changed = true
-			t.say("", "books: product %s: %s → %s", product, was, is)
+			t.say("", "books: product %s: %s → %s", product, was[product], is[product])
 		}
 	}
 	for _, part := range []struct {
 		name     string
 		was, now []books.Row
 	}{{"", t.last.Orders, now.Orders}, {"deduction of ", t.last.Deductions, now.Deductions}} {
-		var added []books.Row
-		for _, row := range part.now {
-			if !slices.Contains(part.was, row) {
-				added = append(added, row)
-			}
+		known := map[books.Row]bool{}
+		for _, row := range part.was {
+			known[row] = true
 		}
+		added := slices.DeleteFunc(slices.Clone(part.now), func(row books.Row) bool { return known[row] })
 		for i, row := range added {
 			if i == rowsShown {
 				t.say("", "books: … and %d more rows", len(added)-i)

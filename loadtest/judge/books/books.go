@@ -5,7 +5,6 @@ package books
 import (
 	"cmp"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -50,18 +49,20 @@ type Books struct {
 	HasKeys, HasState bool // whether the orders have the column
 }
 
-// Level returns the pieces of a product, and whether the stock has it.
-func (b *Books) Level(product string) (sum shop.Pieces, found bool) {
+// Stock returns the pieces of each product that the stock has.
+func (b *Books) Stock() map[string]shop.Pieces {
+	stock := make(map[string]shop.Pieces, len(b.Levels))
 	for _, l := range b.Levels {
-		if l.Product == product {
-			sum, found = sum+l.Pieces, true
-		}
+		stock[l.Product] += l.Pieces
 	}
-	return sum, found
+	return stock
 }
 
 // Equal reports whether two reads found the same.
-func (b *Books) Equal(other *Books) bool { return reflect.DeepEqual(b, other) }
+func (b *Books) Equal(other *Books) bool {
+	return slices.Equal(b.Levels, other.Levels) && slices.Equal(b.Orders, other.Orders) &&
+		slices.Equal(b.Deductions, other.Deductions) && b.HasKeys == other.HasKeys && b.HasState == other.HasState
+}
 
 // sort makes the order of rows without meaning the same in each read.
 func (b *Books) sort() {

@@ -153,7 +153,7 @@ func TestOneSnapshot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if level, _ := b.Level("1"); level != shop.Pieces(len(b.Orders))*shop.Whole {
+		if level := b.Stock()["1"]; level != shop.Pieces(len(b.Orders))*shop.Whole {
 			t.Fatalf("the stock says %s orders, the orders are %d", level, len(b.Orders))
 		}
 	}
