@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os/exec"
 	"slices"
-	"strings"
 
+	"orderstock/loadtest/judge/shell"
 	"orderstock/loadtest/judge/shop"
 )
 
@@ -85,10 +84,8 @@ func (p *phase) resetCommand(ctx context.Context, command string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "sh", "-c", line)
-	cmd.Dir = p.f.Dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("command %q: %w: %s", line, err, strings.TrimSpace(string(out)))
+	if _, err := shell.Run(ctx, p.f.Dir, line, ""); err != nil {
+		return fmt.Errorf("command %q: %w", line, err)
 	}
 	return nil
 }

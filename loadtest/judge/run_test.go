@@ -2,6 +2,7 @@ package judge_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -328,6 +329,26 @@ books: {command: "echo read >>reads; sleep 0.2; printf 'product,pieces\\n1,20\\n
 	}
 	if n := strings.Count(string(reads), "read"); r.Outcome != verify.Unknown || took < 3*time.Second || n > 6 || n < 3 {
 		t.Errorf("%s after %s and %d reads; want unknown after 3 s and at most 6 reads", r, took, n)
+	}
+}
+
+// A command that leaves a process behind keeps neither a reset nor a read of the books waiting.
+func TestCommandsMayLeaveProcessesBehind(t *testing.T) {
+	t.Parallel()
+	const behind = "sleep 600 & echo $! >>pids; "
+	dir := t.TempDir()
+	f := parse(t, dir, serve(t, &counter{})+"\nreset: [{post: /reset}, {command: '"+behind+"'}]"+memory+
+		`books: {command: "`+behind+`printf 'product,pieces\\n1,20\\n'", stock: x}`)
+	t.Cleanup(func() {
+		if out, err := exec.Command("sh", "-c", "kill $(cat "+filepath.Join(dir, "pids")+")").CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	r, err := judge.Run(ctx, judge.Config{File: f, Phases: []string{judge.Alone}})
+	if err != nil || !strings.Contains(text(r), "neither the stock nor the orders in the books have changed") {
+		t.Errorf("%v\n%s", err, text(r))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/judge/send"
+	"orderstock/loadtest/judge/shell"
 	"orderstock/loadtest/judge/shop"
 	"orderstock/pkg/servers"
 )
@@ -149,12 +150,8 @@ func (s *service) killGroup() error {
 func (s *service) command(ctx context.Context, line string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(s.conf.Within))
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "sh", "-c", line)
-	cmd.Dir = s.dir
-	cmd.WaitDelay = time.Second // a service that it leaves in the background may keep its output open
-	out, err := cmd.CombinedOutput()
-	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
-		return fmt.Errorf("%s: %w: %s", line, err, strings.TrimSpace(string(out)))
+	if _, err := shell.Run(ctx, s.dir, line, ""); err != nil {
+		return fmt.Errorf("%s: %w", line, err)
 	}
 	return nil
 }

@@ -1,17 +1,16 @@
 package books
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"net"
-	"os/exec"
 	"strings"
 	"time"
 
+	"orderstock/loadtest/judge/shell"
 	"orderstock/loadtest/judge/shop"
 )
 
@@ -196,15 +195,11 @@ func (r *Reader) command(ctx context.Context, p part, vars shop.Vars, b *Books) 
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "sh", "-c", line)
-	cmd.Dir, cmd.Stdin = r.dir, strings.NewReader(query+"\n")
-	var failed bytes.Buffer
-	cmd.Stderr = &failed
-	out, err := cmd.Output()
+	out, err := shell.Run(ctx, r.dir, line, query+"\n")
 	if err != nil {
-		return fmt.Errorf("the command of books.%s: %w: %s", p.name, err, strings.TrimSpace(failed.String()))
+		return fmt.Errorf("the command of books.%s: %w", p.name, err)
 	}
-	records, err := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(out, []byte("\ufeff")))).ReadAll()
+	records, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(out, "\ufeff"))).ReadAll()
 	if err != nil {
 		return fmt.Errorf("the command of books.%s: want CSV: %w", p.name, err)
 	}
