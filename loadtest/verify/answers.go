@@ -113,8 +113,8 @@ func (j *judge) contents(n int, r *reply, did end, flag []byte) {
 			strconv.FormatInt(total, 10), "%s", answer(r.Call))
 	}
 	if r.Told != told && !slices.Equal(j.h.ToldItems(r.Call), j.h.Named(told, r.Kind, n)) {
-		j.add(AnswersTrue, flag, n, 0, "the items that were sent, at the order's prices, in every answer", "%v, not %v",
-			j.h.ToldItems(r.Call), j.h.Named(told, r.Kind, n))
+		j.add(AnswersTrue, flag, n, 0, "the items that were sent, at the order's prices, in every answer", "%s, not %s",
+			words(j.h.ToldItems(r.Call)), words(j.h.Named(told, r.Kind, n)))
 	}
 }
 

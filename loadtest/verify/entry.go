@@ -233,7 +233,7 @@ func (j *judge) complete(e *Entry, n int, garbled bool) {
 	}
 	if wrong {
 		j.add(OperationComplete, e.Flag, n, 0, "the flow rows of the operation",
-			"operation %s, deducted %v, restored %v", e.operation(), j.deducts, j.restores)
+			"operation %s, deducted %s, restored %s", e.operation(), words(j.deducts), words(j.restores))
 	}
 	for _, r := range e.Flows {
 		if (r.Kind == Restock) && r.Num <= 0 {
@@ -249,11 +249,11 @@ func (j *judge) matches(e *Entry, n int, foreign bool) {
 		switch {
 		case j.h.Path == history.PathDeduct && n >= 0:
 		case len(e.Operations)+len(j.deducts)+len(j.restores) > 0 && !j.direct(e):
-			j.add(OrderMatchesOperation, e.Flag, n, 0, "an order", "operation %s, deducted %v, restored %v and no order",
-				e.operation(), j.deducts, j.restores)
+			j.add(OrderMatchesOperation, e.Flag, n, 0, "an order", "operation %s, deducted %s, restored %s and no order",
+				e.operation(), words(j.deducts), words(j.restores))
 		}
 		if len(e.Items) > 0 {
-			j.add(OrderAsRequested, e.Flag, n, 0, "an order", "items %v and no order", e.Items)
+			j.add(OrderAsRequested, e.Flag, n, 0, "an order", "items and no order: %s", words(e.Items))
 		}
 		return
 	}
@@ -267,14 +267,14 @@ func (j *judge) matches(e *Entry, n int, foreign bool) {
 		sum += it.Price * it.Num
 	}
 	if !valid {
-		j.add(OrderAsRequested, e.Flag, n, 0, "one item or more, each of one piece or more", "%v", e.Items)
+		j.add(OrderAsRequested, e.Flag, n, 0, "one item or more, each of one piece or more", "%s", words(e.Items))
 	}
 	if sum != o.Total {
 		j.add(OrderAsRequested, e.Flag, n, 0, "a total of "+strconv.FormatInt(sum, 10), "%d", o.Total)
 	}
 	if len(j.op) > 0 && !slices.EqualFunc(j.op, e.Items, func(a history.Item, b ItemRow) bool { return a == b.Item }) {
-		j.add(OrderMatchesOperation, e.Flag, n, 0, "the order's items in its operation", "order %v, operation %v", e.Items,
-			j.op)
+		j.add(OrderMatchesOperation, e.Flag, n, 0, "the order's items in its operation", "order %s, operation %s",
+			words(e.Items), words(j.op))
 	}
 }
 
@@ -312,6 +312,9 @@ func (e *Entry) operation() string {
 		return "not there"
 	}
 	op := &e.Operations[0]
+	if items, garbled := parseItems(nil, op.Items); !garbled {
+		return op.State.String() + " of " + words(items)
+	}
 	return op.State.String() + " of " + strconv.Quote(string(op.Items))
 }
 

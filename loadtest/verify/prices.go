@@ -49,7 +49,8 @@ func (j *judge) repriced(e *Entry) {
 	}
 	if !right {
 		j.add(Unexplained, e.Flag, -1, g.ID, "a restock that the run sent, of "+strconv.Itoa(history.RepricePieces)+
-			" pieces at "+strconv.FormatInt(price, 10), "%s, flows %v, restocks %v", e.summary(), e.Flows, e.Restocks)
+			" pieces at "+strconv.FormatInt(price, 10), "%s, flows: %s, restocks: %s", e.summary(), words(e.Flows),
+			words(e.Restocks))
 	}
 }
 

@@ -20,7 +20,8 @@ func (j *judge) restock(e *Entry, i int) {
 	}
 	if !right {
 		j.add(Unexplained, e.Flag, -1, g.ID, "the restock of the run: "+strconv.FormatInt(g.Stock, 10)+
-			" pieces at "+strconv.FormatInt(g.Price, 10), "%s, flows %v, restocks %v", e.summary(), e.Flows, e.Restocks)
+			" pieces at "+strconv.FormatInt(g.Price, 10), "%s, flows: %s, restocks: %s", e.summary(), words(e.Flows),
+			words(e.Restocks))
 	}
 }
 
@@ -103,8 +104,8 @@ func (j *judge) operation(e *Entry, op *OperationRow, n int) {
 		items = nil
 	}
 	if !slices.Equal(j.op, items) {
-		j.add(OrderAsRequested, e.Flag, n, 0, "the items of the request in the operation", "operation %s, sent %v",
-			e.operation(), j.h.Items(n))
+		j.add(OrderAsRequested, e.Flag, n, 0, "the items of the request in the operation", "operation %s, sent %s",
+			e.operation(), words(j.h.Items(n)))
 	}
 	right := len(op.Reason) == 0
 	if op.State == history.Rejected {
@@ -124,8 +125,8 @@ func (j *judge) order(e *Entry, o *OrderRow, n int) history.Told {
 	told := j.pricedAs(e, n)
 	if told == history.ToldNothing {
 		told = history.ToldAsSent
-		j.add(OrderAsRequested, e.Flag, n, 0, "the items of the request, at the products' prices", "%v, sent %v", e.Items,
-			items)
+		j.add(OrderAsRequested, e.Flag, n, 0, "the items of the request, at the products' prices", "%s, sent %s",
+			words(e.Items), words(items))
 	} else {
 		j.price(e, n, told)
 	}

@@ -48,7 +48,7 @@ func (j *judge) rejections() {
 				flag = strconv.AppendInt(nil, r.flag, 10)
 			}
 			j.add(RejectedOnlyWhenShort, flag, n, r.goods, "too little stock of the product that the reason names",
-				"stock for it in %v, and REJECTED", j.h.Items(n))
+				"stock for %s, and REJECTED", words(j.h.Items(n)))
 		}
 	}
 }

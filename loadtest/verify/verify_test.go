@@ -421,6 +421,11 @@ func TestEachCorruptionIsFound(t *testing.T) {
 				if i.Violations > 0 && len(i.Sample) == 0 {
 					t.Errorf("%s: no sample", i.Name)
 				}
+				for _, found := range i.Sample {
+					if strings.ContainsAny(found, "[]{}") {
+						t.Errorf("%s: a sample shows Go's values, not words: %s", i.Name, found)
+					}
+				}
 			}
 		})
 	}
