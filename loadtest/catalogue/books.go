@@ -16,7 +16,7 @@ import (
 type Books struct {
 	Rows []BookRow `json:"rows"` // at most mostRows, disagreeing ones first
 	// Products counts all products. Sold is the larger of the pieces that left the shelf for good and the
-	// acknowledged ones, and Stock the pieces that came in, of all products.
+	// acknowledged ones, and Stock the pieces that came in or that the run promised, of all products.
 	Products int   `json:"products"`
 	Sold     int64 `json:"sold"`
 	Stock    int64 `json:"stock"`
@@ -26,7 +26,9 @@ type Books struct {
 	// Heard is set if this process fired the orders, and so knows the answers.
 	Heard bool `json:"heard"`
 
-	Wrong  string    `json:"wrong"` // the first disagreement in words; "" if there is none
+	Wrong string `json:"wrong"` // the first disagreement in words; "" if there is none
+	// Untold says why Out and Sold differ though the books agree; "" if they do not differ, or nobody knows.
+	Untold string    `json:"untold"`
 	ReadAt time.Time `json:"read_at,omitzero"`
 }
 
@@ -57,15 +59,15 @@ const booksQuery = `SELECT s.goods_id, s.name,
 FROM stock s LEFT JOIN stock_flow f ON f.goods_id = s.goods_id
 WHERE s.goods_id IN (%s) GROUP BY s.goods_id, s.name, s.num ORDER BY s.goods_id`
 
-// ReadBooks reads the books of the goods from the stock service's database. sold has, for each product, the number of
-// pieces acknowledged to clients; it is nil if this process did not fire the orders.
-func ReadBooks(ctx context.Context, stock *sql.DB, goods []int64, sold map[int64]int64) (Books, error) {
+// ReadBooks reads the books of a sale from the stock service's database.
+func ReadBooks(ctx context.Context, stock *sql.DB, of Sale) (Books, error) {
+	sold, gone := of.Acknowledged, int64(0)
 	books := Books{Rows: []BookRow{}, Heard: sold != nil}
-	if len(goods) == 0 {
+	if len(of.Goods) == 0 {
 		return books, nil
 	}
-	ids := make([]string, len(goods))
-	for i, id := range goods {
+	ids := make([]string, len(of.Goods))
+	for i, id := range of.Goods {
 		ids[i] = strconv.FormatInt(id, 10)
 	}
 	type row struct {
@@ -90,11 +92,29 @@ func ReadBooks(ctx context.Context, stock *sql.DB, goods []int64, sold map[int64
 		books.Products++
 		books.Sold += max(r.Out-r.Back, r.Sold)
 		books.Stock += r.In
+		gone += r.Out - r.Back - r.Sold
 		books.Rows = append(books.Rows, r.BookRow)
+	}
+	books.Stock = max(books.Stock, of.Promised)
+	if books.Heard {
+		books.Untold = untold(gone)
 	}
 	books.ReadAt = time.Now().UTC()
 	books.cut()
 	return books, nil
+}
+
+// untold says why more pieces went out than were acknowledged, or fewer if n is negative; "" if there is no difference.
+func untold(n int64) string {
+	switch {
+	case n > 0:
+		return English.Sprintf("Out is %d more than Sold: orders by hand, or of buyers who were not told so. "+
+			"The answer is on its way, got lost, or was wrong.", n)
+	case n < 0:
+		return English.Sprintf("Sold is %d more than Out: buyers were told of sales that the ledger does not have, "+
+			"or the answer to a cancellation is on its way.", -n)
+	}
+	return ""
 }
 
 // mostRows is how many products are listed.

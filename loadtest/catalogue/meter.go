@@ -56,6 +56,7 @@ type Meter struct {
 	started      time.Time
 	path         history.Path
 	goods        []int64
+	promised     int64                    // pieces of all goods
 	acknowledged map[int64]int64          // pieces by goods
 	confirmed    map[int32][]history.Item // by the number of the order: what may still be cancelled
 	answers      map[int64][]Answer       // by order id
@@ -96,7 +97,7 @@ func (m *Meter) Enter(p trial.Phase) {
 // Started begins the run.
 func (m *Meter) Started(h *history.History) {
 	m.mu.Lock()
-	m.started, m.path = h.Started, h.Path
+	m.started, m.path, m.promised = h.Started, h.Path, h.Promised()
 	for _, g := range h.Goods {
 		m.goods = append(m.goods, g.ID)
 	}
@@ -192,11 +193,20 @@ func (m *Meter) Take(t, length time.Duration) Sample {
 	return s
 }
 
-// Sold returns the goods, and the number of acknowledged pieces of each.
-func (m *Meter) Sold() ([]int64, map[int64]int64) {
+// Sale is what a run sells. Its zero value is that of a run which another process fires.
+type Sale struct {
+	Goods []int64
+	// Promised is the number of pieces of all goods.
+	Promised int64
+	// Acknowledged are the pieces acknowledged to clients, by goods; nil if this process did not fire the orders.
+	Acknowledged map[int64]int64
+}
+
+// Sale returns what the run sells, and how many pieces are acknowledged.
+func (m *Meter) Sale() Sale {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.goods, maps.Clone(m.acknowledged)
+	return Sale{m.goods, m.promised, maps.Clone(m.acknowledged)}
 }
 
 // Orders returns how many whole orders have ended; false on another path.

@@ -78,8 +78,11 @@ type Headline struct {
 
 // The words of a Headline that are no outcome of a verdict.
 const (
-	Running   = "RUNNING"
-	Slow      = "SLOW"       // right, and slower than it need be
+	Running = "RUNNING"
+	// Disagreeing: the run goes on, and its books disagree. Only its judge says VIOLATION.
+	Disagreeing = "THE BOOKS DISAGREE"
+	// Slow: right, and slower than it need be.
+	Slow      = "SLOW"
 	notJudged = "NOT JUDGED" // it ended before there was something to judge
 )
 
@@ -113,7 +116,7 @@ func RecordOf(
 	r := &Record{Verdict: v, Log: []Entry{}, Faults: []trial.Shown{}}
 	var m *Meter
 	r.Samples, m = replay(h)
-	if r.Books, err = ReadBooks(ctx, stock, m.goods, m.acknowledged); err != nil {
+	if r.Books, err = ReadBooks(ctx, stock, m.Sale()); err != nil {
 		return nil, err
 	}
 	run.Stock, run.ElapsedMS, run.Faults = r.Books.Stock, h.Elapsed.Milliseconds(), []string{}

@@ -25,7 +25,7 @@ func (r *Record) Sheet() report.Sheet {
 		{Name: "What broke", Value: cmp.Or(strings.Join(r.Run.Faults, ", "), "nothing")},
 		{Name: "Command", Value: r.Run.Command},
 	}}
-	s.Add(report.Part{Title: "The books", Table: report.TableOf(r.Books.Rows)})
+	s.Add(report.Part{Title: "The books", Says: r.Books.Untold, Table: report.TableOf(r.Books.Rows)})
 	if r.Verdict != nil {
 		table := report.NewTable("What must hold", "Broken", "For example")
 		for _, i := range r.Verdict.Invariants {

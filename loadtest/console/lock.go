@@ -15,8 +15,8 @@ import (
 
 func (c *Console) readLock(ctx context.Context, s *view) error {
 	goods := ""
-	if ids, _, err := goodsOf(ctx, s, c.player.Meter()); err == nil && len(ids) > 0 {
-		goods = strconv.FormatInt(ids[0], 10)
+	if sale, err := saleOf(ctx, s, c.player.Meter()); err == nil && len(sale.Goods) > 0 {
+		goods = strconv.FormatInt(sale.Goods[0], 10)
 	}
 	path, says := s.lockPath(goods)
 	if path == "" {

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/trial"
-	"orderstock/loadtest/verify"
 	"orderstock/pkg/mysqldb"
 )
 
@@ -105,35 +105,34 @@ func (c *Console) sampleReader() func(context.Context, *view) error {
 // newest is the number of products shown while this process does not fire.
 const newest = 10
 
-// goodsOf returns the goods of the run, and the acknowledged pieces of each. If this console has fired none, it returns
-// the newest goods and nil.
-func goodsOf(ctx context.Context, at *view, m *catalogue.Meter) ([]int64, map[int64]int64, error) {
-	goods, sold := m.Sold()
-	if sold != nil {
-		return goods, sold, nil
+// saleOf returns what the run sells. If this console has fired none, that is the newest goods.
+func saleOf(ctx context.Context, at *view, m *catalogue.Meter) (catalogue.Sale, error) {
+	sale := m.Sale()
+	if sale.Acknowledged != nil {
+		return sale, nil
 	}
 	goods, err := mysqldb.All(ctx, at.stock, mysqldb.One[int64],
 		"SELECT goods_id FROM stock ORDER BY goods_id DESC LIMIT ?", newest)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read goods: %w", err)
+		return sale, fmt.Errorf("read goods: %w", err)
 	}
-	return goods, nil, nil
+	return catalogue.Sale{Goods: goods}, nil
 }
 
 // readBooks shows the books and, until the run is judged, the headline that they make.
 func (c *Console) readBooks(ctx context.Context, s *view) error {
 	of := c.player.Meter()
 	over := of.Phase() == trial.Idle
-	goods, sold, err := goodsOf(ctx, s, of)
+	sale, err := saleOf(ctx, s, of)
 	if err != nil {
 		return err
 	}
-	books, err := catalogue.ReadBooks(ctx, s.stock, goods, sold)
+	books, err := catalogue.ReadBooks(ctx, s.stock, sale)
 	if err != nil {
 		return err
 	}
-	if sold == nil {
-		if books.Scope, err = scopeOf(ctx, s, len(goods)); err != nil {
+	if sale.Acknowledged == nil {
+		if books.Scope, err = scopeOf(ctx, s, len(sale.Goods)); err != nil {
 			return err
 		}
 	}
@@ -158,7 +157,7 @@ func (c *Console) showBooks(of *catalogue.Meter, over bool, books catalogue.Book
 		head.Word = catalogue.Running
 	}
 	if books.Wrong != "" {
-		head.Word = strings.ToUpper(string(verify.Violation))
+		head.Word = catalogue.Disagreeing
 	}
 	c.feed.set("hero", head)
 	c.player.Disagree(books.Wrong)
@@ -183,9 +182,21 @@ func scopeOf(ctx context.Context, s *view, shown int) (string, error) {
 	return catalogue.English.Sprintf("the newest %d of %d products", shown, n), nil
 }
 
-// readTraces shows which orders were traced last.
-func (c *Console) readTraces(context.Context, *view) error {
-	c.feed.set("recent", c.traces.Recent(8))
+// readTraces shows which orders were traced last, and their statuses by now.
+func (c *Console) readTraces(ctx context.Context, s *view) error {
+	recent := []Recent{}
+	for _, id := range c.traces.Recent(8) {
+		db, query, key := s.stock, "SELECT state FROM operations WHERE flag = ?", any(id)
+		if order, err := strconv.ParseInt(id, 10, 64); err == nil {
+			db, query, key = s.orders, "SELECT status FROM orders WHERE id = ?", order
+		}
+		status, err := mysqldb.All(ctx, db, mysqldb.One[string], query, key)
+		if err != nil {
+			return fmt.Errorf("read a traced order: %w", err)
+		}
+		recent = append(recent, Recent{OrderID: id, Status: strings.Join(status, "")})
+	}
+	c.feed.set("recent", recent)
 	return nil
 }
 

@@ -1,10 +1,15 @@
 package console
 
 import (
+	"bytes"
 	"context"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	wire "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/fire"
@@ -51,6 +56,10 @@ func TestVerdictOutlivesAReadInFlight(t *testing.T) {
 	books := catalogue.Books{Rows: []catalogue.BookRow{{Name: "product 1"}}, Sold: 3, Stock: 5}
 	c.showBooks(m, false, books)
 	c.shows(t, `"word":"RUNNING"`, `"sentence":"sold 3 of 5"`)
+	wrong := books
+	wrong.Wrong = "product 1: two are lost"
+	c.showBooks(m, false, wrong)
+	c.shows(t, `"word":"THE BOOKS DISAGREE"`) // only the judge says more
 	end := catalogue.Run{Verdict: verify.Pass, Sentence: "sold 5 of 5"}
 	m.Enter(trial.Idle)
 	c.show("record", &catalogue.Record{Run: end, Books: books})
@@ -81,6 +90,33 @@ func TestVerdictComesWithItsOrders(t *testing.T) {
 	insertOrders(t, s.orders, "CONFIRMED", orderID(time.Minute, 1)) // written long after its id was made
 	c.show("record", &catalogue.Record{Run: catalogue.Run{Verdict: verify.Pass}})
 	c.shows(t, `"PENDING":0`, `"CONFIRMED":2`, `"word":"PASS"`)
+}
+
+// TestTracedOrdersHaveTheirPresentStatus, and not the one in their first answer.
+func TestTracedOrdersHaveTheirPresentStatus(t *testing.T) {
+	c, s := testConsole(t), &view{orders: ordersDB(t), stock: database(t, "stock")}
+	order := orderID(0, 1)
+	insertOrders(t, s.orders, "CONFIRMED", order)
+	execOn(t, s.stock, "INSERT INTO operations (flag, state, reason, items, created_at) "+
+		"VALUES ('direct-1', 'REJECTED', '', '', NOW(6))")
+	placed := []string{strconv.FormatInt(order, 10), "direct-1", "away"}
+	for i, id := range placed {
+		c.traces.Add([]*wire.ResourceSpans{{ScopeSpans: []*wire.ScopeSpans{{Spans: []*wire.Span{{
+			TraceId: bytes.Repeat([]byte{byte(i + 1)}, 16), SpanId: []byte("12345678"), Name: "place",
+			Attributes: []*common.KeyValue{spanText("order_id", id), spanText("status", "PENDING")},
+		}}}}}})
+	}
+	if err := c.readTraces(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	c.shows(t, `"recent":[{"order_id":"away","status":""},{"order_id":"direct-1","status":"REJECTED"},`+
+		`{"order_id":"`+placed[0]+`","status":"CONFIRMED"}]`)
+}
+
+func spanText(key, value string) *common.KeyValue {
+	return &common.KeyValue{
+		Key: key, Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: value}},
+	}
 }
 
 // TestOrdersOfTheRunBeforeAreGone: services start on empty databases, which may be read some seconds later.

@@ -26,6 +26,13 @@ const (
 	stateDead     = "dead"
 )
 
+// Recent is a traced order.
+type Recent struct {
+	OrderID string `json:"order_id"`
+	// Status is the status of its row; of a deduction without an order, the state of its operation. "" if there is no row.
+	Status string `json:"status"`
+}
+
 // Commits is the number of MySQL's transactions per second, and of orders in each.
 type Commits struct {
 	PerS            float64 `json:"per_s"`

@@ -146,39 +146,20 @@ func (s *Traces) below(at Link, keep func(Span)) {
 	}
 }
 
-// Recent is a traced order.
-type Recent struct {
-	OrderID string `json:"order_id"`
-	// Status is the status in the answer to its client, or "".
-	Status string `json:"status"`
-}
-
-// Recent returns up to n traced orders, the latest first.
-func (s *Traces) Recent(n int) []Recent {
+// Recent returns the ids of up to n traced orders, the latest first.
+func (s *Traces) Recent(n int) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	recent := []Recent{}
+	recent := ids{}
 	for _, trace := range slices.Backward(s.order) {
 		for _, id := range s.named[trace] {
 			if len(recent) == n {
 				return recent
 			}
-			if !slices.ContainsFunc(recent, func(r Recent) bool { return r.OrderID == id }) {
-				recent = append(recent, Recent{id, s.told(trace)})
-			}
+			recent = recent.with(id)
 		}
 	}
 	return recent
-}
-
-// told returns the status in the first answer to the trace's client, or "".
-func (s *Traces) told(trace string) string {
-	for _, span := range s.traces[trace] {
-		if status := span.Attributes["status"]; status != "" && span.Parent == "" {
-			return status
-		}
-	}
-	return ""
 }
 
 // sortSpans sorts spans by start, a parent before its children.

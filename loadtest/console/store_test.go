@@ -100,7 +100,7 @@ func TestTracesAreBounded(t *testing.T) {
 	if len(s.Order("0")) != 0 || len(s.Order("99")) != 0 || len(s.Order("100")) != 1 || len(s.Order("1099")) != 1 {
 		t.Errorf("of the first order %d spans, of the last %d; want 0 and 1", len(s.Order("0")), len(s.Order("1099")))
 	}
-	if recent := s.Recent(2); len(recent) != 2 || recent[0].OrderID != "1099" {
+	if recent := s.Recent(2); len(recent) != 2 || recent[0] != "1099" {
 		t.Errorf("recent are %v", recent)
 	}
 }

@@ -29,6 +29,7 @@ func makeGoods(ctx context.Context, cfg Config, h *history.History, now time.Tim
 	}
 	if first := &h.Goods[history.Repriced]; !cfg.Plain && cfg.repriceAfter() >= 0 && first.Stock > history.RepricePieces {
 		first.Stock -= history.RepricePieces // they come with the new price
+		h.Reprices = true
 	}
 	var next atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)

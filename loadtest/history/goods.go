@@ -25,6 +25,17 @@ const (
 	RepricePieces = 1
 )
 
+// Promised returns the pieces of all products that the run is to sell, with those that come with the new price.
+func (h *History) Promised() (pieces int64) {
+	for _, g := range h.Goods {
+		pieces += g.Stock
+	}
+	if h.Reprices {
+		pieces += RepricePieces
+	}
+	return pieces
+}
+
 // NewPrice returns the price of the product Repriced after the change.
 func (h *History) NewPrice() int64 { return h.Goods[Repriced].Price + 51 }
 

@@ -59,6 +59,8 @@ type History struct {
 	Odd bool
 	// Goods are the run's products, by ascending id without gaps.
 	Goods []Goods
+	// Reprices is true while the run is to change the price of the product Repriced. A file does not keep it.
+	Reprices bool
 	// Calls are sorted by send time.
 	Calls []Call
 	// Asides are the calls that concern no single order, sorted by send time.

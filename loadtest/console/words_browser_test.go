@@ -1,0 +1,195 @@
+//go:build browser
+
+package console_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/fire"
+)
+
+// publishedFaults is what GET /api/faults answers.
+func publishedFaults(t *testing.T) string {
+	t.Helper()
+	all, err := json.Marshal(catalogue.Published)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(all)
+}
+
+// TestSoldOfWhatIsPromised: a piece that comes with a later price counts from the start.
+func TestSoldOfWhatIsPromised(t *testing.T) {
+	s := theStage(t)
+	b := open(t, s.entry())
+	b.idle()
+	eval[bool](b, `window.told = new Set(), new MutationObserver(() => `+
+		`told.add(/of [0-9,]+/.exec(document.querySelector(".hero h1").innerText)?.[0] || "of nothing")).observe(`+
+		`document.querySelector(".hero"), {subtree: true, childList: true, characterData: true}), true`)
+	s.fire(t, catalogue.Own{Load: fire.Config{
+		Orders: 100, Rate: 12, Concurrency: 8, Mix: fire.Mix{Goods: 1, Stock: 300, NumMax: 1, ItemsMax: 1},
+	}})
+	s.passes(t)
+	b.await(waitStill, `document.querySelector(".hero").innerText.includes("PASS")`)
+	if told := eval[string](b, `[...told].filter((text) => text !== "of nothing").join()`); told != "of 300" {
+		t.Errorf("the headline says sold %s, want of 300 all the time", told)
+	}
+	b.clean()
+}
+
+// TestOrdersAreLinked and nothing else: ids of products look the same.
+func TestOrdersAreLinked(t *testing.T) {
+	const order, product = "2124806257778647040", "1795629210892000001"
+	s := openStill(t, `"verdict": {"invariants": [{"name": "n", "says": "it holds", "violations": 2,
+		"sample": ["flag `+order+`, key k: want 2 of product `+product+`, found 1 of product `+product+`",
+			"product `+product+`: `+product+` and `+order+`"],
+		"findings": [{"flag": "`+order+`"}, {"product": "`+product+`"}]}]},
+		"log": [{"at": "2026-01-02T03:04:05Z", "t_ms": 5, "kind": "books", "text": "product `+product+`: 3 in"}]`, nil)
+	s.await(waitStill, `document.querySelector("#judged tr.bad") && document.querySelector("#events tbody tr")`)
+	links := eval[string](s.browser, `[...document.querySelectorAll("#judged tbody .link, #events .link")]`+
+		`.map((e) => e.innerText).join()`)
+	if links != order {
+		t.Errorf("the links lead to %q, want %s alone", links, order)
+	}
+	s.clean()
+}
+
+// TestBooksAreNoVerdict: books that disagree while the run goes on are not announced as its verdict.
+func TestBooksAreNoVerdict(t *testing.T) {
+	s := openStill(t, `"run": {"id": "r1", "title": "free play"}, "hero": {"sentence": "sold 412 of 300",
+		"word": "`+catalogue.Disagreeing+`"}, "books": {"wrong": "product 1: 412 pieces", "rows": [{"goods": "1",
+		"name": "product 1", "in": 300, "out": 412, "back": 0, "there": 0, "told": 412, "wrong": "412 pieces"}]}`, nil)
+	s.await(waitStill, `document.querySelector(".hero .verdict.bad")`)
+	if hero := s.text(".hero .say"); strings.Contains(hero, "VIOLATION") || strings.Contains(hero, "verdict say") ||
+		!strings.Contains(hero, "The judge") {
+		t.Errorf("the headline of a run that is not judged: %s", hero)
+	}
+	if judged := s.text("#judged"); !strings.Contains(judged, "Not judged yet") {
+		t.Errorf("the verdict of a run that is not judged: %s", judged)
+	}
+	s.picture("disagreeing", 1440, 1000, false)
+	s.clean()
+}
+
+// TestOnlyALinkOffersAFault: neither a run that was played before, nor the reload of its page, is called a link.
+func TestOnlyALinkOffersAFault(t *testing.T) {
+	s := openStill(t, "", map[string]string{
+		"/api/faults": publishedFaults(t), "/api/play": "{}", "/api/fire": "{}",
+	})
+	offers := func(want bool, when string) {
+		t.Helper()
+		s.await(waitStill, `document.querySelector(".press .why")`)
+		if words := s.text(".press"); strings.Contains(words, "This link offers") != want {
+			t.Errorf("%s, the page says %s", when, words)
+		}
+	}
+	s.await(waitStill, `document.querySelector("#fault-A")`)
+	run := func(fault, variant string) {
+		eval[bool](s.browser, fmt.Sprintf(`page.state.run.value = {id: "r", title: "a run", fault: %q, variant: %q}, true`,
+			fault, variant))
+	}
+	s.press(".press", "Broken")
+	s.posted("/api/play", 1)
+	run("A", "broken")
+	run("", "") // free play, by another page
+	offers(false, "after another page's run")
+	eval[bool](s.browser, `document.querySelector("#tab-free").click(), true`)
+	s.press(".free", "Fire")
+	s.posted("/api/fire", 1)
+	if hash := eval[string](s.browser, `location.hash`); strings.Contains(hash, "variant") {
+		t.Errorf("after free play the address offers a fault: %s", hash)
+	}
+	eval[bool](s.browser, `location.hash = "#fault=E&variant=fixed", true`)
+	s.await(waitStill, `document.querySelector(".press").innerText.includes("This link offers fault E, fixed")`)
+	s.press(".press", "Fixed")
+	s.posted("/api/play", 2)
+	offers(false, "after the offer was taken")
+	s.clean()
+}
+
+// TestFiguresWithoutAValueAreLeftOut of the orders.
+func TestFiguresWithoutAValueAreLeftOut(t *testing.T) {
+	s := openStill(t, `"statuses": {"CONFIRMED": 315, "REJECTED": 485}`, nil)
+	s.await(waitStill, `document.querySelector("#orders dd")`)
+	if words := s.text("#orders"); strings.Contains(words, "–") {
+		t.Errorf("a figure has no value: %s", words)
+	}
+	eval[bool](s.browser, `page.state.commits.value = {per_s: 12, orders_per_commit: 3.5}, true`)
+	s.await(waitStill, `/3.5\s+orders for each commit/.test(document.querySelector("#orders").innerText)`)
+	s.clean()
+}
+
+// TestBreaksByHandAreInTheCommand, or the page says that they are not.
+func TestBreaksByHandAreInTheCommand(t *testing.T) {
+	const byHand = `"faults": [{"id": "1", "what": "kill", "where": "stock-1", "status": "fired", "fired": 1, "by_hand": true}]`
+	s := openStill(t, `"run": {"id": "r1", "title": "A", "fault": "A", "command": "make play FAULT=A SEED=42"}, `+byHand, nil)
+	s.await(waitStill, `document.querySelector(".hero .command")`)
+	if words := s.text(".hero .command"); !strings.Contains(words, "by hand") {
+		t.Errorf("the command of a played fault does not say what it leaves out: %s", words)
+	}
+	eval[bool](s.browser, `page.state.run.value = {id: "r2", title: "free play", command: "bin/loadtest run --break '1s kill stock-1'"}, true`)
+	s.await(waitStill, `document.querySelector(".hero .command").innerText.includes("kill stock-1")`)
+	if words := s.text(".hero .command"); strings.Contains(words, "by hand") {
+		t.Errorf("the command has what was broken by hand, and the page says otherwise: %s", words)
+	}
+	eval[bool](s.browser, `document.querySelector("#tab-free").click(), true`)
+	s.await(waitStill, `document.querySelector(".free .command")`)
+	if words := s.text(".free"); !strings.Contains(words, "the command of the run") {
+		t.Errorf("free play does not say where the command with the breaks is: %s", words)
+	}
+	s.clean()
+}
+
+// TestBooksSayWhyOutAndSoldDiffer in the words of the server.
+func TestBooksSayWhyOutAndSoldDiffer(t *testing.T) {
+	s := openStill(t, `"books": {"heard": true, "untold": "7 more pieces went out than were confirmed", "wrong": "",
+		"rows": [{"goods": "1", "name": "product 1", "in": 300, "out": 57, "back": 0, "there": 243, "told": 50}]}`, nil)
+	s.await(waitStill, `document.querySelector("#books").innerText.includes("7 more pieces went out")`)
+	s.picture("untold", 1440, 1000, false)
+	s.clean()
+}
+
+// hiding lists the elements of the page that hide rows of their content in a box that scrolls.
+const hiding = `[...document.querySelectorAll("main *")].filter((e) => /auto|scroll/.test(getComputedStyle(e).overflowY) && ` +
+	`e.scrollHeight > e.clientHeight + 1).map((e) => e.localName + "." + e.className + " " + e.clientHeight + " of " + e.scrollHeight).join()`
+
+// TestNoBoxHidesRows: neither of the faults, of free play, of the runs nor of an order.
+func TestNoBoxHidesRows(t *testing.T) {
+	rows := make([]string, 50)
+	for i := range rows {
+		rows[i] = fmt.Sprintf(`{"id": "r%d", "title": "free play", "seed": "1", "verdict": "PASS"}`, i)
+	}
+	items := strings.Repeat(`{"goods_id": "1", "num": 1, "price": 100},`, 30)
+	s := openStill(t, `"runs": [`+strings.Join(rows, ",")+`]`, map[string]string{
+		"/api/faults":   publishedFaults(t),
+		"/api/orders/7": `{"order": {"id": "7"}, "items": [` + strings.TrimSuffix(items, ",") + `], "flows": [], "answers": []}`,
+	})
+	s.await(waitStill, `document.querySelector("#fault-A")`)
+	s.set("#life input[name=order]", "7")
+	s.press("#life", "Show its life")
+	s.await(waitStill, `document.querySelectorAll("#life .rows tr").length > 30`)
+	for _, size := range [][2]int64{{1440, 900}, {768, 900}, {390, 800}} {
+		s.do(chromedp.EmulateViewport(size[0], size[1]))
+		for _, tab := range []string{"free", "faults"} {
+			eval[bool](s.browser, fmt.Sprintf(`document.querySelector("#tab-%s").click(), true`, tab))
+			s.await(waitStill, fmt.Sprintf(`document.querySelector("#tab-%s").ariaSelected === "true"`, tab))
+			if boxes := eval[string](s.browser, hiding); boxes != "" {
+				t.Errorf("%d px wide, %s: rows are hidden in %s", size[0], tab, boxes)
+			}
+		}
+	}
+	s.do(chromedp.EmulateViewport(1440, 900))
+	few := eval[int](s.browser, `document.querySelectorAll("#runs tbody tr").length`)
+	s.press("#runs", "all 50")
+	s.await(waitStill, `document.querySelectorAll("#runs tbody tr").length === 50`)
+	if few >= 50 || eval[string](s.browser, hiding) != "" {
+		t.Errorf("%d runs are shown at first; rows are hidden in %s", few, eval[string](s.browser, hiding))
+	}
+	s.clean()
+}
