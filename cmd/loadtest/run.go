@@ -27,7 +27,7 @@ type runConfig struct {
 // ownConfig has the flags of a load of your own.
 type ownConfig struct {
 	catalogue.Own
-	Breaks command.Each `flag:"break" help:"what breaks and when, from the first order: \"1s pause stock-1\", \"1s cut stock-1 to mysql\", \"1s arm-kill stock-1 before commit\""`
+	Breaks command.Each `flag:"break" help:"what breaks and when, from the first order: \"1s pause stock-1\", \"1s cut stock-1 to mysql for 2s\", \"1s arm-kill stock-1 before commit\""`
 }
 
 func runCommand() *cobra.Command {

@@ -120,8 +120,14 @@ func (o *Own) flags(lab bool) string {
 	if o.Strategy != "" {
 		b.WriteString(" --strategy " + o.Strategy)
 	}
-	for _, f := range o.Faults {
-		b.WriteString(" --break '" + f.String() + "'")
+	return b.String() + breakFlags(o.Faults)
+}
+
+// breakFlags returns the actions as flags of "loadtest run".
+func breakFlags(all []trial.Action) string {
+	var b strings.Builder
+	for _, a := range all {
+		b.WriteString(" --break '" + a.String() + "'")
 	}
 	return b.String()
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"orderstock/loadtest/trial"
@@ -40,8 +41,22 @@ func (f Fault) Plan(s Side, seed uint64) Plan {
 		},
 	}
 	e.Load.Patience = v.Settle
-	p := Plan{Experiment: e, TraceSample: traced, Run: Run{Title: f.Title, Fault: f.Letter, Variant: s, Says: v.Says}}
+	p := Plan{Experiment: e, TraceSample: traced, Run: Run{
+		Title: f.Title, Fault: f.Letter, Variant: s, Says: v.Says, Faults: f.code(s, v),
+	}}
 	return p.Try(1, seed)
+}
+
+// code returns what is wrong in the code of a side: its patches and switches or, without them, what brings the fault
+// back.
+func (f Fault) code(s Side, v Variant) []string {
+	switch {
+	case v.Mutants != "":
+		return strings.Split(v.Mutants, ",")
+	case s == Broken:
+		return []string{f.Source.Name}
+	}
+	return nil
 }
 
 // Acts returns what breaks during a run. A step that is delayed waits until its caller has given up.
@@ -62,7 +77,8 @@ func (p Plan) Try(n int, seed uint64) Plan {
 	r.At, r.Seed, r.Attempt, r.Attempts = time.Now().UTC(), strconv.FormatUint(seed, 10), n, max(n, p.Tries)
 	r.ID = r.At.Format("20060102-150405.000") + "-" + strconv.Itoa(n)
 	r.Orders, r.Buyers, r.Goods = load.Orders, max(load.Concurrency, 1), load.Mix.Goods
-	r.Stock, r.Strategy, r.Faults = load.Mix.Stock*int64(load.Mix.Goods), p.Services.Strategy, []string{}
+	r.Stock, r.Strategy = load.Mix.Stock*int64(load.Mix.Goods), p.Services.Strategy
+	r.Faults = append([]string{}, r.Faults...) // JSON has a list
 	if r.Fault != "" {
 		r.Command = fmt.Sprintf("make play FAULT=%s SEED=%s", r.Fault, r.Seed)
 		if r.Variant == Fixed {

@@ -154,6 +154,32 @@ func TestCommandRepeatsTheRun(t *testing.T) {
 	}
 }
 
+// TestReportNamesWhatIsBroken: in a broken variant that is the code, also if nothing breaks during its run.
+func TestReportNamesWhatIsBroken(t *testing.T) {
+	broke := func(run Run, acts ...trial.Shown) string {
+		for _, fact := range (&Record{Run: run, Faults: acts}).Sheet().Facts {
+			if fact.Name == "What broke" {
+				return fact.Value
+			}
+		}
+		return "not said"
+	}
+	for _, f := range Published {
+		if got := broke(f.Plan(Broken, 1).Run); got == "nothing" || got == "not said" {
+			t.Errorf("fault %s, broken: what broke is %q", f.Letter, got)
+		}
+	}
+	for side, want := range map[Side]string{Broken: "release-early, read-modify-write, no-fencing", Fixed: "nothing"} {
+		if got := broke(find(t, "A").Plan(side, 1).Run); got != want {
+			t.Errorf("fault A, %s: what broke is %q, want %q", side, got, want)
+		}
+	}
+	byHand := &Record{Run: find(t, "A").Plan(Broken, 1).Run, Faults: []trial.Shown{{What: "kill", ByHand: true}}}
+	if got := byHand.command(); !strings.Contains(got, "without what was broken by hand") {
+		t.Errorf("the command is %q, and leaves out a kill", got)
+	}
+}
+
 func TestNotCaughtIsNoPass(t *testing.T) {
 	for _, test := range []struct {
 		letter  string

@@ -41,6 +41,7 @@ type Player struct {
 
 	mu    sync.Mutex
 	meter *Meter // of the present or last try
+	run   Run    // the same
 	log   []Entry
 	wrong bool // the books have disagreed
 }
@@ -118,6 +119,9 @@ func (p *Player) try(
 	ctx context.Context, plan Plan, do func(trial.Experiment) (*trial.Result, error),
 ) (_ *trial.Result, err error) {
 	m := NewMeter()
+	p.mu.Lock()
+	p.run = plan.Run
+	p.mu.Unlock()
 	m.begun = func() { p.Say("run", "the first order is sent") }
 	p.Restart(m)
 	p.Show("run", plan.Run)
@@ -188,7 +192,8 @@ func (p *Player) replace(ctx context.Context, v trial.Services, again bool, do f
 func (p *Player) keep(ctx context.Context, plan Plan, of *trial.Result) (*Record, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	r, err := RecordOf(ctx, plan.Run, of.History, of.Verdict, p.system.Databases())
+	run, _ := p.Running()
+	r, err := RecordOf(ctx, run, of.History, of.Verdict, p.system.Databases())
 	if err != nil {
 		return nil, err
 	}
@@ -225,6 +230,17 @@ func (p *Player) Restart(m *Meter) {
 	p.meter, p.log, p.wrong = m, []Entry{}, false
 	p.Show("samples", []Sample{})
 	p.Show("log", []Entry{})
+}
+
+// Running returns the run in progress, whose command has what was broken by hand so far; false if there is none.
+func (p *Player) Running() (Run, bool) {
+	p.mu.Lock()
+	run, phase := p.run, p.meter.Phase()
+	p.mu.Unlock()
+	if run.Fault == "" { // the command of a published fault takes no others
+		run.Command += breakFlags(p.Board.ByHand())
+	}
+	return run, run.ID != "" && phase != trial.Idle && phase != Watching
 }
 
 // sinceMS returns the time since the run began.

@@ -39,7 +39,8 @@ type Run struct {
 	OrdersPerS float64        `json:"orders_per_s"`
 	P99MS      float64        `json:"p99_ms"`
 	Oversold   int64          `json:"oversold"`
-	Faults     []string       `json:"faults"` // what broke
+	// Faults is what broke: in the code of a published fault and, once the run is judged, during it.
+	Faults []string `json:"faults"`
 }
 
 // Record is a judged run as it is kept.
@@ -119,7 +120,7 @@ func RecordOf(
 	if r.Books, err = ReadBooks(ctx, stock, m.Sale()); err != nil {
 		return nil, err
 	}
-	run.Stock, run.ElapsedMS, run.Faults = r.Books.Stock, h.Elapsed.Milliseconds(), []string{}
+	run.Stock, run.ElapsedMS, run.Faults = r.Books.Stock, h.Elapsed.Milliseconds(), append([]string{}, run.Faults...)
 	run.Orders, run.OrdersPerS, run.P99MS = v.Orders, v.OrdersPerS, v.P99Ms
 	run.Verdict, run.Oversold = v.Outcome, v.Oversold
 	ends, err := endsOf(ctx, databases, h, r.Books, v)

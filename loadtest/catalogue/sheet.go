@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"orderstock/loadtest/report"
+	"orderstock/loadtest/trial"
 )
 
 // Sheet is the report of the run.
@@ -23,7 +25,7 @@ func (r *Record) Sheet() report.Sheet {
 		{Name: "Rate", Value: fmt.Sprintf("%.0f orders/s", r.Run.OrdersPerS)},
 		{Name: "99 of 100 within", Value: fmt.Sprintf("%.0f ms", r.Run.P99MS)},
 		{Name: "What broke", Value: cmp.Or(strings.Join(r.Run.Faults, ", "), "nothing")},
-		{Name: "Command", Value: r.Run.Command},
+		{Name: "Command", Value: r.command()},
 	}}
 	s.Add(report.Part{Title: "The books", Says: r.Books.Untold, Table: report.TableOf(r.Books.Rows)})
 	if r.Verdict != nil {
@@ -65,6 +67,14 @@ func (r *Record) Sheet() report.Sheet {
 		report.Part{Title: "What happened", Table: report.TableOf(r.Log, "After", "At", "What happened")},
 	)
 	return s
+}
+
+// command returns the command of the same run, and what it leaves out.
+func (r *Record) command() string {
+	if r.Run.Fault != "" && slices.ContainsFunc(r.Faults, func(s trial.Shown) bool { return s.ByHand }) {
+		return r.Run.Command + " (without what was broken by hand)"
+	}
+	return r.Run.Command
 }
 
 // orAbsent returns NaN for a time that is absent from a sample.

@@ -4,6 +4,7 @@ package console_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -93,8 +94,16 @@ func TestKillAndRestart(t *testing.T) {
 	b.press(".bar", "Heal all")
 	b.tile("stock-1", "ready")
 	goesOn()
+	b.await(10*time.Second, `/kill stock-1'/.test(document.querySelector(".hero .command").innerText)`)
 	if v, err := b.stopped(s); err != nil || v.Outcome != verify.Pass {
 		t.Errorf("%v, %v", v, err)
+	}
+	b.await(10*time.Second, `document.querySelector(".hero").innerText.includes("PASS")`)
+	command := b.text(".hero .command")
+	want := regexp.MustCompile(`--break '\S+s kill stock-1'\s+--break '\S+s restart stock-1'\s+` +
+		`--break '\S+s pause stock-1 for \S+s'`)
+	if !want.MatchString(command) {
+		t.Errorf("the command leaves out what was broken by hand: %s", command)
 	}
 	b.clean()
 }

@@ -106,7 +106,17 @@ func (c *Console) Act(ctx context.Context, a trial.Action) (string, error) {
 	if err := c.breakable(); err != nil {
 		return "", err
 	}
+	defer c.showCommand()
 	return a.Words(), c.player.Board.Act(ctx, a)
+}
+
+// showCommand shows the command of the run in progress, which has what was broken by hand.
+func (c *Console) showCommand() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if run, on := c.player.Running(); on {
+		c.feed.set("run", run)
+	}
 }
 
 // Heal ends every lasting fault, and restarts dead replicas and servers.
@@ -114,6 +124,7 @@ func (c *Console) Heal(ctx context.Context) (string, error) {
 	if err := c.breakable(); err != nil {
 		return "", err
 	}
+	defer c.showCommand()
 	return "everything is whole again", c.player.Board.Heal(ctx)
 }
 

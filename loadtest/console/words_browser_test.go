@@ -107,6 +107,11 @@ func TestOnlyALinkOffersAFault(t *testing.T) {
 	}
 	eval[bool](s.browser, `location.hash = "#fault=E&variant=fixed", true`)
 	s.await(waitStill, `document.querySelector(".press").innerText.includes("This link offers fault E, fixed")`)
+	run("E", "fixed") // the page of this run is loaded again
+	s.await(waitStill, `document.querySelector(".hero .say").innerText.includes("a run")`)
+	offers(false, "while its run is shown")
+	run("", "")
+	s.await(waitStill, `document.querySelector(".press").innerText.includes("This link offers fault E, fixed")`)
 	s.press(".press", "Fixed")
 	s.posted("/api/play", 2)
 	offers(false, "after the offer was taken")
@@ -127,13 +132,14 @@ func TestFiguresWithoutAValueAreLeftOut(t *testing.T) {
 
 // TestBreaksByHandAreInTheCommand, or the page says that they are not.
 func TestBreaksByHandAreInTheCommand(t *testing.T) {
-	const byHand = `"faults": [{"id": "1", "what": "kill", "where": "stock-1", "status": "fired", "fired": 1, "by_hand": true}]`
-	s := openStill(t, `"run": {"id": "r1", "title": "A", "fault": "A", "command": "make play FAULT=A SEED=42"}, `+byHand, nil)
+	s := openStill(t, `"run": {"id": "r1", "title": "A", "fault": "A", "command": "make play FAULT=A SEED=42"},
+		"faults": [{"id": "1", "what": "kill", "where": "stock-1", "status": "fired", "fired": 1, "by_hand": true}]`, nil)
 	s.await(waitStill, `document.querySelector(".hero .command")`)
 	if words := s.text(".hero .command"); !strings.Contains(words, "by hand") {
 		t.Errorf("the command of a played fault does not say what it leaves out: %s", words)
 	}
-	eval[bool](s.browser, `page.state.run.value = {id: "r2", title: "free play", command: "bin/loadtest run --break '1s kill stock-1'"}, true`)
+	eval[bool](s.browser, `page.state.run.value = {id: "r2", title: "free play", `+
+		`command: "bin/loadtest run --break '1s kill stock-1'"}, true`)
 	s.await(waitStill, `document.querySelector(".hero .command").innerText.includes("kill stock-1")`)
 	if words := s.text(".hero .command"); strings.Contains(words, "by hand") {
 		t.Errorf("the command has what was broken by hand, and the page says otherwise: %s", words)
@@ -156,8 +162,9 @@ func TestBooksSayWhyOutAndSoldDiffer(t *testing.T) {
 }
 
 // hiding lists the elements of the page that hide rows of their content in a box that scrolls.
-const hiding = `[...document.querySelectorAll("main *")].filter((e) => /auto|scroll/.test(getComputedStyle(e).overflowY) && ` +
-	`e.scrollHeight > e.clientHeight + 1).map((e) => e.localName + "." + e.className + " " + e.clientHeight + " of " + e.scrollHeight).join()`
+const hiding = `[...document.querySelectorAll("main *")]` +
+	`.filter((e) => /auto|scroll/.test(getComputedStyle(e).overflowY) && e.scrollHeight > e.clientHeight + 1)` +
+	`.map((e) => e.localName + "." + e.className + " " + e.clientHeight + " of " + e.scrollHeight).join()`
 
 // TestNoBoxHidesRows: neither of the faults, of free play, of the runs nor of an order.
 func TestNoBoxHidesRows(t *testing.T) {
@@ -167,8 +174,9 @@ func TestNoBoxHidesRows(t *testing.T) {
 	}
 	items := strings.Repeat(`{"goods_id": "1", "num": 1, "price": 100},`, 30)
 	s := openStill(t, `"runs": [`+strings.Join(rows, ",")+`]`, map[string]string{
-		"/api/faults":   publishedFaults(t),
-		"/api/orders/7": `{"order": {"id": "7"}, "items": [` + strings.TrimSuffix(items, ",") + `], "flows": [], "answers": []}`,
+		"/api/faults": publishedFaults(t),
+		"/api/orders/7": `{"order": {"id": "7"}, "items": [` + strings.TrimSuffix(items, ",") +
+			`], "flows": [], "answers": []}`,
 	})
 	s.await(waitStill, `document.querySelector("#fault-A")`)
 	s.set("#life input[name=order]", "7")

@@ -126,16 +126,19 @@ func (a Action) String() string {
 	if a.Step != "" {
 		words = append(words, a.When, a.Step)
 	}
+	if a.For > 0 {
+		words = append(words, "for", a.For.String())
+	}
 	return strings.Join(words, " ")
 }
 
-// Parse reads a time after the first order and an action: "1s pause stock-1", "500ms cut stock-2 to mysql", "2s
-// arm-kill stock-1 before commit", "3s flush-redis".
+// Parse reads a time after the first order, an action, and how long it lasts if not until the load is over: "1s pause
+// stock-1", "500ms cut stock-2 to mysql for 2s", "2s arm-kill stock-1 before commit", "3s flush-redis".
 func Parse(text string) (Action, error) {
 	words := strings.Fields(text)
 	wrong := func() (Action, error) {
 		return Action{}, invalid("%q: want a time, an action and its target, such as \"1s pause stock-1\", "+
-			"\"1s cut stock-1 to mysql\" or \"1s arm-kill stock-1 before commit\"; the actions are %s", text, names())
+			"\"1s cut stock-1 to mysql for 2s\" or \"1s arm-kill stock-1 before commit\"; the actions are %s", text, names())
 	}
 	if len(words) < 2 || kindOf(words[1]) == nil {
 		return wrong()
@@ -145,6 +148,12 @@ func Parse(text string) (Action, error) {
 		return wrong()
 	}
 	a := Action{Action: words[1], AfterMS: int(after.Milliseconds())}
+	if n := len(words) - 2; n >= 2 && words[n] == "for" {
+		if a.For, err = time.ParseDuration(words[n+1]); err != nil || a.For <= 0 {
+			return wrong()
+		}
+		words = words[:n]
+	}
 	if len(words) > 2 {
 		a.Target = words[2]
 	}

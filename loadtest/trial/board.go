@@ -25,9 +25,9 @@ type Shown struct {
 	ArmedMS  int64  `json:"armed_ms"`
 	FiredMS  int64  `json:"fired_ms,omitempty"`
 	HealedMS int64  `json:"healed_ms,omitempty"`
+	ByHand   bool   `json:"by_hand,omitempty"`
 
-	act    *Act
-	byHand bool
+	act *Act
 }
 
 func (s Shown) String() string { return strings.TrimSpace(s.What + " " + s.Where) }
@@ -46,8 +46,9 @@ type Board struct {
 
 	acting  sync.Mutex // held while an act by hand is armed, and while all are healed
 	reading sync.Mutex
-	mu      sync.Mutex // guards all
+	mu      sync.Mutex // guards what follows
 	all     []Shown
+	ended   map[*Act]int64 // when Heal ended an act by hand
 }
 
 // Act arms an action by hand. It lasts until Heal, or until another act ends it.
@@ -69,9 +70,12 @@ func (b *Board) add(ctx context.Context, act *Act, byHand bool) {
 		shown.Step = ""
 	}
 	b.mu.Lock()
+	if b.ended == nil {
+		b.ended = map[*Act]int64{}
+	}
 	b.all = append(b.all, Shown{
 		ID: strconv.Itoa(len(b.all) + 1), What: shown.What(), Where: a.Target, Wire: a.Wire, Status: "armed",
-		Counted: act.Count != nil, ArmedMS: b.SinceMS(), act: act, byHand: byHand,
+		Counted: act.Count != nil, ArmedMS: b.SinceMS(), ByHand: byHand, act: act,
 	})
 	b.mu.Unlock()
 	b.Show(b.Acts())
@@ -130,6 +134,24 @@ func (b *Board) Acts() []Shown {
 	return append([]Shown{}, b.all...)
 }
 
+// ByHand returns the acts by hand as actions of a run that does the same.
+func (b *Board) ByHand() (all []Action) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.all {
+		if !s.ByHand {
+			continue
+		}
+		a := s.act.Action
+		a.AfterMS = int(s.ArmedMS)
+		if lasted := b.ended[s.act] - s.ArmedMS; lasted > 0 {
+			a.For = time.Duration(lasted) * time.Millisecond
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
 // over reports whether an act of the list lasts no more.
 func (b *Board) over(a *Act) bool {
 	return slices.ContainsFunc(b.Acts(), func(s Shown) bool { return s.act == a && s.Status == "healed" })
@@ -143,10 +165,13 @@ func (b *Board) Heal(ctx context.Context) error {
 	errs := []error{b.System.RepairServers(ctx), b.System.MendWires(ctx)}
 	all := b.Acts()
 	for _, s := range all {
-		if s.byHand && s.Status != "healed" {
+		if s.ByHand && s.Status != "healed" {
 			if err := s.act.Heal(ctx); err != nil {
 				errs = append(errs, fmt.Errorf("%s: %w", s, err))
 			}
+			b.mu.Lock()
+			b.ended[s.act] = b.SinceMS()
+			b.mu.Unlock()
 		}
 	}
 	err := errors.Join(append(errs, b.System.RepairReplicas(ctx))...)
@@ -169,7 +194,7 @@ func (b *Board) Alone(do func() error) error {
 // Clear empties the list, for a system whose services are replaced.
 func (b *Board) Clear() {
 	b.mu.Lock()
-	b.all = nil
+	b.all, b.ended = nil, nil
 	b.mu.Unlock()
 	b.Show([]Shown{})
 }

@@ -32,6 +32,34 @@ func statuses(b *Board) (all []string) {
 	return all
 }
 
+// What was broken by hand can be broken again by a run, at the same times and for as long.
+func TestBoardNamesWhatWasBrokenByHand(t *testing.T) {
+	b, _ := idle(t)
+	now := int64(0)
+	b.SinceMS = func() int64 { return now }
+	for _, a := range []Action{
+		{Action: "kill-server", Target: "redis"}, {Action: "restart-server", Target: "redis"},
+		{Action: "pause-server", Target: "mysql"},
+	} {
+		now += 1000
+		if err := b.Act(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now += 2500
+	if err := b.Heal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]string, 0, 3)
+	for _, a := range b.ByHand() {
+		got = append(got, a.String())
+	}
+	want := []string{"1s kill-server redis", "2s restart-server redis", "3s pause-server mysql for 2.5s"}
+	if !slices.Equal(got, want) {
+		t.Errorf("by hand were broken %q, want %q", got, want)
+	}
+}
+
 // An act is healed once its process runs again, by whatever: a restart, Heal, or somebody else's signal.
 func TestBoardReadsTheProcesses(t *testing.T) {
 	b, said := idle(t)

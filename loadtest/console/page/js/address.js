@@ -1,6 +1,6 @@
 // The address bar holds the page's state, so that a link shares it: free play, the chosen fault, the tour's stop.
 import { batch, effect } from "./ui.js";
-import { chosen, variant } from "./state.js";
+import { chosen, offered, variant } from "./state.js";
 import { changes } from "./scenario.js";
 import { tab } from "./faults.js";
 import { at } from "./tour.js";
@@ -29,7 +29,7 @@ function read() {
     changes.value = found;
     if (Object.keys(found).length) tab.value = "free";
     if (letter) chosen.value = letter;
-    variant.value = ["broken", "fixed"].find((name) => name === query.get("variant")) || "";
+    variant.value = offered.value = ["broken", "fixed"].find((name) => name === query.get("variant")) || "";
     at.value = Math.max(0, Math.trunc(query.get("stop")) - 1 || 0);
   });
 }

@@ -9,7 +9,7 @@ export function Books() {
   const books = useValue(state.books);
   return html`
     <${Panel} id="books" title="The books" aside=${books?.read_at ? html`<span class="aside">read ${clock(books.read_at).slice(0, 8)}, one snapshot</span>` : null}>
-      ${books?.rows?.length ? html`${booksWords(books)}${books.scope ? html`<p class="muted">These are ${books.scope}: another process may fire at others.</p>` : null}${booksTable(books)}`
+      ${books?.rows?.length ? html`${booksWords(books)}${books.scope ? html`<p class="muted">These are ${books.scope}: another process may fire at others.</p>` : null}${booksTable(books)}<p class="muted untold">${books.untold}</p>`
         : html`<${Empty}>No products yet: a run creates its own. While it runs, this table shows how many pieces came in, went out and are there.<//>`}
     <//>`;
 }
@@ -23,8 +23,8 @@ export function Orders() {
     <${Panel} id="orders" title="Orders">
       <dl class="figures">
         ${STATUSES.filter(([key]) => key !== "CANCELLING" || statuses[key]).map(([key, words]) => html`<div key=${key}><dd>${count(statuses[key])}</dd><dt>${words}</dt></div>`)}
-        <div><dd>${commits.orders_per_commit ? rate(commits.orders_per_commit) : "–"}</dd><dt>orders for each commit</dt></div>
-        <div><dd>${commits.per_s != null ? rate(commits.per_s) : "–"}</dd><dt>commits a second</dt></div>
+        ${commits.per_s != null ? html`<div><dd>${rate(commits.per_s)}</dd><dt>commits a second</dt></div>` : null}
+        ${commits.orders_per_commit ? html`<div><dd>${rate(commits.orders_per_commit)}</dd><dt>orders for each commit</dt></div>` : null}
       </dl>
     <//>`;
 }
@@ -92,7 +92,7 @@ export function Events() {
   const shown = all ? newest : newest.slice(0, 12);
   return html`
     <${Panel} id="events" title="Events" aside=${html`<span class="aside">newest first</span>`}>
-      ${log.length ? eventsTable(shown, linked) : html`<${Empty}>Nothing has happened yet.<//>`}
+      ${log.length ? eventsTable(shown) : html`<${Empty}>Nothing has happened yet.<//>`}
       ${log.length > 12 ? html`<button type="button" class="quiet" onClick=${() => setAll(!all)}>${all ? "the last 12 only" : `all ${count(log.length)}`}</button>` : null}
     <//>`;
 }

@@ -1,13 +1,14 @@
 // Free play: the load and the faults.
 import { Button, Empty, html, note, notNow, signal, useValue } from "./ui.js";
 import { act } from "./api.js";
-import { form, state, victim, whyNotBreak, whyNotFire } from "./state.js";
+import { brokenByHand, form, offered, state, variant, victim, whyNotBreak, whyNotFire } from "./state.js";
 import { change, command, faultWords, flags, reset, scenario, settings } from "./scenario.js";
 import { many } from "./format.js";
 import { copy } from "./copy.js";
 
 export async function fire() {
   if (whyNotFire.value) return refuse(whyNotFire.value);
+  variant.value = offered.value = "";
   const { seed, ...of } = scenario.value;
   await act("api/fire", seed ? { ...of, seed } : of);
 }
@@ -123,6 +124,7 @@ export function FreePlay() {
   const now = useValue(scenario);
   const whyNot = useValue(whyNotFire);
   const whyNotHere = useValue(whyNotBreak);
+  const byHand = useValue(brokenByHand);
   return html`
     <div class="free">
       <h3>Fire</h3>
@@ -131,6 +133,7 @@ export function FreePlay() {
         <${Button} onClick=${reset}>Defaults<//></div>
       ${whyNot ? html`<p class="why">${notNow(whyNot)}</p>` : null}
       <p class="command"><code>${flags(command(now))}</code></p>
+      ${byHand ? html`<p class="why">What was broken by hand is in the command of the run, at the top of the page.</p>` : null}
       <div class="flow"><${Button} class="quiet" onClick=${() => copy(command(now))}>Copy as command<//>
         <${Button} class="quiet" onClick=${() => copy(location.href)}>Copy link<//></div>
       <h3>Break something</h3>

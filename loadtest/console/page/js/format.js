@@ -49,6 +49,7 @@ const SIGNS = {
   VIOLATION: ["✗", "bad"],
   UNKNOWN: ["?", "unsure"],
   RUNNING: ["…", "running"],
+  "THE BOOKS DISAGREE": ["✗", "bad"],
   "NOT JUDGED": ["○", "unsure"],
   "NOT CAUGHT THIS TIME": ["○", "unsure"],
   SLOW: ["◔", "unsure"],

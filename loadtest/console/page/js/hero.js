@@ -1,6 +1,6 @@
 // The headline: the pieces sold, and whether that is right.
 import { Button, h, html, notNow, useEffect, useState, useValue } from "./ui.js";
-import { chosenFault, connection, halt, play, running, state, variant, whyNotPlay } from "./state.js";
+import { brokenByHand, chosenFault, connection, halt, offered, play, running, state, whyNotPlay } from "./state.js";
 import { compareBars, sentence, verdictWord } from "./parts.js";
 import { many, span } from "./format.js";
 import { copy } from "./copy.js";
@@ -29,6 +29,7 @@ function runWords(run) {
 
 const UNDER = {
   RUNNING: "Orders are on their way. The books on the page are read while they run.",
+  "THE BOOKS DISAGREE": "The run goes on, and its books are wrong already. The judge reads them, and all answers, when it has settled.",
   VIOLATION: "Something that must hold does not. The books and the verdict say what.",
   PASS: "Every order came to one end, and every piece is in the books once.",
   UNKNOWN: "The judge could not read everything, so it does not say that all is well.",
@@ -46,7 +47,8 @@ export function Hero() {
   const fault = useValue(chosenFault);
   const whyNot = useValue(whyNotPlay);
   const isRunning = useValue(running);
-  const offered = useValue(variant);
+  const offer = useValue(offered);
+  const byHand = useValue(brokenByHand);
   const doing = useValue(state.doing);
   const compare = useValue(state.compare);
   const online = useValue(connection);
@@ -68,7 +70,7 @@ export function Hero() {
           ${UNDER[word] || attached && ATTACHED || "Press Broken: the published version oversells. Press Fixed: the same buyers, and the books stay right."}
           ${word === "UNKNOWN" ? reasons.map((why) => html` ${why}.`) : null}</p>
         ${run?.command ? html`<p class="command"><code>${flags(run.command)}</code> <button type="button" class="quiet"
-          onClick=${() => copy(run.command)}>Copy as command</button></p>` : null}
+          onClick=${() => copy(run.command)}>Copy as command</button>${byHand && run.fault ? html` <small>without what was broken by hand</small>` : null}</p>` : null}
         <${Spoken} text=${word && word !== "RUNNING" ? `${word.toLowerCase()}: ${text}` : ""} />
       </div>
       <div class="press">
@@ -79,7 +81,7 @@ export function Hero() {
         </div>
         <p class="why">${isRunning ? html`<span>${run ? `${run.orders ? `${many(run.orders, "order")}, ` : ""}${span(Math.max(run.elapsed_ms || 0, lastSample))} so far.` : ""}</span>
           <button type="button" class="quiet" onClick=${halt}>Stop</button>`
-          : whyNot ? notNow(whyNot) : offered && fault && (run?.fault !== fault.letter || run.variant !== offered) ? `This link offers fault ${fault.letter}, ${offered}. Press it to play it.`
+          : whyNot ? notNow(whyNot) : offer && fault && (run?.fault !== fault.letter || run.variant !== offer) ? `This link offers fault ${fault.letter}, ${offer}. Press it to play it.`
           : "Both run on real servers, with the same seed."}</p>
         ${compare ? compareBars(compare) : null}
       </div>

@@ -22,8 +22,8 @@ async function refresh(id) {
   }
 }
 
-// linked turns the ids of orders in a text, and no other numbers, into buttons that show their lives.
-export const linked = (text) => text.split(/(?<!(?:goods|product|seed) )\b(\d{15,20})\b/).map((piece, i) =>
+// linked turns the id of an order in a text into a button that shows its life. Ids of products look the same.
+export const linked = (text, order) => (/^\d+$/.test(order || "") ? text.split(new RegExp(`\\b(${order})\\b`)) : [text]).map((piece, i) =>
   (i % 2 ? html`<button type="button" class="link" key=${i} onClick=${() => show(piece)} aria-label="the life of order ${piece}">${piece}</button>` : piece));
 
 // The steps in words; the name of the step stands in the title.

@@ -49,7 +49,7 @@ export const booksWords = (books) => {
     wrong.length > 3 ? h("li", { key: "more" }, `and ${wrong.length - 3} more`) : null);
 };
 
-// invariantsTable lists the invariants that do not hold, or all of them.
+// invariantsTable lists the invariants that do not hold, or all of them. link may turn an order's id in a text into a link.
 export const invariantsTable = (verdict, all, link = (text) => text) => {
   const list = verdict.invariants || [];
   const shown = all ? list : list.filter((one) => one.violations > 0);
@@ -61,7 +61,7 @@ export const invariantsTable = (verdict, all, link = (text) => text) => {
       h("tr", { class: one.violations ? "bad" : "", key: one.name },
         h("th", { scope: "row" }, one.violations ? h("span", { class: "sign" }, "✗ ") : h("span", { class: "sign good" }, "✓ "),
           one.says || one.name, h("small", {}, ` ${one.name}`),
-          (one.sample || []).slice(0, 2).map((text, i) => h("small", { class: "sample", key: i }, link(text)))),
+          (one.sample || []).slice(0, 2).map((text, i) => h("small", { class: "sample", key: i }, link(text, one.findings?.[i]?.flag)))),
         cell(one.violations ? `${count(one.violations)}×` : "0")))));
 };
 
@@ -91,15 +91,15 @@ export const faultLine = (fault) => {
 
 const KINDS = { run: "▸", fault: "⚡", books: "≠", verdict: "§", error: "!" };
 
-// eventsTable lists the events with both their times. link may turn parts of a text into links.
-export const eventsTable = (log, link = (text) => text) =>
+// eventsTable lists the events with both their times.
+export const eventsTable = (log) =>
   h("table", { class: "events" },
     h("caption", { class: "hidden" }, "Events of the run"),
     head([["Since start", 1], ["Time"], ["What happened"]]),
     h("tbody", {}, log.map((entry, i) =>
       h("tr", { class: `kind-${entry.kind}`, key: `${entry.at}${i}` },
         cell(since(entry.t_ms)), h("td", { class: "clock" }, clock(entry.at)),
-        h("td", {}, h("span", { class: "sign", "aria-hidden": "true" }, `${KINDS[entry.kind] || "▸"} `), link(entry.text))))));
+        h("td", {}, h("span", { class: "sign", "aria-hidden": "true" }, `${KINDS[entry.kind] || "▸"} `), entry.text)))));
 
 // The lines of the two charts: key in a sample, words, class, dash.
 export const CHARTS = [

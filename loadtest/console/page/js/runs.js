@@ -1,10 +1,11 @@
 // The table of runs: runs over the charts, what holds in one run and not in another, the report.
-import { Empty, html, note, Panel, signal, useValue } from "./ui.js";
+import { Empty, html, note, Panel, signal, useState, useValue } from "./ui.js";
 import { get, sheet } from "./api.js";
 import { overlays, state } from "./state.js";
 import { count, day, rate, sign, span } from "./format.js";
 
 const MOST = 3; // lines that can still be told apart
+const FEW = 12; // runs that are listed at first
 
 // opened is the run whose report is shown, with the report as HTML, or null.
 const opened = signal(null);
@@ -78,6 +79,8 @@ export function Runs() {
   const runs = useValue(state.runs);
   const over = useValue(overlays);
   const shown = useValue(opened);
+  const [all, setAll] = useState(false);
+  const listed = all ? runs : runs.slice(0, FEW);
   return html`
     <${Panel} id="runs" title="Runs" class="wide" aside=${html`<span class="aside">the last 50; tick some to lay them over the charts</span>`}>
       ${!runs.length ? html`<${Empty}>No run has been kept yet.<//>` : html`
@@ -85,8 +88,9 @@ export function Runs() {
         <caption class="hidden">Runs, newest first</caption>
         <thead><tr><th scope="col"><span class="hidden">Over the charts</span></th><th scope="col">Run</th><th scope="col">At</th><th scope="col">Strategy</th><th scope="col">Seed</th><th scope="col">Broke</th>
           <th scope="col" class="number">Orders</th><th scope="col" class="number">Orders/s</th><th scope="col" class="number" title="99 of 100 orders were answered within">p99</th><th scope="col" class="number">Sold too many</th><th scope="col">Verdict</th><th scope="col"><span class="hidden">Report</span></th></tr></thead>
-        <tbody>${runs.map((row) => html`<${Row} key=${row.id} row=${row} isOver=${over.some((run) => run.row.id === row.id)} isOpen=${shown?.id === row.id} />`)}</tbody>
-      </table></div>`}
+        <tbody>${listed.map((row) => html`<${Row} key=${row.id} row=${row} isOver=${over.some((run) => run.row.id === row.id)} isOpen=${shown?.id === row.id} />`)}</tbody>
+      </table></div>
+      ${runs.length > FEW ? html`<button type="button" class="quiet" onClick=${() => setAll(!all)}>${all ? `the last ${FEW} only` : `all ${count(runs.length)}`}</button>` : null}`}
       ${over.length > 1 ? html`<${Difference} runs=${over} />` : null}
       ${shown ? html`<div class="sheet"><button type="button" class="quiet" onClick=${() => { opened.value = null; }}>Close this report</button><div dangerouslySetInnerHTML=${{ __html: shown.html }}></div></div>` : null}
     <//>`;

@@ -42,11 +42,13 @@ export const running = computed(() => ["firing", "settling", "judging"].includes
 
 // The fault that Broken and Fixed play, by its letter.
 export const chosen = signal("A");
-// Which of the two was played last, or is offered by the link that was opened; "" for neither.
+// Which of the two was played last; "" for neither. A link that is opened only offers it.
 export const variant = signal("");
+export const offered = signal("");
+export const brokenByHand = computed(() => state.faults.value.some((fault) => fault.by_hand));
 export const chosenFault = computed(() => (catalogue.value || []).find((fault) => fault.letter === chosen.value) || null);
 export function choose(letter) {
-  if (letter !== chosen.value) variant.value = "";
+  if (letter !== chosen.value) variant.value = offered.value = "";
   chosen.value = letter;
 }
 // The replica that K and P strike.
@@ -131,6 +133,7 @@ export async function play(which, letter = chosen.value) {
   if (whyNotPlay.value) return note(notNow(whyNotPlay.value));
   chosen.value = letter;
   variant.value = which;
+  offered.value = "";
   const last = state.run.value;
   const seed = last && last.fault === letter && last.variant !== which && last.seed ? { seed: last.seed } : {};
   await act("api/play", { fault: letter, variant: which, ...seed });
