@@ -77,3 +77,21 @@ func read(t *testing.T, path string) string {
 	}
 	return string(text)
 }
+
+// The ladder's figures are in its tables, which are made from the measured file, and are copied into no sentence: two
+// documents had two figures for one thing.
+func TestFiguresOfTheLadderAreNotCopied(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..", "..")
+	copied := regexp.MustCompile("`direct`[^.|\n]*[0-9]|[0-9][0-9.]* of the limit|it costs [0-9]+ to [0-9]+ %")
+	tables := regexp.MustCompile(`(?s)<!-- (\S+):begin -->.*?<!-- \S+:end -->`)
+	for _, file := range []string{
+		"README.md", "loadtest/README.md", "loadtest/DECISIONS.md", "loadtest/RESULTS.md", "stock-service/README.md",
+		"stock-service/DECISIONS.md",
+	} {
+		text := tables.ReplaceAllString(read(t, filepath.Join(root, file)), "")
+		for _, found := range copied.FindAllString(strings.ReplaceAll(text, "\n", " "), -1) {
+			t.Errorf("%s: %s: name the table instead, loadtest/RESULTS.md#the-ladder", file, found)
+		}
+	}
+}
