@@ -80,7 +80,7 @@ func (c *client) place(ctx context.Context, op int, kind history.Kind, items []h
 		r.method, r.path = http.MethodPut, string(c.path)
 		c.header = append(c.header, authorization(c.f.cfg.StockToken)...)
 	} else {
-		r.method, r.path = http.MethodPost, "/v1/orders"
+		r.method, r.path, r.once = http.MethodPost, "/v1/orders", c.f.h.FormOf(op) == history.Keyless
 		c.header = c.appendKey(c.header, op, kind)
 	}
 	r.header = c.header
@@ -176,7 +176,7 @@ func (c *client) send(ctx context.Context, call history.Call, items []history.It
 	}
 	a, address, attempts, err := to.do(context.WithoutCancel(ctx), r)
 	e.Done = time.Since(c.f.start)
-	e.Address, e.Attempts, e.Code, c.after = address, attempts, uint16(a.code), a.after
+	e.Address, e.Attempts, e.Code, e.Resent, c.after = address, attempts, uint16(a.code), a.resent, a.after
 	switch {
 	case err != nil:
 		e.Failure = failureOf(err)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -20,23 +21,21 @@ import (
 
 // conn is one keep-alive HTTP/1.1 connection, used by one goroutine at a time. The load tester shares its cores with
 // the services that it measures. A connection that its own goroutine writes and reads costs about a third of
-// http.Transport's, which passes each call through two more goroutines. A request is sent once and never repeated.
+// http.Transport's, which passes each call through two more goroutines.
 type conn struct {
 	base    string // the URL as configured
 	host    string // host:port
 	prefix  string // path prefix of the API
 	timeout time.Duration
 
-	tcp  net.Conn
+	tcp  *net.TCPConn
 	in   *bufio.Reader
 	out  []byte
 	body bytes.Buffer
-	used time.Time // when the last answer was read
 }
 
-// keptIdle is how long a connection may be idle and still be used. A server closes idle connections, though later, and
-// a request that meets the end of its connection would look like a lost answer.
-const keptIdle = 5 * time.Second
+// mostSends bounds how often a call is sent to a server that closes its connections before it reads the call.
+const mostSends = 3
 
 // newConn returns a conn that connects on its first call. Config must have validated base.
 func newConn(base string, timeout time.Duration) *conn {
@@ -56,11 +55,13 @@ type request struct {
 	method, path string
 	header       []byte // whole lines, each with its CRLF
 	body         []byte
+	once         bool // it must not be sent again: it has no key
 }
 
 // answer is valid until the connection's next call.
 type answer struct {
 	code     int
+	resent   bool // the call was sent again
 	replayed bool
 	location string
 	// after is how long to wait before the call is repeated; 0 if the answer does not say.
@@ -71,25 +72,34 @@ type answer struct {
 // errDial means that connecting failed: nothing reached the server.
 var errDial = errors.New("dial")
 
-// do sends r and reads the whole answer within the timeout. An error closes the connection; the next call opens a new
-// one.
-func (c *conn) do(ctx context.Context, r request) (answer, error) {
+// errUnread means that the server closed the connection before it read the call.
+var errUnread = errors.New("closed before the call was read")
+
+// do sends r and reads the whole answer within the timeout. A server that stops closes its connections, and a call that
+// it has not read is sent again on another one, as Go's transport does; a call that must not be is sent on a new one. An
+// error closes the connection; the next call opens a new one.
+func (c *conn) do(ctx context.Context, r request) (a answer, err error) {
 	deadline := time.Now().Add(c.timeout)
-	if err := c.dial(ctx, deadline); err != nil {
-		return answer{}, err
+	for sent := 0; ; sent++ {
+		if r.once {
+			c.close()
+		}
+		if err := c.dial(ctx, deadline); err != nil {
+			return answer{resent: sent > 0}, err
+		}
+		a, keep, err := c.exchange(deadline, r)
+		if err != nil || !keep {
+			c.close()
+		}
+		a.resent = sent > 0
+		if r.once || sent+1 == mostSends || !errors.Is(err, errUnread) {
+			return a, err
+		}
 	}
-	a, keep, err := c.exchange(deadline, r)
-	if err != nil || !keep {
-		c.close()
-	}
-	return a, err
 }
 
 // dial connects, unless the connection is open.
 func (c *conn) dial(ctx context.Context, deadline time.Time) error {
-	if c.tcp != nil && time.Since(c.used) > keptIdle {
-		c.close()
-	}
 	if c.tcp != nil {
 		return nil
 	}
@@ -98,7 +108,7 @@ func (c *conn) dial(ctx context.Context, deadline time.Time) error {
 	if err != nil {
 		return fmt.Errorf("%w %s: %w", errDial, c.host, err)
 	}
-	c.tcp, c.used = tcp, time.Now()
+	c.tcp = tcp.(*net.TCPConn)
 	if c.in == nil {
 		c.in = bufio.NewReaderSize(tcp, 4096)
 	} else {
@@ -113,7 +123,10 @@ func (c *conn) exchange(deadline time.Time, r request) (a answer, keep bool, err
 	}
 	c.out = c.encode(c.out[:0], r)
 	if _, err := c.tcp.Write(c.out); err != nil {
-		return answer{}, false, fmt.Errorf("send request: %w", err)
+		return answer{}, false, fmt.Errorf("send request: %w", errors.Join(err, c.unread(err)))
+	}
+	if _, err := c.in.Peek(1); err != nil {
+		return answer{}, false, fmt.Errorf("await answer: %w", errors.Join(err, c.unread(err)))
 	}
 	resp, err := http.ReadResponse(c.in, nil)
 	if err != nil {
@@ -136,8 +149,16 @@ func (c *conn) exchange(deadline time.Time, r request) (a answer, keep bool, err
 	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
 		a.after = time.Duration(seconds) * time.Second
 	}
-	c.used = time.Now()
 	return a, !resp.Close, nil
+}
+
+// unread returns errUnread if err, before the first byte of an answer, means that the server has not read the call: it
+// closed the connection although there was more to read, or before the call arrived.
+func (c *conn) unread(err error) error {
+	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF) && !arrived(c.tcp) {
+		return errUnread
+	}
+	return nil
 }
 
 func (c *conn) encode(b []byte, r request) []byte {

@@ -37,7 +37,9 @@ func (r *replicas) do(ctx context.Context, q request) (a answer, address string,
 		c := r.conns[r.turn%len(r.conns)]
 		r.turn++
 		address, attempts = c.base, attempts+1
-		if a, err = c.do(ctx, q); !errors.Is(err, errDial) {
+		resent := a.resent
+		a, err = c.do(ctx, q)
+		if a.resent = a.resent || resent; !errors.Is(err, errDial) {
 			break
 		}
 	}

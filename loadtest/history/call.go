@@ -69,7 +69,7 @@ type Failure uint8
 
 const (
 	Answered Failure = iota
-	// Refused: no connection could be made, so the call did not reach a service.
+	// Refused: no connection could be made, so the call did not reach a service, unless it was Resent.
 	Refused
 	// Broken: the connection ended before the answer was whole.
 	Broken
@@ -92,6 +92,9 @@ type Call struct {
 	Kind    Kind
 	Status  Status
 	Failure Failure
+	// Resent: the call was sent again, as the service closed its connection before it read the call. Something between
+	// the client and the service may have read it all the same.
+	Resent bool
 	// Replayed: the answer is marked as a repeat of an earlier one.
 	Replayed bool
 	// Code is the HTTP status; 0 if there was no answer.

@@ -56,6 +56,7 @@ type callLine struct {
 	Created    int64        `json:"created_us,omitempty"`
 	Location   string       `json:"location,omitempty"`
 	Rows       []rowLine    `json:"rows,omitempty"`
+	Resent     bool         `json:"resent,omitempty"`
 	Replayed   bool         `json:"replayed,omitempty"`
 	Problem    string       `json:"problem,omitempty"`
 	Error      string       `json:"error,omitempty"`
@@ -113,7 +114,7 @@ func (h *History) line(i int) callLine {
 	l := callLine{
 		Line: i + 2, Op: int64(c.Op), Kind: c.Kind.String(), Key: h.Key(int(c.Op)),
 		IntendedUs: c.Intended.Microseconds(), SentUs: c.Sent.Microseconds(), DoneUs: c.Done.Microseconds(),
-		Code: c.Code, Status: c.Status.String(), Order: c.Order, Total: c.Total, Replayed: c.Replayed,
+		Code: c.Code, Status: c.Status.String(), Order: c.Order, Total: c.Total, Resent: c.Resent, Replayed: c.Replayed,
 		Error: c.Failure.String(), Problem: c.Problem.String(), Reason: h.Reason(c), Created: c.Created,
 		Location: c.Location.String(), AsSent: c.Told == ToldAsSent,
 	}

@@ -126,7 +126,7 @@ var refusals = map[uint16][]history.Problem{
 func saidBy(path history.Path, c *history.Call) (says word, wellFormed bool) {
 	if c.Code == 0 {
 		blank := history.Call{
-			Op: c.Op, Kind: c.Kind, Failure: c.Failure, Intended: c.Intended, Sent: c.Sent, Done: c.Done,
+			Op: c.Op, Kind: c.Kind, Failure: c.Failure, Resent: c.Resent, Intended: c.Intended, Sent: c.Sent, Done: c.Done,
 		}
 		return silent, *c == blank && c.Failure != history.Answered && c.Failure != history.Unreadable
 	}
@@ -162,7 +162,7 @@ func saidBy(path history.Path, c *history.Call) (says word, wellFormed bool) {
 // nothing has changed.
 func mayHaveWorked(c *history.Call) bool {
 	switch {
-	case c.Failure == history.Refused, c.Failure == history.Unsent, c.Problem.NothingChanged():
+	case c.Failure == history.Refused && !c.Resent, c.Failure == history.Unsent, c.Problem.NothingChanged():
 		return false
 	}
 	return c.Code != http.StatusTooManyRequests
