@@ -75,7 +75,7 @@ func TestEndsAreCountedInTheRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := &history.History{Path: history.PathOrder, Goods: []history.Goods{{ID: 901}}}
-	b, err := ReadBooks(t.Context(), st.StockDB, []int64{901}, map[int64]int64{901: 3})
+	b, err := ReadBooks(t.Context(), st.StockDB, Sale{[]int64{901}, 100, map[int64]int64{901: 3}})
 	if err != nil {
 		t.Fatal(err)
 	}
