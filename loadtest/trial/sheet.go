@@ -38,7 +38,7 @@ func (r *Report) Sheet() report.Sheet {
 		}
 	}
 	switch {
-	case strings.HasPrefix(r.Table, "mutants"):
+	case slices.ContainsFunc(r.Rows, func(row *Row) bool { return row.Expect != (Expect{}) }):
 		s.Title = "Broken variants of the services, each of which must be caught"
 		s.Sentence = fmt.Sprintf("%d of %d as expected", len(r.Rows)-len(r.wrong()), len(r.Rows))
 		s.Add(r.byCatcher(s.Sentence)...)
@@ -173,16 +173,15 @@ func (r *Report) byCatcher(says string) []report.Part {
 	absorbed := report.NewTable("layer removed", "absorbed by")
 	says += "."
 	for _, row := range r.Rows {
-		layer, isAbsorbed := strings.CutPrefix(row.CaughtBy, "absorbed by ")
 		for _, line := range row.Says {
 			says += fmt.Sprintf("\n%s: %s.", row.Name, line)
 		}
 		switch {
 		case row.Wrong():
-		case layer == Control:
+		case row.Expect.Absorbed == Control:
 			controls = append(controls, strings.TrimPrefix(row.Name, "nothing broken, "))
-		case isAbsorbed:
-			absorbed.Add(false, row.Name, layer)
+		case row.Expect.Absorbed != "":
+			absorbed.Add(false, row.Name, row.Expect.Absorbed)
 		case row.CaughtBy != "":
 			if by[row.CaughtBy] == nil {
 				names = append(names, row.CaughtBy)

@@ -94,9 +94,9 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 	write("mutants.json", `{"table":"mutants","rows":[
 		{"name":"no lock","caught_by":"not-oversold","verdict":"pass"},
 		{"name":"no key","expect":{"broken":"unexplained"},"caught_by":"nothing","verdict":"violation"},
-		{"name":"nothing broken, baskets","caught_by":"absorbed by nothing to absorb","verdict":"pass"},
-		{"name":"without Redis","caught_by":"absorbed by the unique key","verdict":"pass"},
-		{"name":"without the lock","caught_by":"absorbed by the condition","verdict":"pass"},
+		{"name":"nothing broken, baskets","expect":{"absorbed":"nothing to absorb"},"verdict":"pass"},
+		{"name":"without Redis","expect":{"absorbed":"the unique key"},"verdict":"pass"},
+		{"name":"without the lock","expect":{"absorbed":"the condition"},"verdict":"pass"},
 		{"name":"a level off by one","caught_by":"not-oversold","verdict":"pass"},
 		{"name":"b","caught_by":"not-oversold","verdict":"pass"},
 		{"name":"c","caught_by":"not-oversold","verdict":"pass"},
