@@ -185,9 +185,9 @@ func addSetting(all []*setting, binary string, field *ast.Field) []*setting {
 	if name == "" {
 		return all
 	}
-	standard, given := reflect.StructTag(tag).Lookup("envDefault")
+	standard := reflect.StructTag(tag).Get("envDefault")
 	switch {
-	case given:
+	case standard != "":
 		standard = "`" + standard + "`"
 	case strings.Contains(tag, "required"):
 		standard = "required"
