@@ -97,7 +97,7 @@ func (s *Session) queueUp(ctx context.Context, life *conn.Lifetime, l line, try 
 		if err == nil {
 			return h, nil
 		}
-		if (conn.Temporary(err) || errors.Is(err, errMoved)) && pause.Wait(ctx) == nil {
+		if conn.Temporary(err) && pause.Wait(ctx) == nil {
 			if current, err := s.conn.Ready(ctx); err == nil && current == life {
 				continue
 			}

@@ -56,6 +56,11 @@ func TestPauseIsSeenByEachKind(t *testing.T) {
 	multi, err := zklock.NewMulti(zklock.NewMutex(s, dir+"/one"), zklock.NewRWMutex(s, dir+"/two").Writer()).Acquire(ctx)
 	must(t, err)
 	after("multi", multi.Release)
+	reentrant := zklock.NewReentrantMutex(s, dir+"/again")
+	outer := acquireWith(t, ctx, reentrant)
+	after("an entry again", func(context.Context) error { return errorOf(reentrant.Acquire(ctx)) })
+	after("try to enter again", func(context.Context) error { return errorOf(reentrant.TryAcquire(ctx)) })
+	after("reentrant", outer.Release)
 	err = zklock.Do(ctx, zklock.NewMutex(s, dir+"/do", zklock.WithHandoff(1, 0)),
 		func(context.Context, *zklock.Lock) error {
 			time.AfterFunc(50*time.Millisecond, zklock.Pause(s))

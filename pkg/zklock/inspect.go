@@ -1,6 +1,7 @@
 package zklock
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,9 +36,8 @@ type Contender struct {
 	Owner   Owner     `json:"owner"`
 }
 
-var modes = map[kind]string{
-	lockKind: "lock", readKind: "read", writeKind: "write", leaseKind: "lease",
-}
+// modes are the modes of the kinds that are not a Mutex's.
+var modes = map[kind]string{readKind: "read", writeKind: "write", leaseKind: "lease"}
 
 // inspectFirst bounds the nodes that Inspect reads of the holders, and of the waiters.
 const inspectFirst = 10
@@ -45,11 +45,15 @@ const inspectFirst = 10
 // Inspect reads the holders and the waiters of the lock on path, a mutex, read-write lock or
 // semaphore, for a console or an operator. It lists the children, and reads the first ten holders
 // and the first ten waiters, however many there are. Nodes may come and go while it reads; it counts
-// one that has gone, and leaves it out. A path without a node is a lock that nobody wants.
-func Inspect(ctx context.Context, s *Session, path string) (Status, error) {
+// one that has gone, and leaves it out. A path without a node is a lock that nobody wants. Give it the lock's
+// WithNames, if it has any; other options change nothing.
+func Inspect(ctx context.Context, s *Session, path string, opts ...Option) (Status, error) {
 	ctx, stop := conn.Until(ctx, s.conn.Context())
 	defer stop()
-	status := Status{Path: path}
+	status, o := Status{Path: path}, optionsOf(s, path, opts)
+	if o.invalid != nil {
+		return status, fmt.Errorf("inspect: %w", o.invalid)
+	}
 	names, err := s.conn.Children(ctx, path)
 	if errors.Is(err, zk.ErrNoNode) {
 		return status, nil
@@ -57,9 +61,15 @@ func Inspect(ctx context.Context, s *Session, path string) (Status, error) {
 	if err != nil {
 		return status, fmt.Errorf("inspect %s: %w", path, err)
 	}
-	members, err := ordered(names, lockKind, readKind, writeKind)
+	members, err := ordered(names, append(o.names, readKind, writeKind)...)
 	if err != nil {
 		return status, fmt.Errorf("inspect %s: %w", path, err)
+	}
+	for _, name := range names { // it is better to fail than to show a lock as free that is held
+		if len(members) == 0 && isContender(name) {
+			return status, fmt.Errorf("inspect %s: %s has none of the names %q: give Inspect the lock's WithNames",
+				path, name, o.names)
+		}
 	}
 	// ZooKeeper removes "locks", the container of a semaphore's mutex, while nobody waits.
 	if len(members) == 0 && slices.Contains(names, "leases") {
@@ -132,7 +142,7 @@ func contenderOf(ctx context.Context, c *conn.Conn, dir string, m member) (Conte
 			return Contender{}, err
 		}
 		return Contender{
-			Node: m.name, Mode: modes[m.kind], Token: Token{Czxid: stat.Czxid},
+			Node: m.name, Mode: cmp.Or(modes[m.kind], "lock"), Token: Token{Czxid: stat.Czxid},
 			Since: time.UnixMilli(stat.Ctime), Session: stat.EphemeralOwner, Owner: ownerOf(data),
 		}, nil
 	})

@@ -174,3 +174,25 @@ func TestHooksAreCalled(t *testing.T) {
 		}
 	}
 }
+
+// A lock with other names is shown by these names, and never as free.
+func TestInspectKnowsNames(t *testing.T) {
+	s, dir := connect(t), serverstest.ZooKeeperRoot(t)+"/lock"
+	names := zklock.WithNames("stock_lock_", "__lock__")
+	lock := acquire(t, zklock.NewMutex(s, dir, names))
+	defer release(t, lock)
+	theirs, err := s.Conn().Create(dir+"/0123__lock__", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	must(t, err)
+	defer func() { check(t, s.Conn().Delete(theirs, -1)) }()
+	status, err := zklock.Inspect(t.Context(), s, dir, names)
+	must(t, err)
+	if status.Holding != 1 || status.Waiting != 1 || status.Holders[0].Mode != "lock" {
+		t.Errorf("status %+v", status)
+	}
+	if _, err := zklock.Inspect(t.Context(), s, dir); err == nil || !strings.Contains(err.Error(), "WithNames") {
+		t.Errorf("without the names: %v", err)
+	}
+	if _, err := zklock.Inspect(t.Context(), s, dir, zklock.WithNames("")); err == nil {
+		t.Error("an empty name is not refused")
+	}
+}

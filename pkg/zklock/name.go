@@ -56,6 +56,12 @@ func parseName(name string, kinds ...kind) (member, bool) {
 	return member{}, false
 }
 
+// isContender reports whether name is of a node of this package, or of Curator's recipes, of whatever kind.
+func isContender(name string) bool {
+	digits := name[max(0, len(name)-minDigits):]
+	return strings.HasPrefix(name, "_c_") && strings.Trim(digits, "0123456789") == ""
+}
+
 // membersOf returns the members of the given kinds among the names, in no order.
 func membersOf(names []string, kinds ...kind) []member {
 	members := make([]member, 0, len(names))

@@ -14,14 +14,9 @@ import (
 	"orderstock/pkg/zklock/internal/conn"
 )
 
-var (
-	// errVanished says that our node is gone, or is not of the current session. A contender that still
-	// wants the lock queues again.
-	errVanished = errors.New("zklock: node in the queue vanished")
-
-	// errMoved says that an earlier node with our GUID has become our place in the queue: look again.
-	errMoved = errors.New("zklock: place in the queue moved")
-)
+// errVanished says that our node is gone, or is not of the current session. A contender that still
+// wants the lock queues again.
+var errVanished = errors.New("zklock: node in the queue vanished")
 
 // line is one queue, and how to stand in it.
 type line struct {
@@ -176,8 +171,7 @@ func (n *node) find(ctx context.Context) ([]string, error) {
 
 // look reads the queue and returns the name of the node's predecessor, "" if it has none. If waiters watch
 // the parent, changed receives the next change of the queue. look fails with errVanished if the node is not
-// there or is not of the session of life, and with errMoved if an earlier node with its GUID has become its
-// place.
+// there or is not of the session of life.
 func (n *node) look(ctx context.Context, life *conn.Lifetime) (
 	predecessor string, changed <-chan zk.Event, err error,
 ) {
@@ -206,8 +200,8 @@ func (n *node) look(ctx context.Context, life *conn.Lifetime) (
 	if err != nil {
 		return "", nil, err
 	}
-	if n.doubtful && n.unite(members) {
-		return "", nil, errMoved
+	if n.doubtful && n.unite(members) { // it has another owner, perhaps
+		return n.look(ctx, life)
 	}
 	at := slices.IndexFunc(members, func(m member) bool { return m.name == n.name() })
 	if at < 0 {

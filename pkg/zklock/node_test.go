@@ -196,7 +196,7 @@ func TestCutOffWaiterIsNotGrantedOnADeletedNode(t *testing.T) {
 	s, l := dialLink(t)
 	other := connect(t)
 	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", zklock.WithHandoff(1, 0))
-	for range 6 {
+	for range 4 {
 		held := acquire(t, zklock.NewMutex(other, m.Path(), zklock.WithHandoff(1, 0)))
 		holder := awaitChildren(t, other.Conn(), m.Path(), 1)[0]
 		watched := l.after(opGetData, 2) // its own node and its predecessor
@@ -320,6 +320,40 @@ func TestTwoNodesWithOneGUID(t *testing.T) {
 	l.dialing.Unlock()
 	release(t, a.wait(t))
 	awaitChildren(t, other.Conn(), m.Path(), 0)
+}
+
+// The session expires just after an acquisition has found its earlier node: it queues again. Where the earlier node is
+// found at once, or the expiry comes at another moment, a round shows nothing.
+// It takes 10 s: each round ends a session.
+func TestExpiryAtAnEarlierNode(t *testing.T) {
+	t.Parallel()
+	s, l := dialLink(t)
+	other := connect(t)
+	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", zklock.WithHandoff(1, 0))
+	for range 4 {
+		release(t, acquire(t, m))
+		l.mu.Lock()
+		l.twice = true
+		l.mu.Unlock()
+		l.cutAfter(opCreate)
+		l.dialing.Lock()
+		a := begin(t.Context(), m)
+		awaitChildren(t, other.Conn(), m.Path(), 2)
+		expired := make(chan struct{})
+		l.once(opGetData, func() bool { // it learns the owner of the node that it has found
+			go func() {
+				defer close(expired)
+				time.Sleep(time.Millisecond)
+				l.expire(t)
+			}()
+			return false
+		})
+		l.dialing.Unlock()
+		lock := a.wait(t)
+		await(t, expired, "the expiry")
+		_ = lock.Release(t.Context()) // it may have been granted before
+		awaitChildren(t, other.Conn(), m.Path(), 0)
+	}
 }
 
 // An acquisition without a wait costs a create, a look and a delete, as the client library's lock does. It costs no

@@ -115,7 +115,7 @@ func (m *ReentrantMutex) enterAgain(ctx context.Context, key holdKey, h *hold) (
 	if h.lock == nil || h.depth == 0 {
 		return nil, nil //nolint:nilnil // says so above, and is not exported
 	}
-	if err := context.Cause(h.lock.Context()); err != nil {
+	if err := h.lock.holder.lost(); err != nil {
 		return nil, fmt.Errorf("acquire %s again: %w", key.path, err)
 	}
 	h.depth++
