@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -68,9 +69,29 @@ func decodeProblem(err error) *Problem {
 	case errors.Is(err, json.ErrUnknownName):
 		return refuse("unknown_field", "%s is not a field of this request", wrong.JSONPointer)
 	case wrong.JSONPointer == "":
-		return refuse("invalid_field", "the body cannot be a JSON %s", wrong.JSONKind)
+		return refuse("invalid_field", "the body must be %s", wanted(wrong.GoType))
 	}
-	return refuse("invalid_field", "%s cannot be this %s", wrong.JSONPointer, wrong.JSONKind)
+	return refuse("invalid_field", "%s must be %s", wrong.JSONPointer, wanted(wrong.GoType))
+}
+
+// wanted describes the JSON values that a field of that type can hold.
+func wanted(field reflect.Type) string {
+	if field == nil {
+		return "of another type"
+	}
+	switch field.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Slice:
+		return "an array"
+	case reflect.Struct:
+		return "an object"
+	case reflect.Pointer:
+		return wanted(field.Elem())
+	case reflect.Int64:
+		return "a whole number of 64 bits"
+	}
+	return "of another type"
 }
 
 // Query returns the parameters of the request's query, or an error if it is malformed. Go's url.URL.Query silently

@@ -131,6 +131,23 @@ func TestDecodeRefuses(t *testing.T) {
 			wantProblem(t, call(e, "POST", "/decode", tc.body, "Content-Type", tc.kind), tc.status, tc.code)
 		})
 	}
+	for body, want := range map[string]string{
+		`{"num":1.5}`:                 "/num must be a whole number of 64 bits",
+		`{"num":"1"}`:                 "/num must be a whole number of 64 bits",
+		`{"num":9223372036854775808}`: "/num must be a whole number of 64 bits",
+		`{"num":[1]}`:                 "/num must be a whole number of 64 bits",
+		`{"items":[{"id":5}]}`:        "/items/0/id must be a string",
+		`{"items":[5]}`:               "/items/0 must be an object",
+		`{"items":{}}`:                "/items must be an array",
+		`[]`:                          "the body must be an object",
+		`"{}"`:                        "the body must be an object",
+	} {
+		rec := call(e, "POST", "/decode", body, "Content-Type", kind)
+		wantProblem(t, rec, 400, "invalid_field")
+		if !strings.Contains(rec.Body.String(), `"`+want+`"`) {
+			t.Errorf("%s: %s; want %s", body, rec.Body, want)
+		}
+	}
 	if rec := call(e, "POST", "/decode", `{"num":7}`,
 		"Content-Type", "application/json; charset=UTF-8"); rec.Code != 200 ||
 		!strings.Contains(rec.Body.String(), `"num":7`) {

@@ -58,7 +58,7 @@ func NewItems(items []Item) ([]Item, error) {
 			return nil, ErrInvalidGoodsID
 		}
 		if item.Num < 1 || item.Num > MaxNum {
-			return nil, fmt.Errorf("%w, not %d of product %d", ErrInvalidNum, item.Num, item.GoodsID)
+			return nil, fmt.Errorf("%w: product %d", ErrInvalidNum, item.GoodsID) // Num may be a -1 that nobody sent
 		}
 		if i > 0 && sorted[i-1].GoodsID == item.GoodsID {
 			return nil, fmt.Errorf("%w: product %d", ErrDuplicateGoods, item.GoodsID)

@@ -63,7 +63,7 @@ func validate(r operation.Restock) error {
 	case r.GoodsID < 1:
 		return operation.ErrInvalidGoodsID
 	case r.Num < 1 || r.Num > operation.MaxNum:
-		return fmt.Errorf("%w: not %d", operation.ErrInvalidNum, r.Num)
+		return operation.ErrInvalidNum
 	case r.Name != nil && !validName(*r.Name):
 		return operation.ErrInvalidName
 	case r.Price != nil && (*r.Price < 0 || *r.Price > MaxLevel):

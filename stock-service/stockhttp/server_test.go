@@ -222,6 +222,17 @@ func TestBadInput(t *testing.T) {
 		{"restock without a flag", "POST /v1/stock/" + goods + "/restock", `{"num":1}`, 422, "invalid_flag"},
 		{"restock of 0", "POST /v1/stock/" + goods + "/restock", `{"flag":"x","num":0}`, 422, "invalid_num"},
 		{"restock of -1", "POST /v1/stock/" + goods + "/restock", `{"flag":"x","num":-1}`, 422, "invalid_num"},
+		{"restock without a number", "POST /v1/stock/" + goods + "/restock", `{"flag":"x"}`, 422, "invalid_num"},
+		{"restock of 1.5", "POST /v1/stock/" + goods + "/restock", `{"flag":"x","num":1.5}`, 400, "invalid_field"},
+		{"restock of a text", "POST /v1/stock/" + goods + "/restock", `{"flag":"x","num":"1"}`, 400, "invalid_field"},
+		{
+			"restock of 2^63", "POST /v1/stock/" + goods + "/restock", `{"flag":"x","num":9223372036854775808}`,
+			400, "invalid_field",
+		},
+		{
+			"restock at a price of 1.5", "POST /v1/stock/" + goods + "/restock",
+			`{"flag":"x","num":1,"price":1.5}`, 400, "invalid_field",
+		},
 		{
 			"restock at a price below 0", "POST /v1/stock/" + goods + "/restock",
 			`{"flag":"x","num":1,"price":-1}`, 422, "invalid_price",
@@ -249,6 +260,10 @@ func TestBadInput(t *testing.T) {
 			if p.Status != bad.status || p.Code != bad.code || p.RequestID == "" {
 				t.Errorf("answer %d %s (%s), request id %q; want %d %s",
 					p.Status, p.Code, p.Detail, p.RequestID, bad.status, bad.code)
+			}
+			if strings.Contains(p.Detail, "-1") && !strings.Contains(bad.body, "-1") ||
+				strings.Contains(p.Detail, "not 0") && !strings.Contains(bad.body, "0") && bad.code != "invalid_items" {
+				t.Errorf("the answer names a number that was not sent: %s", p.Detail)
 			}
 			if after := s.dump(t); after != before {
 				t.Errorf("changed the database: %s; was %s", after, before)

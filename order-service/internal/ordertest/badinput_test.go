@@ -104,6 +104,9 @@ func TestFaultQ_BadInputChangesNothing(t *testing.T) {
 			if a.status != c.status || a.order.Code != c.code {
 				t.Errorf("got %d %s, want %d %s", a.status, a.body, c.status, c.code)
 			}
+			if strings.Contains(a.body, "-1") && !strings.Contains(c.body, "-1") {
+				t.Errorf("the answer names a number that was not sent: %s", a.body)
+			}
 		})
 	}
 	for _, id := range []string{
