@@ -37,7 +37,8 @@ type Config struct {
 // Reads wait for a slot, so that they leave connections, memory and processor time to the orders: at most readsAtOnce
 // single orders and pagesAtOnce pages are read at a time. A page may hold 1,000 items. While orders are being placed,
 // each page is followed by a pause of pagePause times its duration, so that pages take a tenth of one connection's
-// time.
+// time. A page that fails is followed by none, and no pause is longer than half of Config.ReadTimeout: otherwise one
+// stall would have all pages refused for longer than it lasted.
 const (
 	readsAtOnce = 8
 	pagesAtOnce = 1
@@ -126,7 +127,7 @@ func (s *Service) settledPage(ctx context.Context, r Range) (page []Order, more 
 }
 
 // inTurn calls read once one of the slots is free, and returns ErrOverloaded if none is free in time. While orders are
-// being placed, the slot stays taken after the read for pause times the duration of the read.
+// being placed, the slot stays taken after the read for pause times its duration, unless it fails: see pagePause.
 func (s *Service) inTurn(ctx context.Context, slots *semaphore.Weighted, pause time.Duration,
 	read func(context.Context) error,
 ) error {
@@ -136,12 +137,14 @@ func (s *Service) inTurn(ctx context.Context, slots *semaphore.Weighted, pause t
 		s.stats.Shed.Add(1)
 		return fmt.Errorf("%w: %w", ErrOverloaded, err)
 	}
-	start := time.Now()
+	start, served := time.Now(), false
 	defer func() { // after a panic, too
-		if s.stats.InFlight.Load() == 0 {
+		if !served || s.stats.InFlight.Load() == 0 {
 			pause = 0
 		}
-		time.AfterFunc(pause*time.Since(start), func() { slots.Release(1) })
+		time.AfterFunc(min(pause*time.Since(start), s.cfg.ReadTimeout/2), func() { slots.Release(1) })
 	}()
-	return read(ctx)
+	err := read(ctx)
+	served = err == nil
+	return err
 }

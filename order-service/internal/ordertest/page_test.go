@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"gorm.io/gorm"
+
 	"orderstock/order-service/order"
 	"orderstock/pkg/operation"
 )
@@ -131,4 +133,46 @@ func TestReadsAndCancelsEndInTime(t *testing.T) {
 	patient.call("GET", "/v1/orders", "").want(t, http.StatusOK)
 	patient.cancel(a.order.ID).want(t, http.StatusOK)
 	w.wantLevel(1001, 10)
+}
+
+// While orders are placed, the database stands still for a page, and for longer or shorter than the page may take. The
+// next page is served.
+func TestAPageThatHadToWaitKeepsNoOtherAway(t *testing.T) {
+	const limit = 2 * time.Second
+	for name, c := range map[string]struct {
+		still  time.Duration
+		status int
+	}{
+		"it fails":        {2 * limit, http.StatusServiceUnavailable},
+		"it succeeds":     {300 * time.Millisecond, http.StatusOK},
+		"it did not wait": {0, http.StatusOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, r := serve(t, order.Config{ReadTimeout: limit, ConfirmBudget: time.Minute, PendingLimit: time.Minute}, 10)
+			placed := r.placeHeld("", 1, 1)
+			must(t, w.orderDB.Connection(func(tx *gorm.DB) error {
+				for _, statement := range []string{"SET SESSION wait_timeout = 600", "LOCK TABLES orders WRITE"} {
+					must(t, tx.Exec(statement).Error)
+				}
+				first := make(chan answer, 1)
+				go func() { first <- r.call("GET", "/v1/orders", "") }()
+				select {
+				case a := <-first:
+					a.want(t, c.status)
+					return tx.Exec("UNLOCK TABLES").Error
+				case <-time.After(c.still):
+				}
+				must(t, tx.Exec("UNLOCK TABLES").Error)
+				(<-first).want(t, c.status)
+				return nil
+			}))
+			if len(placed) > 0 {
+				t.Fatal("no order is in flight")
+			}
+			r.call("GET", "/v1/orders", "").want(t, http.StatusOK)
+			w.wire.heal()
+			(<-placed).want(t, http.StatusCreated)
+		})
+	}
 }
