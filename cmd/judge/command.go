@@ -74,15 +74,12 @@ func (c *config) load(file string) (err error) {
 	return err
 }
 
-// conclude prints the reasons and the verdict, saves the report, and returns the exit code.
+// conclude prints the end of the result, saves the report, and returns the exit code.
 func (c *config) conclude(cmd *cobra.Command, result *judge.Result, err error) error {
 	if err != nil {
 		return err
 	}
-	for _, reason := range result.Reasons {
-		fmt.Fprintln(c.text(cmd), "unknown:", reason)
-	}
-	fmt.Fprintln(c.text(cmd), result)
+	result.Write(c.text(cmd))
 	if c.JSON {
 		err = history.WriteJSON(cmd.OutOrStdout(), result)
 	}

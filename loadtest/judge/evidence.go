@@ -32,6 +32,9 @@ type Evidence struct {
 	byKey   map[string]*Order
 	idOwner map[string]*Order // by an order id in an answer
 	sums    map[string]*sums  // by product
+
+	blind    bool     // the books do not change, although orders were accepted
+	unlisted []string // the states of orders that have no meaning
 }
 
 // entry is one order in the books.

@@ -30,22 +30,74 @@ const (
 // invariant is one thing that must hold in each phase.
 type invariant struct {
 	name, says string
-	// books: it needs the books.
-	books bool
-	check func(*Evidence, *finding)
+	// missing says why it cannot be judged, mostly what it needs; or it returns "".
+	missing func(*Evidence) string
+	check   func(*Evidence, *finding)
 }
 
 var invariants = []invariant{
-	{NotOversold, "no more pieces are accepted or sold than there were, and no level is below zero", false, notOversold},
-	{OneOrderPerKey, "all calls under one key are one order, and no two keys share an order", false, oneOrderPerKey},
-	{OneAnswerPerKey, "no key is both accepted and rejected", false, oneAnswerPerKey},
-	{RejectedOnlyWhenShort, "an order is rejected only while the stock can be short", false, rejectedOnlyWhenShort},
-	{StockMatchesOrders, "the pieces that left the stock are those that the orders hold", true, stockMatchesOrders},
-	{AcceptedIsKept, "every accepted order is in the books with its items, once", true, acceptedIsKept},
-	{RejectedIsNotSold, "no rejected order is sold", true, rejectedIsNotSold},
-	{Unexplained, "every order in the books belongs to a request", true, unexplained},
-	{DeductedOnce, "each item of a sold order has one deduction", true, deductedOnce},
-	{Settled, "after the time to settle, each order is sold or void", true, settled},
+	{
+		NotOversold, "no more pieces are accepted or sold than there were, and no level is below zero",
+		nothing, notOversold,
+	},
+	{OneOrderPerKey, "all calls under one key are one order, and no two keys share an order", nothing, oneOrderPerKey},
+	{OneAnswerPerKey, "no key is both accepted and rejected", repeats, oneAnswerPerKey},
+	{RejectedOnlyWhenShort, "an order is rejected only while the stock can be short", shortness, rejectedOnlyWhenShort},
+	{StockMatchesOrders, "the pieces that left the stock are those that the orders hold", stockRows, stockMatchesOrders},
+	{AcceptedIsKept, "every accepted order is in the books with its items, once", orderRows, acceptedIsKept},
+	{RejectedIsNotSold, "no rejected order is sold", orderRows, rejectedIsNotSold},
+	{Unexplained, "every order in the books belongs to a request", orderRows, unexplained},
+	{DeductedOnce, "each item of a sold order has one deduction", deductionRows, deductedOnce},
+	{Settled, "after the time to settle, each order is sold or void", states, settled},
+}
+
+func nothing(*Evidence) string { return "" }
+
+func repeats(e *Evidence) string {
+	if slices.ContainsFunc(e.Orders, func(o *Order) bool { return len(o.Calls) > 1 }) {
+		return ""
+	}
+	return "no order was sent twice; the phase repeated does it, with repeats: key"
+}
+
+func shortness(e *Evidence) string {
+	switch {
+	case e.Reserved:
+		return "carts hold pieces before they are ordered, so each order may find the stock short"
+	case !slices.ContainsFunc(e.Orders, (*Order).placed):
+		return "no order was accepted"
+	}
+	return ""
+}
+
+func stockRows(e *Evidence) string {
+	return e.reads(func(b *books.Books) bool { return b.Levels != nil }, "it needs books.stock, the pieces of each product")
+}
+
+func orderRows(e *Evidence) string {
+	return e.reads(func(b *books.Books) bool { return b.Orders != nil }, "it needs books.orders, a row for each item of an order")
+}
+
+func deductionRows(e *Evidence) string {
+	return e.reads(func(b *books.Books) bool { return b.Deductions != nil },
+		"it needs books.deductions, a row for each item that was taken from the stock")
+}
+
+func states(e *Evidence) string {
+	return e.reads(func(b *books.Books) bool { return b.Orders != nil && b.HasState }, "it needs the column state in books.orders")
+}
+
+// reads returns "" if the books have a part and can be understood, else what they need.
+func (e *Evidence) reads(has func(*books.Books) bool, part string) string {
+	switch {
+	case e.After == nil || !has(e.After):
+		return part
+	case e.blind:
+		return "it needs books that change when an order is placed"
+	case len(e.unlisted) > 0:
+		return "it needs the state of each order under books.sold or books.void"
+	}
+	return ""
 }
 
 // Says returns the description of an invariant.
@@ -153,9 +205,6 @@ func oneAnswerPerKey(e *Evidence, f *finding) {
 // rejectedOnlyWhenShort allows each rejection for which the stock can have been short at a moment of the call: all
 // orders sent before its end may hold their pieces, unless they were rejected before its begin.
 func rejectedOnlyWhenShort(e *Evidence, f *finding) {
-	if e.Reserved {
-		return
-	}
 	taken, returned := e.holdings()
 	for _, o := range e.Orders {
 		i := slices.IndexFunc(o.Calls, func(c Call) bool { return c.Means == shop.Rejected })
@@ -230,9 +279,6 @@ func (t timeline) until(at time.Duration) shop.Pieces {
 }
 
 func stockMatchesOrders(e *Evidence, f *finding) {
-	if e.After.Levels == nil {
-		return
-	}
 	for _, product := range e.products() {
 		of := e.of(product)
 		left := of.before - of.after
@@ -254,9 +300,6 @@ func stockMatchesOrders(e *Evidence, f *finding) {
 }
 
 func acceptedIsKept(e *Evidence, f *finding) {
-	if e.After.Orders == nil {
-		return
-	}
 	for _, o := range e.Orders {
 		for _, id := range o.ids(shop.Accepted, shop.Pending) {
 			en, accepted := e.byID[id], slices.Contains(o.ids(shop.Accepted), id)
@@ -299,9 +342,6 @@ func unexplained(e *Evidence, f *finding) {
 }
 
 func deductedOnce(e *Evidence, f *finding) {
-	if e.After.Deductions == nil {
-		return
-	}
 	type place struct{ id, product string }
 	rows := map[place][]books.Row{}
 	old := map[books.Row]int{}

@@ -90,6 +90,9 @@ func (o *Order) end() shop.Means {
 	return shop.Unknown
 }
 
+// placed reports whether the order was accepted or may be yet.
+func (o *Order) placed() bool { return o.end() == shop.Accepted || o.end() == shop.Pending }
+
 // ids returns the different order ids in answers with those meanings.
 func (o *Order) ids(means ...shop.Means) (ids []string) {
 	for _, c := range o.Calls {
@@ -128,7 +131,9 @@ func (o *Order) rejectedBy() time.Duration {
 }
 
 // times is how many orders it may have become: more than one is a violation itself.
-func (o *Order) times() shop.Pieces { return shop.Pieces(max(1, len(o.ids(shop.Accepted, shop.Pending)))) }
+func (o *Order) times() shop.Pieces {
+	return shop.Pieces(max(1, len(o.ids(shop.Accepted, shop.Pending))))
+}
 
 func (o *Order) basket() string {
 	parts := make([]string, len(o.Basket))

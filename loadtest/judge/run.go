@@ -70,7 +70,12 @@ type Result struct {
 	Run     string         `json:"run"`
 	Seed    uint64         `json:"seed"`
 	Outcome verify.Outcome `json:"verdict"`
-	Phases  []Phase        `json:"phases"`
+	// AnswersAlone: the file has no books, so only the answers were compared.
+	AnswersAlone bool    `json:"answers_alone,omitempty"`
+	Phases       []Phase `json:"phases"`
+	// Checked names the invariants that a phase could judge, and Unchecked those that none could.
+	Checked   []string    `json:"checked"`
+	Unchecked []Unchecked `json:"unchecked,omitempty"`
 	// Reasons say why nothing could be judged.
 	Reasons []string `json:"reasons,omitempty"`
 }
@@ -135,7 +140,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	}
 	r, err := begin(ctx, cfg)
 	defer r.end()
-	result := &Result{File: cfg.Name, Target: cfg.File.Target, Run: r.id, Seed: r.Seed, Outcome: verify.Pass}
+	result := r.result(verify.Pass)
 	if err != nil {
 		result.Outcome, result.Reasons = verify.Unknown, []string{err.Error()}
 		return result, ctx.Err()
@@ -153,7 +158,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 			shown++
 			result.Outcome = result.Outcome.Or(p.Outcome)
 		}
-		result.Phases = append(result.Phases, p)
+		result.add(p)
 		if cfg.Done != nil {
 			cfg.Done(p)
 		}
@@ -162,6 +167,36 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		result.Outcome, result.Reasons = verify.Unknown, []string{"no phase could be run"}
 	}
 	return result, nil
+}
+
+// result returns the result of a run without phases.
+func (r *run) result(outcome verify.Outcome) *Result {
+	return &Result{
+		File: r.Name, Target: r.f.Target, Run: r.id, Seed: r.Seed, Outcome: outcome, AnswersAlone: r.f.Books == nil,
+	}
+}
+
+// add adds a phase.
+func (r *Result) add(p Phase) {
+	r.Phases = append(r.Phases, p)
+	found, why := map[string]bool{}, map[string]string{}
+	for i := range r.Phases {
+		for _, name := range r.Phases[i].Checked {
+			found[name] = true
+		}
+		for _, u := range r.Phases[i].Unchecked {
+			why[u.Invariant] = u.Why
+		}
+	}
+	r.Checked, r.Unchecked = nil, nil
+	for _, name := range Invariants() {
+		switch {
+		case found[name]:
+			r.Checked = append(r.Checked, name)
+		case why[name] != "":
+			r.Unchecked = append(r.Unchecked, Unchecked{name, why[name]})
+		}
+	}
 }
 
 func checkPhases(names []string) error {

@@ -73,6 +73,28 @@ func (e *Example) lines() (lines []string) {
 	return lines
 }
 
+// Write prints the end of the judgement: why nothing could be judged, what was not checked, and the verdict.
+func (r *Result) Write(w io.Writer) {
+	for _, reason := range r.Reasons {
+		fmt.Fprintln(w, "unknown:", reason)
+	}
+	if text := r.checked(); text != "" {
+		fmt.Fprintln(w, text)
+	}
+	for _, u := range r.Unchecked {
+		fmt.Fprintf(w, "  not checked: %s: %s\n", u.Invariant, u.Why)
+	}
+	fmt.Fprintln(w, r)
+}
+
+// checked says how many invariants could be judged, or nothing if none was tried.
+func (r *Result) checked() string {
+	if len(r.Checked)+len(r.Unchecked) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("checked %d of %d", len(r.Checked), len(r.Checked)+len(r.Unchecked))
+}
+
 // String returns the last line of the judgement.
 func (r *Result) String() string {
 	line := "VERDICT: " + strings.ToUpper(string(r.Outcome))
@@ -85,6 +107,9 @@ func (r *Result) String() string {
 		if loud := r.Phases[i].Loud(); loud != "" {
 			line += ", " + r.Phases[i].Name + " " + loud
 		}
+	}
+	if r.AnswersAlone && r.Outcome == verify.Pass {
+		line += ", by the answers alone: no books"
 	}
 	return line
 }
@@ -115,6 +140,13 @@ func (r *Result) Sheet() report.Sheet {
 	for i := range r.Phases {
 		r.Phases[i].parts(&s)
 	}
+	if len(r.Unchecked) > 0 {
+		t := report.NewTable("not checked", "what must hold", "why")
+		for _, u := range r.Unchecked {
+			t.Add(false, u.Invariant, Says(u.Invariant), u.Why)
+		}
+		s.Add(report.Part{Title: r.checked(), Table: t})
+	}
 	return s
 }
 
@@ -130,7 +162,10 @@ func (r *Result) sentence() string {
 			return r.Phases[i].Name + ": " + loud
 		}
 	}
-	if r.Outcome == verify.Pass {
+	switch {
+	case r.Outcome == verify.Pass && r.AnswersAlone:
+		return "By the answers alone, every phase holds what a shop must hold"
+	case r.Outcome == verify.Pass:
 		return "Every phase holds what a shop must hold"
 	}
 	return "Nothing wrong was seen, and not everything could be shown"

@@ -19,7 +19,7 @@ import (
 func Try(ctx context.Context, cfg Config, w io.Writer) (*Result, error) {
 	r, err := begin(ctx, cfg)
 	defer r.end()
-	result := &Result{File: cfg.Name, Target: cfg.File.Target, Run: r.id, Seed: r.Seed, Outcome: verify.Unknown}
+	result := r.result(verify.Unknown)
 	if err != nil {
 		result.Reasons = []string{err.Error()}
 		return result, ctx.Err()
@@ -34,7 +34,8 @@ func Try(ctx context.Context, cfg Config, w io.Writer) (*Result, error) {
 		v = &Verdict{Outcome: verify.Unknown, Orders: len(t.orders), Unknown: len(t.orders), Reasons: []string{err.Error()}}
 	}
 	p.Verdict = *v
-	result.Outcome, result.Phases = v.Outcome, []Phase{p}
+	result.Outcome = v.Outcome
+	result.add(p)
 	return result, nil
 }
 

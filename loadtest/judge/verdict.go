@@ -31,6 +31,13 @@ type Example struct {
 	Rows  []string `json:"rows,omitempty"`
 }
 
+// Unchecked is an invariant that could not be judged.
+type Unchecked struct {
+	Invariant string `json:"invariant"`
+	// Why it could not be judged: mostly, what the file would have to have.
+	Why string `json:"why"`
+}
+
 // Verdict is the judgement on a phase.
 type Verdict struct {
 	Outcome verify.Outcome `json:"verdict"`
@@ -41,8 +48,9 @@ type Verdict struct {
 	Rejected int `json:"rejected"`
 	Pending  int `json:"pending"`
 	Unknown  int `json:"unknown"`
-	// Checked names the invariants that could be judged.
+	// Checked names the invariants that could be judged, and Unchecked the others.
 	Checked    []string    `json:"checked"`
+	Unchecked  []Unchecked `json:"unchecked,omitempty"`
 	Violations []Violation `json:"violations,omitempty"`
 	// Reasons say why the outcome is unknown.
 	Reasons []string `json:"reasons,omitempty"`
@@ -84,12 +92,11 @@ func (e *Evidence) judge() *Verdict {
 		}
 	}
 	v.Served = v.Orders - v.Unknown
-	blind := e.After != nil && v.Accepted > 0 && !e.moved() && !e.Moved
-	unlisted := e.unlisted()
+	e.blind = e.After != nil && v.Accepted > 0 && !e.moved() && !e.Moved
+	e.unlisted = e.withoutMeaning()
 	for _, i := range invariants {
-		useless := i.books && (e.After == nil || blind || len(unlisted) > 0) ||
-			i.name == RejectedOnlyWhenShort && v.Accepted+v.Pending == 0
-		if useless {
+		if why := i.missing(e); why != "" {
+			v.Unchecked = append(v.Unchecked, Unchecked{i.name, why})
 			continue
 		}
 		v.Checked = append(v.Checked, i.name)
@@ -98,15 +105,15 @@ func (e *Evidence) judge() *Verdict {
 			v.Violations = append(v.Violations, f.Violation)
 		}
 	}
-	if blind {
+	if e.blind {
 		v.Reasons = append(v.Reasons, "orders were accepted, and neither the stock nor the orders in the books have "+
 			"changed: do the queries read the database of this service?")
 	}
-	for _, state := range unlisted[:min(len(unlisted), samples)] {
+	for _, state := range e.unlisted[:min(len(e.unlisted), samples)] {
 		v.Reasons = append(v.Reasons, fmt.Sprintf("orders are in the state %s, which is in none of books.sold and "+
 			"books.void: add it to the one that it is", shop.ShowState(state)))
 	}
-	if more := len(unlisted) - samples; more > 0 {
+	if more := len(e.unlisted) - samples; more > 0 {
 		v.Reasons = append(v.Reasons, fmt.Sprintf("and %d more states are in none of them: is the column state the one "+
 			"that it should be?", more))
 	}
@@ -188,9 +195,9 @@ func cut(text string, most int) string {
 	return text
 }
 
-// unlisted returns the states of orders in the books that are in neither list, and are not known to be passing: none
+// withoutMeaning returns the states of orders in the books that are in neither list, and are not known to be passing: none
 // was seen to leave it, and orders with an answer for good are in it.
-func (e *Evidence) unlisted() (states []string) {
+func (e *Evidence) withoutMeaning() (states []string) {
 	anySold := slices.ContainsFunc(e.added, func(en *entry) bool { return en.has[sold] })
 	seen := map[string]bool{}
 	for _, en := range e.added {

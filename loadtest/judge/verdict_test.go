@@ -317,6 +317,58 @@ func TestWhatCannotBeShown(t *testing.T) {
 	}
 }
 
+// What was not checked is said, with the reason; nothing else is said to be checked.
+func TestWhatIsNotChecked(t *testing.T) {
+	t.Parallel()
+	const (
+		rows       = "stock-matches-orders accepted-is-kept rejected-is-not-sold unexplained deducted-once settled"
+		orderRows  = "accepted-is-kept rejected-is-not-sold unexplained deducted-once settled"
+		notRepeats = "one-answer-per-key "
+	)
+	for name, c := range map[string]struct {
+		change    func(*judge.Evidence)
+		want, why string
+	}{
+		"everything": {func(e *judge.Evidence) { again(e, 11, shop.Rejected, "") }, "", ""},
+		"no repeats": {func(*judge.Evidence) {}, "one-answer-per-key", "no order was sent twice"},
+		"no books":   {withoutBooks, notRepeats + rows, "it needs books.orders"},
+		"no stock":   {func(e *judge.Evidence) { e.After.Levels = nil }, notRepeats + "stock-matches-orders", "it needs books.stock"},
+		"no orders": {
+			func(e *judge.Evidence) { e.After.Orders, e.After.Deductions = nil, nil }, notRepeats + orderRows,
+			"it needs books.orders",
+		},
+		"no deductions": {
+			func(e *judge.Evidence) { e.After.Deductions = nil }, notRepeats + "deducted-once", "it needs books.deductions",
+		},
+		"no states": {
+			func(e *judge.Evidence) { e.After.Orders, e.After.HasState = e.After.Orders[:10], false },
+			notRepeats + "settled", "it needs the column state",
+		},
+		"carts": {
+			func(e *judge.Evidence) { e.Reserved = true }, notRepeats + "rejected-only-when-short", "carts hold pieces",
+		},
+		"a state in no list": {
+			func(e *judge.Evidence) { e.After.Orders[10].State = "REFUSED" }, notRepeats + rows, "under books.sold or books.void",
+		},
+	} {
+		e := world()
+		c.change(&e)
+		v := judge.Judge(e)
+		var not, whys []string
+		for _, u := range v.Unchecked {
+			not, whys = append(not, u.Invariant), append(whys, u.Why)
+		}
+		if sorted(not) != sorted(strings.Fields(c.want)) || !strings.Contains(strings.Join(whys, "\n"), c.why) {
+			t.Errorf("%s: not checked: %v, %q; want %s, %s", name, not, whys, c.want, c.why)
+		}
+		if all := slices.Concat(v.Checked, not); sorted(all) != sorted(judge.Invariants()) {
+			t.Errorf("%s: checked %v and not checked %v are not all", name, v.Checked, not)
+		}
+	}
+}
+
+func sorted(names []string) string { return strings.Join(slices.Sorted(slices.Values(names)), " ") }
+
 // A shop that serves little is named as loudly as one that is wrong.
 func TestServedLittle(t *testing.T) {
 	t.Parallel()
