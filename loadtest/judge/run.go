@@ -96,7 +96,7 @@ func begin(ctx context.Context, cfg Config) (*run, error) {
 	cfg.Clients, cfg.Seed = cmp.Or(cfg.Clients, 40), cmp.Or(cfg.Seed, 1)
 	r := &run{
 		Config: cfg, f: cfg.File, id: strings.ToLower(rand.Text()[:8]),
-		sender: send.New(cfg.Hosts, time.Duration(cfg.File.Timeout)),
+		sender: send.New(cfg.Hosts, time.Duration(cfg.File.Timeout), cfg.File.Insecure),
 	}
 	r.reader = books.NewReader(cfg.File)
 	target, err := r.target()

@@ -142,6 +142,9 @@ func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := r.Header.Get("Idempotency-Key")
+	if r.URL.Path == "/login" {
+		return
+	}
 	if r.URL.Path != "/orders" {
 		c.left = 20
 		if !c.keeps || c.ids == nil {
@@ -349,6 +352,22 @@ func TestCommandsMayLeaveProcessesBehind(t *testing.T) {
 	r, err := judge.Run(ctx, judge.Config{File: f, Phases: []string{judge.Alone}})
 	if err != nil || !strings.Contains(text(r), "neither the stock nor the orders in the books have changed") {
 		t.Errorf("%v\n%s", err, text(r))
+	}
+}
+
+// An https:// address is judged as any other. A certificate that nobody knows is named, unless the file accepts it.
+func TestHTTPS(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(&counter{})
+	t.Cleanup(server.Close)
+	head := "target: " + server.URL + "\nbuyer: [{get: /login}]" + resetByRequest
+	f := parse(t, "", "insecure: true\n"+head+memory)
+	if r := run(t, judge.Config{File: f}); r.Outcome != verify.Pass || r.Phases[1].Accepted != 20 {
+		t.Errorf("%s\n%s", r, text(r))
+	}
+	r := run(t, judge.Config{File: parse(t, "", head+memory)})
+	if r.Outcome != verify.Unknown || !strings.Contains(text(r), "insecure: true in the file accepts it") {
+		t.Errorf("%s\n%s", r, text(r))
 	}
 }
 

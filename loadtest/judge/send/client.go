@@ -4,6 +4,7 @@ package send
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -24,10 +25,13 @@ type Sender struct {
 	transport *http.Transport
 }
 
-// New returns a Sender. The timeout bounds each request.
-func New(hosts []string, timeout time.Duration) *Sender {
+// New returns a Sender. The timeout bounds each request. An insecure one accepts any certificate.
+func New(hosts []string, timeout time.Duration, insecure bool) *Sender {
 	s := &Sender{hosts: hosts, timeout: timeout}
-	s.transport = &http.Transport{DialContext: s.dial, MaxIdleConnsPerHost: 64, DisableCompression: true}
+	s.transport = &http.Transport{
+		DialContext: s.dial, MaxIdleConnsPerHost: 64, DisableCompression: true,
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: insecure}, //nolint:gosec // as its user says
+	}
 	return s
 }
 
@@ -52,11 +56,25 @@ func (s *Sender) dial(ctx context.Context, network, address string) (net.Conn, e
 	return conn, nil
 }
 
-// Connect connects to the address and sends nothing.
+// Connect connects to the address, with TLS if it is https, and sends no request.
 func (s *Sender) Connect(ctx context.Context, u *url.URL) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	return s.dial(ctx, "tcp", hostPort(u))
+	conn, err := s.dial(ctx, "tcp", hostPort(u))
+	if err != nil || u.Scheme != "https" {
+		return conn, err
+	}
+	cfg := s.transport.TLSClientConfig.Clone()
+	cfg.ServerName = u.Hostname()
+	secure := tls.Client(conn, cfg)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		_ = conn.Close() // nothing was sent
+		if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+			err = fmt.Errorf("%w; insecure: true in the file accepts it", err)
+		}
+		return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
+	}
+	return secure, nil
 }
 
 // Reach returns an error unless a connection to the address can be made.

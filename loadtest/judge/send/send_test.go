@@ -38,7 +38,7 @@ func TestRequestsAreHeldAndAnswersAreLost(t *testing.T) {
 		fmt.Fprintf(w, "%d %s %s", executed.Add(1), cookie.Value, body)
 	}))
 	t.Cleanup(server.Close)
-	s := send.New(nil, 10*time.Second)
+	s := send.New(nil, 10*time.Second, false)
 	t.Cleanup(s.Close)
 	u, err := url.Parse(server.URL + "/")
 	if err != nil {
@@ -78,7 +78,7 @@ func TestRequestsAreHeldAndAnswersAreLost(t *testing.T) {
 func TestNothingIsSentToAnotherMachine(t *testing.T) {
 	t.Parallel()
 	u := &url.URL{Scheme: "http", Host: "192.0.2.1:80"}
-	s := send.New(nil, time.Second)
+	s := send.New(nil, time.Second, false)
 	if _, err := s.Hold(t.Context(), &send.Wire{URL: u, Bytes: []byte("x")}); !errors.Is(err, send.ErrNotSent) {
 		t.Errorf("%v; want ErrNotSent", err)
 	}

@@ -67,7 +67,10 @@ func firstOf(text, otherwise string) string {
 
 func hostPort(u *url.URL) string {
 	port := u.Port()
-	if port == "" {
+	switch {
+	case port == "" && u.Scheme == "https":
+		port = "443"
+	case port == "":
 		port = "80"
 	}
 	return net.JoinHostPort(u.Hostname(), port)
@@ -81,9 +84,7 @@ type Held struct {
 
 // Hold connects and sends all but the last byte. An error is ErrNotSent.
 func (s *Sender) Hold(ctx context.Context, w *Wire) (*Held, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	conn, err := s.dial(ctx, "tcp", hostPort(w.URL))
+	conn, err := s.Connect(ctx, w.URL)
 	if err != nil {
 		return nil, err
 	}

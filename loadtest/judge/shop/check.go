@@ -324,8 +324,8 @@ func (c *checker) address(at At, what, text string) {
 		return
 	}
 	u, err := url.Parse(expanded)
-	if err != nil || u.Scheme != "http" || u.Host == "" {
-		c.say(at, "%s %q: want http://host:port", what, text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		c.say(at, "%s %q: want http://host:port or https://host:port", what, text)
 		return
 	}
 	c.host(at, what, u.Hostname())

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // curl is a parsed command of curl.
@@ -16,6 +19,7 @@ type curl struct {
 	headers         []string // "Name: value"
 	data            []string
 	json            bool
+	insecure        bool
 }
 
 // option is what an option of curl does with its value.
@@ -66,8 +70,10 @@ func parseCurl(command string) (*curl, error) {
 			continue
 		case name == "-F" || name == "--form":
 			return nil, errors.New("curl: a form with parts cannot be described; use body: with its text")
-		case !known && !strings.Contains(ignored, " "+name+" "):
-			continue // an option without a value
+		case !known && !strings.Contains(ignored, " "+name+" "): // an option, or letters, without a value
+			letters := !strings.HasPrefix(name, "--")
+			c.insecure = c.insecure || name == "--insecure" || letters && strings.Contains(words[i], "k")
+			continue
 		case !joined && i+1 == len(words):
 			return nil, fmt.Errorf("curl: %s has no value", name)
 		case !joined:
@@ -104,39 +110,95 @@ func cutOption(word string) (name, value string, joined bool) {
 // shellWords splits a command as a shell does, with quotes and backslashes.
 func shellWords(text string) (words []string, err error) {
 	var word strings.Builder
-	quote, started := rune(0), false
-	runes := []rune(text)
-	for i := 0; i < len(runes); i++ {
-		r := runes[i]
+	started := false // a word may be empty, in quotes
+	for rest := text; rest != ""; {
+		var part string
 		switch {
-		case quote == '\'' && r != '\'', quote == '"' && r != '"' && r != '\\':
-			word.WriteRune(r)
-		case r == quote && quote != 0:
-			quote = 0
-		case quote == 0 && (r == '\'' || r == '"'):
-			quote, started = r, true
-		case r == '\\' && i+1 < len(runes):
-			i++
-			if runes[i] != '\n' {
-				word.WriteRune(runes[i])
-				started = true
+		case strings.HasPrefix(rest, "'"), strings.HasPrefix(rest, `"`), strings.HasPrefix(rest, "$'"):
+			if part, rest, err = quotedPart(rest); err != nil {
+				return nil, err
 			}
-		case strings.ContainsRune(" \t\r\n", r):
-			if started || word.Len() > 0 {
+			started = true
+		case strings.HasPrefix(rest, "\\\n"), strings.HasPrefix(rest, "\\\r\n"):
+			_, rest, _ = strings.Cut(rest, "\n")
+		case rest[0] == '\\' && len(rest) > 1:
+			_, size := utf8.DecodeRuneInString(rest[1:])
+			part, rest, started = rest[1:1+size], rest[1+size:], true
+		case strings.Contains(" \t\r\n", rest[:1]):
+			if started {
 				words, started = append(words, word.String()), false
 				word.Reset()
 			}
+			rest = rest[1:]
 		default:
-			word.WriteRune(r)
+			part, rest, started = rest[:1], rest[1:], true
 		}
+		word.WriteString(part)
 	}
-	if quote != 0 {
-		return nil, fmt.Errorf("curl: a quote %c is not closed", quote)
-	}
-	if started || word.Len() > 0 {
+	if started {
 		words = append(words, word.String())
 	}
 	return words, nil
+}
+
+// quotedPart returns what a quoted text at the beginning of text says, and the rest after it.
+func quotedPart(text string) (says, rest string, err error) {
+	open := text[:1]
+	if open == "$" {
+		open = text[:2]
+	}
+	var out strings.Builder
+	for rest = text[len(open):]; rest != ""; {
+		switch {
+		case rest[0] == open[len(open)-1]:
+			return out.String(), rest[1:], nil
+		case rest[0] == '\\' && open == "$'":
+			var char string
+			char, rest = escape(rest)
+			out.WriteString(char)
+		case rest[0] == '\\' && open == `"` && len(rest) > 1 && strings.Contains("$`\"\\\n", rest[1:2]):
+			if rest[1] != '\n' {
+				out.WriteByte(rest[1])
+			}
+			rest = rest[2:]
+		default:
+			out.WriteByte(rest[0])
+			rest = rest[1:]
+		}
+	}
+	return "", "", fmt.Errorf("curl: a quote %s is not closed", open)
+}
+
+// escapes are the escapes of one letter in $'…'.
+var escapes = map[byte]string{
+	'n': "\n", 't': "\t", 'r': "\r", 'a': "\a", 'b': "\b", 'e': "\x1b", 'E': "\x1b", 'f': "\f", 'v': "\v",
+	'\\': "\\", '\'': "'", '"': `"`, '?': "?",
+}
+
+// coded is an escape with a number in $'…': the digits of a byte in octal or hexadecimal, or of a character.
+var coded = regexp.MustCompile(`^\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|(?:u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})))`)
+
+// escape returns what an escape at the beginning of text says, and the rest after it.
+func escape(text string) (says, rest string) {
+	if m := coded.FindStringSubmatch(text); m != nil {
+		base, digits, char := 16, m[2]+m[3]+m[4], m[3]+m[4] != ""
+		if m[1] != "" {
+			base, digits = 8, m[1]
+		}
+		code, err := strconv.ParseUint(digits, base, 32)
+		rest = text[len(m[0]):]
+		switch {
+		case err != nil: // the expression admits digits only, and no more than fit
+			return "", rest
+		case char:
+			return string(rune(code)), rest
+		}
+		return string([]byte{byte(code)}), rest
+	}
+	if len(text) > 1 && escapes[text[1]] != "" {
+		return escapes[text[1]], text[2:]
+	}
+	return text[:1], text[1:]
 }
 
 // FromCurl returns a file for the order that a command of curl places, with comments where its user must look.
@@ -149,8 +211,8 @@ func FromCurl(command string) (string, error) {
 		c.address = "http://" + c.address
 	}
 	u, err := url.Parse(c.address)
-	if err != nil || u.Host == "" {
-		return "", fmt.Errorf("curl: %q is no address", c.address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", fmt.Errorf("curl: address %q: want http://host:port/path or https://host:port/path", c.address)
 	}
 	body := strings.Join(c.data, "&")
 	method := strings.ToLower(c.method)
@@ -171,6 +233,9 @@ func FromCurl(command string) (string, error) {
 	headers, keyed := c.kept(isJSON)
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "target: %s://%s\n", u.Scheme, u.Host)
+	if c.insecure {
+		b.WriteString("insecure: true # any certificate is good enough\n")
+	}
 	fmt.Fprintf(b, "stock: {%s: 100} # the product's name in the books, and its pieces before the first order\n",
 		quoted(product))
 	b.WriteString(newReset)
@@ -240,11 +305,21 @@ func bodyLines(body string, value any, isJSON bool) string {
 		return "  body: " + quoted(body) + "\n"
 	}
 	lines := "  form:\n"
-	for _, pair := range strings.Split(body, "&") {
+	for pair := range strings.SplitSeq(body, "&") {
 		name, _, _ := strings.Cut(pair, "=")
-		if name, err = url.QueryUnescape(name); err == nil {
-			lines += "    " + quoted(name) + ": " + quoted(form.Get(name)) + "\n"
+		if name, err = url.QueryUnescape(name); err != nil || len(form[name]) == 0 {
+			continue
 		}
+		values := make([]string, len(form[name]))
+		for i, value := range form[name] {
+			values[i] = quoted(value)
+		}
+		text := values[0]
+		if len(values) > 1 {
+			text = "[" + strings.Join(values, ",") + "]"
+		}
+		lines += "    " + quoted(name) + ": " + text + "\n"
+		delete(form, name)
 	}
 	return lines
 }

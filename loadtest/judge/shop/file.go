@@ -16,8 +16,10 @@ var Schema []byte
 // File is a shop in the words of its user. Load returns it checked.
 type File struct {
 	At At `yaml:"-"`
-	// Target is the address of the service, "http://host:port".
+	// Target is the address of the service, "http://host:port" or "https://host:port".
 	Target string `yaml:"target"`
+	// Insecure accepts any certificate.
+	Insecure bool `yaml:"insecure"`
 	// Stock holds the pieces of each product before the first order of a phase. Names may hold variables.
 	Stock map[string]Pieces `yaml:"stock"`
 	// Reset brings the stock there before each phase.
@@ -54,7 +56,7 @@ type Request struct {
 	Headers Table  `yaml:"headers"`
 	// JSON, Form or Body is the body.
 	JSON any    `yaml:"json"`
-	Form Table  `yaml:"form"`
+	Form Form   `yaml:"form"`
 	Body string `yaml:"body"`
 	// Capture gives names to parts of the answer.
 	Capture map[string]Capture `yaml:"capture"`

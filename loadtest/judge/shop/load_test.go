@@ -56,7 +56,7 @@ func TestMistakesNameTheLine(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ old, new, want string }{
 		{"http://127.0.0.1:8080", "http://shop.example:80", "line 1, column 1: target is at shop.example, which"},
-		{"target: http://127.0.0.1:8080", "target: ftp://127.0.0.1", `want http://host:port`},
+		{"target: http://127.0.0.1:8080", "target: ftp://127.0.0.1", `want http://host:port or https://host:port`},
 		{"target: http://127.0.0.1:8080\n", "", "target is missing"},
 		{"stock: {\"1\": 100}\n", "", "stock is missing"},
 		{`{"1": 100}`, `{"1": 0}`, "line 2, column 14: 0 pieces: want more than 0"},
@@ -133,8 +133,9 @@ func TestScalarsAreTexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Stock["1"].String() != "2.5" || f.Order.Form["quantity"] != "1" || f.Order.Form["7"] != "x" ||
-		f.Order.Form["gift"] != "true" || f.Order.Headers["X-Version"] != "2" {
+	form := f.Order.Form
+	if f.Stock["1"].String() != "2.5" || form["quantity"][0] != "1" || form["7"][0] != "x" || form["gift"][0] != "true" ||
+		f.Order.Headers["X-Version"] != "2" {
 		t.Errorf("read stock %v, form %v, headers %v", f.Stock, f.Order.Form, f.Order.Headers)
 	}
 }

@@ -34,9 +34,13 @@ func (r *Request) line() (method, target string) {
 // texts returns everything in the request that may hold variables.
 func (r *Request) texts() []any {
 	out := []any{r.Target(), r.Body, r.JSON}
-	for _, table := range []Table{r.Headers, r.Form} {
-		for name, value := range table {
-			out = append(out, name, value)
+	for name, value := range r.Headers {
+		out = append(out, name, value)
+	}
+	for name, values := range r.Form {
+		out = append(out, name)
+		for _, value := range values {
+			out = append(out, value)
 		}
 	}
 	for _, capture := range r.Capture {
@@ -107,15 +111,17 @@ func (r *Request) body(out *Rendered, vars Vars) (kind string, err error) {
 		return "application/json", nil
 	case r.Form != nil:
 		form := url.Values{}
-		for name, value := range r.Form {
-			key, err := vars.Text(name)
-			if err == nil {
-				value, err = vars.Text(value)
-			}
+		for name, values := range r.Form {
+			name, err := vars.Text(name)
 			if err != nil {
 				return "", err
 			}
-			form.Set(key, value)
+			for _, value := range values {
+				if value, err = vars.Text(value); err != nil {
+					return "", err
+				}
+				form.Add(name, value)
+			}
 		}
 		out.Body = []byte(form.Encode())
 		return "application/x-www-form-urlencoded", nil

@@ -35,7 +35,7 @@ func TestVariablesKeepTheirTypes(t *testing.T) {
 
 func TestARequestIsRendered(t *testing.T) {
 	t.Parallel()
-	text := strings.Replace(good, "json: {items: [{product_id: 1, quantity: 1}]}", `form: {q: "{{key}} &"}`, 1)
+	text := strings.Replace(good, "json: {items: [{product_id: 1, quantity: 1}]}", `form: {q: "{{key}} &", seat: [1, "{{token}}"]}`, 1)
 	f, err := shop.Parse([]byte(text), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestARequestIsRendered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Method != "POST" || r.URL.String() != "http://127.0.0.1:8080/api/orders" || string(r.Body) != "q=k+%26" ||
+	if r.Method != "POST" || r.URL.String() != "http://127.0.0.1:8080/api/orders" || string(r.Body) != "q=k+%26&seat=1&seat=t" ||
 		r.Header.Get("Content-Type") != "application/x-www-form-urlencoded" || r.Header.Get("Authorization") != "Bearer t" {
 		t.Errorf("rendered %+v, body %s", r, r.Body)
 	}
@@ -86,6 +86,21 @@ func TestAFileFromCurl(t *testing.T) {
 			[]string{`put: "/buy?x=1"`, `"name": "a b"`, `"qty": "2"`, "repeats: none"},
 		},
 		{"curl localhost:3000/buy/1 -u me:pw -o /dev/null --compressed", []string{`get: "/buy/1"`, `"Basic bWU6cHc="`}},
+		{
+			`curl 'https://127.0.0.1:8443/buy' -H $'X-Note: it\'s \u0021\x21\041\tnew' --data-raw $'{"sku":"A\\"1","n":"\\n"}' -k`,
+			[]string{
+				`target: https://127.0.0.1:8443`, "insecure: true", `"X-Note": "it's !!!\tnew"`, `stock: {"A\"1": 100}`,
+				`json: {"n":"\n","sku":"A\"1"}`,
+			},
+		},
+		{
+			`curl 127.0.0.1/cart -sk -d 'seat=A1&seat=A2&who=me' -d seat=A3`,
+			[]string{`"seat": ["A1","A2","A3"]`, `"who": "me"`, "target: http://127.0.0.1\n"},
+		},
+		{
+			`curl 127.0.0.1/o -d "{\"sku\":\"a\\b\$1\",\"re\":\"\d\"}"`,
+			[]string{`body: "{\"sku\":\"a\\b$1\",\"re\":\"\\d\"}"`}, // as a shell reads it: no JSON
+		},
 		{`curl --json '{"sku":"A-1"}' "http://[::1]:80/o"`, []string{`post: "/o"`, `stock: {"A-1": 100}`}},
 	} {
 		text, err := shop.FromCurl(c.curl)
@@ -104,6 +119,7 @@ func TestAFileFromCurl(t *testing.T) {
 	}
 	for _, curl := range []string{
 		"", "curl", "curl 'http://x", "curl http://127.0.0.1 -H", "curl http://127.0.0.1 -F a=b",
+		"curl http://127.0.0.1 -d $'a", "curl ftp://127.0.0.1/x",
 	} {
 		if text, err := shop.FromCurl(curl); err == nil {
 			t.Errorf("%s made\n%s", curl, text)

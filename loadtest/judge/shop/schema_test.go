@@ -87,7 +87,7 @@ func TestTheSchemaAcceptsWhatIsRead(t *testing.T) {
 		}
 		return compiled.Validate(value)
 	}
-	curl, err := shop.FromCurl("curl http://127.0.0.1/o -d a=b")
+	curl, err := shop.FromCurl("curl https://127.0.0.1/o -k -d a=b -d a=c -d d=e")
 	if err != nil {
 		t.Fatal(err)
 	}

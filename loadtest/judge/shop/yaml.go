@@ -168,6 +168,32 @@ func (t *Table) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
+// Form holds the values of a form's fields, one or a list of them for each.
+type Form map[string][]string
+
+// UnmarshalYAML implements yaml.NodeUnmarshaler.
+func (f *Form) UnmarshalYAML(n ast.Node) error {
+	values, err := pairs(n)
+	if err != nil {
+		return err
+	}
+	*f = Form{}
+	for _, v := range values {
+		name, _, err := scalar(v.Key)
+		if err != nil {
+			return err
+		}
+		for _, value := range listed(v.Value) {
+			text, _, err := scalar(value)
+			if err != nil {
+				return err
+			}
+			(*f)[name] = append((*f)[name], text)
+		}
+	}
+	return nil
+}
+
 // Numbers is one number or a list of them.
 type Numbers []int
 
