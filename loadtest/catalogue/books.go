@@ -108,11 +108,9 @@ func ReadBooks(ctx context.Context, stock *sql.DB, of Sale) (Books, error) {
 func untold(n int64) string {
 	switch {
 	case n > 0:
-		return English.Sprintf("Out is %d more than Sold: orders by hand, or of buyers who were not told so. "+
-			"The answer is on its way, got lost, or was wrong.", n)
+		return English.Sprintf("Out is %d more than Sold: orders by hand, or answers on their way, lost or wrong.", n)
 	case n < 0:
-		return English.Sprintf("Sold is %d more than Out: buyers were told of sales that the ledger does not have, "+
-			"or the answer to a cancellation is on its way.", -n)
+		return English.Sprintf("Sold is %d more than Out: answers to cancellations on their way, or wrong answers.", -n)
 	}
 	return ""
 }

@@ -81,7 +81,7 @@ type Headline struct {
 const (
 	Running = "RUNNING"
 	// Disagreeing: the run goes on, and its books disagree. Only its judge says VIOLATION.
-	Disagreeing = "THE BOOKS DISAGREE"
+	Disagreeing = "WRONG SO FAR"
 	// Slow: right, and slower than it need be.
 	Slow      = "SLOW"
 	notJudged = "NOT JUDGED" // it ended before there was something to judge

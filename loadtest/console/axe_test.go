@@ -4,6 +4,7 @@ package console_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,12 +58,14 @@ func TestNothingKeepsAnybodyOut(t *testing.T) {
 		b.barred(theme + ", the keys")
 		eval[bool](b, `document.querySelector("dialog.help").close(), true`)
 		click("#tab-faults")
-		b.do(chromedp.EmulateViewport(320, 800))
-		b.barred(theme + ", narrow")
-		if wide := eval[int](b, `document.documentElement.scrollWidth`); wide > 320 {
-			t.Errorf("%s: the page is %d px wide in a window of 320", theme, wide)
+		for _, window := range []int64{320, 390, 768, 1440} {
+			eval[bool](b, `scrollTo(0, 0), true`)
+			b.picture(fmt.Sprintf("%s-%d", theme, window), window, 900, true)
+			b.barred(fmt.Sprintf("%s, %d px wide", theme, window))
+			if wide := eval[int64](b, `document.documentElement.scrollWidth`); wide > window {
+				t.Errorf("%s: the page is %d px wide in a window of %d", theme, wide, window)
+			}
 		}
-		b.picture("narrow-"+theme, 320, 800, true)
 		b.do(chromedp.EmulateViewport(1440, 1000))
 	}
 	b.clean()

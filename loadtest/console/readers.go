@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -182,7 +181,8 @@ func scopeOf(ctx context.Context, s *view, shown int) (string, error) {
 	return catalogue.English.Sprintf("the newest %d of %d products", shown, n), nil
 }
 
-// readTraces shows which orders were traced last, and their statuses by now.
+// readTraces shows which orders were traced last, and their statuses by now. Orders of databases that are gone are left
+// out.
 func (c *Console) readTraces(ctx context.Context, s *view) error {
 	recent := []Recent{}
 	for _, id := range c.traces.Recent(8) {
@@ -194,7 +194,9 @@ func (c *Console) readTraces(ctx context.Context, s *view) error {
 		if err != nil {
 			return fmt.Errorf("read a traced order: %w", err)
 		}
-		recent = append(recent, Recent{OrderID: id, Status: strings.Join(status, "")})
+		if len(status) > 0 {
+			recent = append(recent, Recent{OrderID: id, Status: status[0]})
+		}
 	}
 	c.feed.set("recent", recent)
 	return nil

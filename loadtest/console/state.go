@@ -29,7 +29,7 @@ const (
 // Recent is a traced order.
 type Recent struct {
 	OrderID string `json:"order_id"`
-	// Status is the status of its row; of a deduction without an order, the state of its operation. "" if there is no row.
+	// Status is the status of its row or, of a deduction without an order, the state of its operation.
 	Status string `json:"status"`
 }
 

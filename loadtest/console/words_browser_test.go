@@ -161,6 +161,25 @@ func TestBooksSayWhyOutAndSoldDiffer(t *testing.T) {
 	s.clean()
 }
 
+// TestFaultsComeFirstOnAPhone, before the books that they break; the keyboard reaches them in the same order.
+func TestFaultsComeFirstOnAPhone(t *testing.T) {
+	s := openStill(t, "", map[string]string{"/api/faults": publishedFaults(t)})
+	s.await(waitStill, `document.querySelector("#fault-A")`)
+	s.do(chromedp.EmulateViewport(390, 800))
+	order := eval[string](s.browser, `[".press", ".tour, .faults", "#books", "#charts", "#lock", "#judged", "#orders", "#way"]`+
+		`.map((name) => [document.querySelector(name).getBoundingClientRect().top, name]).sort((a, b) => a[0] - b[0])`+
+		`.map(([, name]) => name).join(" ")`)
+	if want := ".press .tour, .faults #books #charts #lock #judged #orders #way"; order != want {
+		t.Errorf("from top to bottom there are %s, want %s", order, want)
+	}
+	small := eval[string](s.browser, `[...document.querySelectorAll(".faults button, .press button, .tabs button")]`+
+		`.filter((e) => e.getBoundingClientRect().height < 44).map((e) => e.innerText).join()`)
+	if small != "" {
+		t.Errorf("less than 44 px high: %s", small)
+	}
+	s.clean()
+}
+
 // hiding lists the elements of the page that hide rows of their content in a box that scrolls.
 const hiding = `[...document.querySelectorAll("main *")]` +
 	`.filter((e) => /auto|scroll/.test(getComputedStyle(e).overflowY) && e.scrollHeight > e.clientHeight + 1)` +
@@ -175,7 +194,8 @@ func TestNoBoxHidesRows(t *testing.T) {
 	items := strings.Repeat(`{"goods_id": "1", "num": 1, "price": 100},`, 30)
 	s := openStill(t, `"runs": [`+strings.Join(rows, ",")+`]`, map[string]string{
 		"/api/faults": publishedFaults(t),
-		"/api/orders/7": `{"order": {"id": "7"}, "items": [` + strings.TrimSuffix(items, ",") +
+		"/api/orders/7": `{"order": {"id": "7", "created_at": "2026-11-29T01:52:52.19925Z"},
+			"operation": {"fencing_token": "0000000000000b570000000000000000"}, "items": [` + strings.TrimSuffix(items, ",") +
 			`], "flows": [], "answers": []}`,
 	})
 	s.await(waitStill, `document.querySelector("#fault-A")`)
@@ -184,6 +204,11 @@ func TestNoBoxHidesRows(t *testing.T) {
 	s.await(waitStill, `document.querySelectorAll("#life .rows tr").length > 30`)
 	for _, size := range [][2]int64{{1440, 900}, {768, 900}, {390, 800}} {
 		s.do(chromedp.EmulateViewport(size[0], size[1]))
+		wide := eval[string](s.browser, `[...document.querySelectorAll("#life .scroll")]`+
+			`.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.clientWidth + " of " + e.scrollWidth).join()`)
+		if wide != "" {
+			t.Errorf("%d px wide: the rows of an order are cut off, %s", size[0], wide)
+		}
 		for _, tab := range []string{"free", "faults"} {
 			eval[bool](s.browser, fmt.Sprintf(`document.querySelector("#tab-%s").click(), true`, tab))
 			s.await(waitStill, fmt.Sprintf(`document.querySelector("#tab-%s").ariaSelected === "true"`, tab))

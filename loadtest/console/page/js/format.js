@@ -49,7 +49,7 @@ const SIGNS = {
   VIOLATION: ["✗", "bad"],
   UNKNOWN: ["?", "unsure"],
   RUNNING: ["…", "running"],
-  "THE BOOKS DISAGREE": ["✗", "bad"],
+  "WRONG SO FAR": ["✗", "bad"],
   "NOT JUDGED": ["○", "unsure"],
   "NOT CAUGHT THIS TIME": ["○", "unsure"],
   SLOW: ["◔", "unsure"],

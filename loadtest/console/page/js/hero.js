@@ -29,7 +29,7 @@ function runWords(run) {
 
 const UNDER = {
   RUNNING: "Orders are on their way. The books on the page are read while they run.",
-  "THE BOOKS DISAGREE": "The run goes on, and its books are wrong already. The judge reads them, and all answers, when it has settled.",
+  "WRONG SO FAR": "The run goes on, and its books are wrong already. The judge reads them, and all answers, when it has settled.",
   VIOLATION: "Something that must hold does not. The books and the verdict say what.",
   PASS: "Every order came to one end, and every piece is in the books once.",
   UNKNOWN: "The judge could not read everything, so it does not say that all is well.",

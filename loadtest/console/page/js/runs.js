@@ -67,7 +67,7 @@ function Row({ row, isOver, isOpen }) {
       <td><label class="box"><input type="checkbox" checked=${isOver} onChange=${(event) => tick(row.id, event.target)}
         aria-label="lay run ${row.title} ${row.variant} ${day(row.at)} over the charts" /></label></td>
       <th scope="row"><button type="button" class="link" aria-expanded=${isOpen ? "true" : "false"} onClick=${() => open(row.id)}>${row.fault ? `${row.fault} ` : ""}${row.title}</button> ${row.variant ? html`<small>${row.variant}</small>` : null}</th>
-      <td class="clock">${day(row.at)}</td><td>${row.strategy || "–"}</td><td class="seed"><code>${row.seed}</code></td><td>${(row.faults || []).join(", ") || "–"}</td>
+      <td class="clock">${day(row.at)}</td><td>${row.strategy || "–"}</td><td class="seed"><code>${row.seed}</code></td><td class="broke">${(row.faults || []).join(", ") || "–"}</td>
       <td class="number">${count(row.orders)}</td><td class="number">${rate(row.orders_per_s)}</td><td class="number">${span(row.p99_ms)}</td>
       <td class="number">${row.oversold ? html`<b class="bad">${count(row.oversold)}</b>` : "0"}</td>
       <td><span class="verdict-small ${kind}">${mark} ${(row.verdict || "unknown").toLowerCase()}</span></td>
