@@ -137,7 +137,7 @@ install: ## Install the servers and compilers that are missing (as root on Debia
 	@$(SETUP) -for tests
 
 .PHONY: readme
-readme: bin/dev ## Fill the tables of the documents from the code and from out/
+readme: bin/dev ## Fill the tables of the documents from the code and from out/, and put the picture of the page in its place
 	bin/dev readme
 
 .PHONY: sbom

@@ -4,6 +4,9 @@ package console_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -143,8 +146,8 @@ func (b *browser) clean() {
 	}
 }
 
-// picture keeps a screenshot of the page in out/console.
-func (b *browser) picture(name string, width, height int64, whole bool) {
+// picture keeps a screenshot of the page in out/console, and returns it.
+func (b *browser) picture(name string, width, height int64, whole bool) []byte {
 	b.t.Helper()
 	b.do(chromedp.EmulateViewport(width, height))
 	time.Sleep(300 * time.Millisecond) // the page lays itself out
@@ -156,17 +159,37 @@ func (b *browser) picture(name string, width, height int64, whole bool) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	keep(b.t, name+".png", data)
+	return data
+}
+
+// keep writes a file of the folder out/console.
+func keep(t *testing.T, name string, data []byte) {
+	t.Helper()
 	root, err := system.ModuleRoot()
 	if err != nil {
-		b.t.Fatal(err)
+		t.Fatal(err)
 	}
 	dir := filepath.Join(root, "out", "console")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pictureForReadme keeps the picture of the README, and what it shows. "make readme" puts both in their places.
+func (b *browser) pictureForReadme() {
+	b.t.Helper()
+	sum := sha256.Sum256(b.picture("console", 1440, 1000, false))
+	data, err := json.MarshalIndent(taken{
+		Says: b.text(".hero .sentence"), Shows: looks(b.t), Picture: hex.EncodeToString(sum[:]),
+	}, "", "  ")
+	if err != nil {
 		b.t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, name+".png"), data, 0o644); err != nil {
-		b.t.Fatal(err)
-	}
+	keep(b.t, "console.json", append(data, '\n'))
 }
 
 // tell sends the browser a command of the DevTools protocol.

@@ -32,7 +32,7 @@ func TestBrokenTurnsRedAndFixedPasses(t *testing.T) {
 	broken := s.state(t).Run // the last attempt
 	b.await(10*time.Second, `document.querySelector(".hero").innerText.includes("VIOLATION")`)
 	b.await(10*time.Second, `document.querySelector("#books tr.bad")`)
-	b.picture("broken", 1440, 1000, false)
+	b.pictureForReadme()
 	b.picture("broken-whole", 1440, 1000, true)
 	b.picture("broken-narrow", 320, 800, true)
 	b.do(chromedp.EmulateViewport(1440, 1000))

@@ -5,6 +5,8 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -15,6 +17,7 @@ import (
 
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/report"
+	"orderstock/loadtest/verify"
 )
 
 // vendored lists every file taken from npm: htm 3.1.1 with Preact inside, @preact/signals-core 1.14.5, uPlot 1.6.32
@@ -111,6 +114,47 @@ func TestImportsExist(t *testing.T) {
 	})
 	if seen == 0 {
 		t.Error("found no import")
+	}
+}
+
+// taken describes the picture of the console in the README. It lies beside the picture, made by the same test.
+type taken struct {
+	Says    string `json:"says"`    // the headline in the picture
+	Shows   string `json:"shows"`   // see looks
+	Picture string `json:"picture"` // the picture's SHA-256
+}
+
+// looks is the SHA-256 of what a picture of the console shows: the files of the page, and the invariants.
+func looks(t *testing.T) string {
+	t.Helper()
+	all := sha256.New()
+	walk(t, ".", func(name string, data []byte) { fmt.Fprintf(all, "%s %d\n%s\n", name, len(data), data) })
+	for _, name := range verify.Invariants() {
+		fmt.Fprintln(all, name, verify.Says(name))
+	}
+	return hex.EncodeToString(all.Sum(nil))
+}
+
+// TestPictureShowsThePage as it is now.
+func TestPictureShowsThePage(t *testing.T) {
+	const again = `make test-console RUN=TestBrokenTurnsRedAndFixedPasses && make readme`
+	data, err := os.ReadFile("console.json")
+	if err != nil {
+		t.Fatalf("%v; make the picture: %s", err, again)
+	}
+	var of taken
+	if err := json.Unmarshal(data, &of); err != nil {
+		t.Fatal(err)
+	}
+	if of.Shows != looks(t) {
+		t.Errorf("console.png is older than the page or the invariants; make it again: %s", again)
+	}
+	picture, err := os.ReadFile("console.png")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum := sha256.Sum256(picture); of.Picture != hex.EncodeToString(sum[:]) {
+		t.Errorf("console.json describes another picture; make both again: %s", again)
 	}
 }
 

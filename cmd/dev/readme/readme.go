@@ -37,6 +37,7 @@ var tables = []table{
 	{"invariants", loadtestDoc, invariants},
 	{"case-study-faults", resultsDoc, caseStudyFaults},
 	{"settings", "cmd/README.md", settings},
+	{"console", "README.md", console},
 	{"tour", resultsDoc, sheet[catalogue.Pairs]("tour.json")},
 	{"faults", resultsDoc, sheet[*trial.Report]("faults.json")},
 	{"cluster-faults", resultsDoc, sheet[*trial.Report]("faults-cluster.json")},

@@ -2,6 +2,7 @@ package readme
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -183,6 +184,24 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 			if !strings.Contains(text, want) {
 				t.Errorf("no %q in\n%s", want, text)
 			}
+		}
+	}
+	if text, err := made("console"); err != nil || text != "" {
+		t.Errorf("a picture that is not there: %q, %v", text, err)
+	}
+	if err := errors.Join(os.Mkdir(filepath.Join(out, "console"), 0o755),
+		os.Mkdir(filepath.Join(root, "loadtest", "console"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	write("console/console.png", "PNG")
+	write("console/console.json", `{"says": "Sold 9 of 3"}`)
+	if text, err := made("console"); err != nil ||
+		text != "![The console after the broken variant of fault A: Sold 9 of 3](loadtest/console/console.png)" {
+		t.Errorf("the picture of the console is %q, %v", text, err)
+	}
+	for _, name := range []string{"console.png", "console.json"} {
+		if data, err := os.ReadFile(filepath.Join(root, "loadtest", "console", name)); err != nil || len(data) == 0 {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	svg, err := os.ReadFile(filepath.Join(root, "loadtest", "ladder.svg"))
