@@ -35,6 +35,7 @@ func TestTheWholeStack(t *testing.T) {
 	t.Run("passes, also when services die", func(t *testing.T) { t.Parallel(); passesWhenServicesDie(t, bin) })
 	t.Run("a price changes", func(t *testing.T) { t.Parallel(); priceChanges(t, bin) })
 	t.Run("old orders are pruned under load", func(t *testing.T) { t.Parallel(); prunedUnderLoad(t, bin) })
+	t.Run("passes in calm, also when services restart", func(t *testing.T) { t.Parallel(); passesWhenServicesRestart(t, bin) })
 	t.Run("the unsafe strategy is found out", func(t *testing.T) { t.Parallel(); unsafeIsFoundOut(t, bin) })
 }
 
@@ -74,6 +75,33 @@ func passesWhenServicesDie(t *testing.T, bin string) {
 	}
 	if v := judge(t, st, h); v.Outcome != verify.Pass || v.Orders != 100 {
 		t.Errorf("%s; want a pass with 100 orders", v)
+	}
+}
+
+// A graceful restart of an order service and of a stock service is nothing that a client has to say.
+func passesWhenServicesRestart(t *testing.T, bin string) {
+	t.Helper()
+	st := systemtest.Up(t, bin, func(*system.Config) {})
+	cfg := fireAt(st)
+	cfg.Orders, cfg.Duration, cfg.Mix = 0, 6*time.Second, fire.Mix{Goods: 4, Stock: 2000, Repeat: 0.2, Cancel: 0.2}
+	restarted := make(chan error, 1)
+	cfg.Begun = func(*history.History) {
+		go func() {
+			time.Sleep(time.Second)
+			restarted <- errors.Join(st.Orders[1].Restart(t.Context()), st.Stocks[1].Restart(t.Context()))
+		}()
+	}
+	h, err := fire.Run(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-restarted; err != nil {
+		t.Fatal(err)
+	}
+	if v := judge(t, st, h); v.Outcome != verify.Pass {
+		var text bytes.Buffer
+		_ = v.Write(&text, false)
+		t.Errorf("want a pass:\n%s", &text)
 	}
 }
 

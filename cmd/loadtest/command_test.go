@@ -245,21 +245,21 @@ func TestVerifyPrintsSavesAndExitsAsItJudges(t *testing.T) {
 			[]string{"--out", folder},
 			0,
 			"VERDICT: PASS orders=1 confirmed=1 rejected=0 cancelled=0 pending=0 oversold=0 double_deducted=0 " +
-				"unlocked=1 served=1 repeated=0",
+				"unlocked=1 served=1 repeated=0 calm=100%",
 		},
 		{
 			"",
 			[]string{"--out", folder, "--history", folder + "/none"},
 			2,
 			"VERDICT: UNKNOWN orders=0 confirmed=0 rejected=0 cancelled=0 pending=0 oversold=0 double_deducted=0 " +
-				"served=0 repeated=0",
+				"served=0 repeated=0 calm=0%",
 		},
 		{
 			"UPDATE stock SET num = 4",
 			[]string{"--out", folder},
 			1,
 			"VERDICT: VIOLATION orders=1 confirmed=1 rejected=0 cancelled=0 pending=0 oversold=0 double_deducted=0 " +
-				"unlocked=1 served=1 repeated=0",
+				"unlocked=1 served=1 repeated=0 calm=100%",
 		},
 	} {
 		if step.change != "" {
@@ -300,7 +300,7 @@ func TestVerdictAsJSON(t *testing.T) {
 	}
 	slices.Sort(names)
 	want := []string{
-		"cancelled", "confirmed", "double_deducted", "invariants", "orders", "orders_per_s", "oversold",
+		"calm", "cancelled", "confirmed", "double_deducted", "invariants", "orders", "orders_per_s", "oversold",
 		"p50_ms", "p99_ms", "pending", "rejected", "repeated", "served", "unlocked", "verdict",
 	}
 	if !slices.Equal(names, want) {

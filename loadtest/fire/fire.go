@@ -77,6 +77,8 @@ func fire(ctx context.Context, cfg Config, h *history.History) error {
 	if cfg.Begun != nil {
 		cfg.Begun(h)
 	}
+	stop := f.watch(ctx)
+	defer func() { h.Away = stop() }()
 	shown := showProgress(ctx, cfg, f.start)
 	var running sync.WaitGroup
 	for _, w := range workers {

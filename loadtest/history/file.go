@@ -28,6 +28,7 @@ type headerLine struct {
 	Library     bool      `json:"library,omitempty"`
 	Disturbed   bool      `json:"disturbed,omitempty"`
 	Interrupted bool      `json:"interrupted,omitempty"`
+	Away        []away    `json:"away,omitempty"`
 	Patience    int64     `json:"patience_us,omitempty"`
 	Strategy    string    `json:"strategy,omitempty"`
 	Odd         bool      `json:"odd,omitempty"`
@@ -35,6 +36,12 @@ type headerLine struct {
 	Calls       int       `json:"calls"`
 	Asides      int       `json:"asides,omitempty"`
 	Goods       []Goods   `json:"goods"`
+}
+
+type away struct {
+	Address string `json:"address"`
+	FromUs  int64  `json:"from_us"`
+	ToUs    int64  `json:"to_us"`
 }
 
 type callLine struct {
@@ -93,6 +100,9 @@ func (h *History) Write(w io.Writer) error {
 		ElapsedUs: h.Elapsed.Microseconds(), WarmupUs: h.Warmup.Microseconds(),
 		WindowUs: h.Window.Microseconds(), TimeoutUs: h.Timeout.Microseconds(),
 		Orders: h.Orders(), Calls: len(h.Calls), Asides: len(h.Asides), Goods: h.Goods,
+	}
+	for _, a := range h.Away {
+		header.Away = append(header.Away, away{a.Address, a.From.Microseconds(), a.To.Microseconds()})
 	}
 	encoder := json.NewEncoder(out)
 	err := encoder.Encode(header)

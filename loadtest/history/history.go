@@ -51,6 +51,8 @@ type History struct {
 	Disturbed bool
 	// Interrupted is true if the run was ended before it had done all that it was to do.
 	Interrupted bool
+	// Away lists when a service was seen to be away: nobody listened at its address, or it was not ready.
+	Away []Away
 	// Patience is how long each call without an end was repeated after the traffic; 0 if none was.
 	Patience time.Duration
 	// Strategy is the strategy of the stock services, if it is known.
@@ -70,6 +72,12 @@ type History struct {
 	told    [][]PricedItem
 	reasons []string
 	rows    [][]Row
+}
+
+// Away is a time in which the service at an address was away, from the start of the run.
+type Away struct {
+	Address  string
+	From, To time.Duration
 }
 
 // Clone returns a copy whose Calls and Asides may be changed, and whose answers may be given other items, reasons and

@@ -104,6 +104,12 @@ func (r *reading) header(l *headerLine) error {
 			return fmt.Errorf("no product of a run: %+v", g)
 		}
 	}
+	for _, a := range l.Away {
+		if a.FromUs < 0 || a.ToUs < a.FromUs {
+			return fmt.Errorf("away from %d µs to %d µs", a.FromUs, a.ToUs)
+		}
+		r.h.Away = append(r.h.Away, Away{a.Address, us(a.FromUs), us(a.ToUs)})
+	}
 	r.h.Goods = l.Goods
 	r.h.Calls = make([]Call, 0, min(l.Calls, sure))
 	return nil

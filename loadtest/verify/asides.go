@@ -113,7 +113,7 @@ func (j *judge) unserved(a *history.Aside, says string, last bool) {
 		return
 	}
 	switch {
-	case j.calm && j.mustServe(a.Code, a.Done-a.Sent):
+	case j.owesEnd(a.Failure, a.Code, a.Sent, a.Done):
 		j.add(Served, nil, int(a.Op), 0, endAtOnce, "%s", says)
 	case last && j.h.Patience > 0 && served(a.Failure):
 		j.add(Served, nil, int(a.Op), 0, endAtLast, "%s", says)

@@ -43,7 +43,7 @@ var documented = sync.OnceValue(func() map[call]map[string]json.RawMessage {
 	return all
 })
 
-// named reports whether the OpenAPI documents name the status of an answer. In a disturbed run, a proxy that reaches no
+// named reports whether the OpenAPI documents name the status of an answer. In a disturbance, a proxy that reaches no
 // service may answer 502 and 504.
 func (j *judge) named(c *history.Call) bool {
 	which := calls[askOf(c.Kind)][0]
@@ -52,7 +52,7 @@ func (j *judge) named(c *history.Call) bool {
 	}
 	_, found := documented()[which][strconv.Itoa(int(c.Code))]
 	proxy := c.Code == http.StatusBadGateway || c.Code == http.StatusGatewayTimeout
-	return found || proxy && !j.calm
+	return found || proxy && j.calm.disturbed.meet(c.Sent, c.Done)
 }
 
 // said returns the meaning of the answer to a call of order n, and whether its form is one of the contract.

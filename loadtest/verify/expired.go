@@ -12,10 +12,10 @@ func (j *judge) expiry(e *Entry, o *OrderRow, n int) {
 	if !bytes.Equal(o.Reason, expired) || j.h.CancelAfter == 0 {
 		return
 	}
-	if j.calm && !j.compared() && j.h.CancelAfter >= hung {
+	at := j.times(n)
+	if at.sent != never && !j.calm.away.meet(at.sent, at.sent+j.h.CancelAfter) && !j.compared() && j.h.CancelAfter >= hung {
 		j.add(Served, e.Flag, n, 0, endAtOnce, "expired after %s", j.h.CancelAfter)
 	}
-	at := j.times(n)
 	by := min(at.cancelled, j.readAt)
 	if at.sent == never || by-at.sent >= j.h.CancelAfter-j.h.CancelAfter/20 {
 		return

@@ -60,7 +60,7 @@ type judge struct {
 	others     int
 	firstOther string
 	unclaimed  []foreignOrder
-	calm       bool            // nothing was broken during the run
+	calm       calm
 	unkeyed    map[int64]int   // the orders without a key, by the ids that answers named
 	unnamed    []int           // the orders without a key whose ids no answer named
 	bodies     map[string]bool // the hashes of the bodies of the orders without a key
@@ -85,11 +85,12 @@ func newJudge(h *history.History, v *Verdict, terms Terms) *judge {
 	j := &judge{
 		h: h, v: v, samples: terms.Samples, declared: map[string]bool{}, sums: map[int64]*goodsSum{},
 		byOrder: sortCalls(h), stocked: make([]bool, len(h.Goods)), seen: make([]bool, h.Orders()),
-		sold: make([]int64, len(h.Goods)), calm: calm(h), unkeyed: map[int64]int{}, bodies: map[string]bool{},
+		sold: make([]int64, len(h.Goods)), calm: findCalm(h), unkeyed: map[int64]int{}, bodies: map[string]bool{},
 	}
 	for _, c := range catalogue {
 		v.Invariants = append(v.Invariants, Invariant{Name: c.name, Says: c.says, Sample: []string{}})
 	}
+	v.Calm = j.calm.percent(h)
 	j.change = findRepricing(h)
 	j.findKeyless()
 	j.readPages()
@@ -134,6 +135,9 @@ func (j *judge) close() {
 	j.pieces()
 	j.rejections()
 	j.asides()
+	if reason, is := j.tooLittleCalm(); is {
+		j.v.Reasons = append(j.v.Reasons, reason)
+	}
 }
 
 // add counts a violation that concerns a flag, order n of the run or -1, and a product or 0. It describes the first few

@@ -7,10 +7,6 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// slow is how long a call may take before an answer without an end is no surprise in calm: the services give up waiting
-// for each other on a machine that is so slow.
-const slow = time.Second
-
 // unserving are the strategies kept for comparison that leave calls without an end in calm (202 and 503), each with the
 // reason.
 var unserving = map[string]string{
@@ -31,35 +27,10 @@ const endAtLast = "an end, after all repeats"
 // hung is how long a call may go without an answer in calm. The services bound each, on the slowest machine, too.
 const hung = 10 * time.Second
 
-// calm reports whether nothing was broken or limited during the run, as far as the client can see: it could connect
-// each time, and gave up no call that was not hung.
-func calm(h *history.History) bool {
-	for i := range h.Calls {
-		if c := &h.Calls[i]; disturbs(c.Failure, c.Done-c.Sent) {
-			return false
-		}
-	}
-	for i := range h.Asides {
-		if a := &h.Asides[i]; disturbs(a.Failure, a.Done-a.Sent) {
-			return false
-		}
-	}
-	return !h.Disturbed
-}
-
-func disturbs(f history.Failure, took time.Duration) bool {
-	return f == history.Refused || f == history.Unsent || f == history.TimedOut && took < hung
-}
-
 // ends judges whether each call of order n got its end: at once in calm, and under faults after repeats.
 func (j *judge) ends(n int, calls []int32) {
 	var last [4]*history.Call // by what is asked
-	late := never             // when the first slow call was sent: it may hold up the others
-	for _, i := range calls {
-		if c := &j.h.Calls[i]; c.Done-c.Sent >= slow {
-			late = min(late, c.Sent)
-		}
-	}
+	unfinished := false       // a call was excused: the others of its order may wait for the reconciler
 	for _, i := range calls {
 		c := &j.h.Calls[i]
 		if l := &last[askOf(c.Kind)]; *l == nil || c.Sent >= (*l).Sent {
@@ -70,12 +41,12 @@ func (j *judge) ends(n int, calls []int32) {
 			continue
 		}
 		j.v.Repeated++
-		took := c.Done - c.Sent
-		if late < c.Done {
-			took = max(took, slow)
-		}
-		if j.calm && j.mustServe(c.Code, took) {
+		switch {
+		case unfinished && c.Failure != history.Broken:
+		case j.owesEnd(c.Failure, c.Code, c.Sent, c.Done):
 			j.add(Served, nil, n, 0, endAtOnce, "%s", answer(c))
+		default:
+			unfinished = true
 		}
 	}
 	for _, c := range last {
@@ -85,17 +56,26 @@ func (j *judge) ends(n int, calls []int32) {
 	}
 }
 
-// mustServe reports whether an answer without an end, or no answer, is a violation in calm.
-func (j *judge) mustServe(code uint16, took time.Duration) bool {
-	switch code {
-	case http.StatusTooManyRequests:
+// owesEnd reports whether a call without an end, or without an answer, should have had one at once. A service answers
+// what it has read, also when it stops: a connection that broke is excused by nothing that the client sees.
+func (j *judge) owesEnd(f history.Failure, code uint16, sent, done time.Duration) bool {
+	took := done - sent
+	switch {
+	case j.h.Disturbed:
 		return false
-	case http.StatusAccepted, http.StatusServiceUnavailable:
-		return !j.compared() && took < slow
-	case 0:
-		return took < slow || took >= hung && !j.compared()
+	case took >= hung && code == 0:
+		return !j.compared()
+	case f == history.Broken && took < slow:
+		return true
+	case (code == http.StatusAccepted || code == http.StatusServiceUnavailable) && j.compared():
+		return false
+	case code == http.StatusTooManyRequests:
+		return false
+	case j.calm.disturbed.meet(sent, done):
+		j.calm.excused++
+		return false
 	}
-	return took < slow
+	return true
 }
 
 // compared reports whether the services' strategy is one that may leave calls without an end.

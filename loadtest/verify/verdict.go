@@ -60,8 +60,10 @@ type Verdict struct {
 	// held.
 	Unlocked int64 `json:"unlocked"`
 	// Served counts the calls that got an end, and Repeated those that did not, and had to be repeated.
-	Served     int         `json:"served"`
-	Repeated   int         `json:"repeated"`
+	Served   int `json:"served"`
+	Repeated int `json:"repeated"`
+	// Calm is the percentage of the run in which every call had to get its end at once.
+	Calm       int         `json:"calm"`
 	OrdersPerS float64     `json:"orders_per_s"`
 	P50Ms      float64     `json:"p50_ms"`
 	P99Ms      float64     `json:"p99_ms"`
@@ -104,7 +106,7 @@ func (v *Verdict) String() string {
 	if v.Unlocked != 0 {
 		line += fmt.Sprintf(" unlocked=%d", v.Unlocked)
 	}
-	return line + fmt.Sprintf(" served=%d repeated=%d", v.Served, v.Repeated)
+	return line + fmt.Sprintf(" served=%d repeated=%d calm=%d%%", v.Served, v.Repeated, v.Calm)
 }
 
 // Write prints the broken invariants, how many hold, the unknown parts and the verdict's line. With all

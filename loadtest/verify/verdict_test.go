@@ -18,7 +18,7 @@ func TestTheVerdictIsPrintedShort(t *testing.T) {
 		},
 	}}
 	const last = "VERDICT: VIOLATION orders=3 confirmed=0 rejected=0 cancelled=0 pending=0 oversold=2 " +
-		"double_deducted=0 served=0 repeated=0\n"
+		"double_deducted=0 served=0 repeated=0 calm=0%\n"
 	const head = "INVARIANT VIOLATIONS WHAT HOLDS, OR THE FIRST VIOLATION\n"
 	const broken = "not-oversold 2 VIOLATED: product 7: 2 too many\n"
 	printed := func(all bool) string {

@@ -354,30 +354,6 @@ var corruptions = []corruption{
 	}},
 }
 
-// A quick answer without an end is no violation in calm, if another call of its order is slow, and held it up.
-func TestACallBehindASlowOneIsExcused(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.h.Disturbed = false
-	for _, n := range []int{24, 25} { // the calls without an end
-		w.placed(n).Done += 2 * time.Second
-	}
-	if v := w.verify(t); v.Outcome != verify.Pass {
-		t.Fatalf("before: %s, violated: %v", v, v.Violated())
-	}
-	twin := *w.placed(24)
-	twin.Kind, twin.Replayed, twin.Done = history.Twin, true, twin.Sent+time.Millisecond
-	at := slices.IndexFunc(w.h.Calls, func(c history.Call) bool { return c.Sent > twin.Sent })
-	w.h.Calls = slices.Insert(w.h.Calls, at, twin)
-	if v := w.verify(t); v.Outcome != verify.Pass {
-		t.Errorf("%s, violated: %v", v, v.Violated())
-	}
-	w.placed(24).Done = twin.Done
-	if v := w.verify(t); !slices.Contains(v.Violated(), verify.Served) {
-		t.Errorf("%s; want two quick answers without an end to violate %s", v, verify.Served)
-	}
-}
-
 func TestEachCorruptionIsFound(t *testing.T) {
 	t.Parallel()
 	good := newWorld(t)

@@ -101,7 +101,8 @@ func newStock(t *testing.T) *world {
 	w := newDatabases(t)
 	w.level = map[int64]int64{}
 	w.h = &history.History{
-		Run: run, Path: history.PathOrder, Started: time.Now().Add(-time.Hour), Timeout: time.Second,
+		Run: run, Path: history.PathOrder, Started: time.Now().Add(-time.Hour), Elapsed: time.Hour,
+		Timeout:   time.Second,
 		Disturbed: true,
 		Goods: []history.Goods{
 			{ID: 1, Stock: 20, Price: 100}, {ID: 2, Stock: 15, Price: 200}, {ID: 3, Stock: 1000, Price: 300},

@@ -1,0 +1,101 @@
+package verify
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"orderstock/loadtest/history"
+)
+
+const (
+	// slow is how long a call may take in calm. If one takes longer, the machine stands still, or somebody does.
+	slow = time.Second
+	// aftermath is how long after a disturbance a call may begin and be excused: a circuit breaker rests for a second, and
+	// Retry-After asks for one.
+	aftermath = 2 * time.Second
+	// leastCalm is the percentage of a run that must have been calm if calls are excused.
+	leastCalm = 50
+)
+
+// span is a time of a run.
+type span struct{ from, to time.Duration }
+
+// spans are apart from each other, and sorted.
+type spans []span
+
+// merged joins the spans that overlap.
+func merged(all []span) (apart spans) {
+	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	for _, s := range all {
+		if last := len(apart) - 1; last >= 0 && s.from <= apart[last].to {
+			apart[last].to = max(apart[last].to, s.to)
+		} else {
+			apart = append(apart, s)
+		}
+	}
+	return apart
+}
+
+// meet reports whether one of the spans overlaps that time.
+func (all spans) meet(from, to time.Duration) bool {
+	i := sort.Search(len(all), func(i int) bool { return all[i].to >= from })
+	return i < len(all) && all[i].from <= to
+}
+
+// calm says which calls of a run must get their end at once.
+type calm struct {
+	// disturbed are the times that excuse calls: all of a run that was meant so. In calm, a service was away, a connection
+	// could not be made or broke, or a call was slow.
+	disturbed spans
+	// away are the times without a service, or a connection to it. They alone excuse an order that expires.
+	away spans
+	// excused counts the calls that got no end at once and were excused, in a run that was not meant so.
+	excused int
+}
+
+func findCalm(h *history.History) (c calm) {
+	if h.Disturbed {
+		c.disturbed = spans{{0, never}}
+		c.away = c.disturbed
+		return c
+	}
+	var all, away []span
+	for _, a := range h.Away {
+		away = append(away, span{a.From, a.To + aftermath})
+	}
+	look := func(f history.Failure, sent, done time.Duration) {
+		switch at := (span{sent, done + aftermath}); {
+		case f == history.Refused || f == history.Unsent:
+			away = append(away, at)
+		case done-sent >= slow || f == history.TimedOut || f == history.Broken:
+			all = append(all, at)
+		}
+	}
+	for i := range h.Calls {
+		look(h.Calls[i].Failure, h.Calls[i].Sent, h.Calls[i].Done)
+	}
+	for i := range h.Asides {
+		look(h.Asides[i].Failure, h.Asides[i].Sent, h.Asides[i].Done)
+	}
+	return calm{disturbed: merged(append(all, away...)), away: merged(away)}
+}
+
+// percent returns how much of the run was calm.
+func (c *calm) percent(h *history.History) int {
+	whole, left := h.Elapsed, h.Elapsed
+	for _, s := range c.disturbed {
+		left -= max(0, min(s.to, whole)-s.from)
+	}
+	return int(100 * left / max(whole, 1))
+}
+
+// tooLittleCalm reports whether the run does not tell whether its calls were served, and why.
+func (j *judge) tooLittleCalm() (reason string, is bool) {
+	is = j.calm.excused > 0 && j.v.Calm < leastCalm
+	return fmt.Sprintf("%d%% of the run was calm, too little to tell: %d calls got no end at once, and are excused by "+
+		"services that were away, connections that broke, and calls slower than %s (if that was meant so, fire with "+
+		"--disturbed)", j.v.Calm, j.calm.excused, slow), is
+}

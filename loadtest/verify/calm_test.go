@@ -1,0 +1,73 @@
+package verify_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/verify"
+)
+
+// A disturbance excuses the calls beside it, and no others. In the world, orders 24 and 25 get no end at once, within
+// the first 50 ms of an hour.
+func TestADisturbanceExcusesTheCallsBesideIt(t *testing.T) {
+	t.Parallel()
+	good := newWorld(t)
+	away := func(from, to time.Duration) func(w *world) {
+		return func(w *world) { w.h.Away = []history.Away{{Address: "http://stock", From: from, To: to}} }
+	}
+	for name, test := range map[string]struct {
+		change func(w *world)
+		want   verify.Outcome
+		calm   int
+	}{
+		"no disturbance":          {func(*world) {}, verify.Violation, 100},
+		"a service was away":      {away(0, time.Second), verify.Pass, 99},
+		"it was away before":      {func(w *world) { away(0, 0)(w); w.later(3 * time.Second) }, verify.Violation, 99},
+		"a breaker rested":        {func(w *world) { away(0, 0)(w); w.later(time.Second) }, verify.Pass, 99},
+		"it was away later":       {away(time.Minute, 2*time.Minute), verify.Violation, 98},
+		"it was away mostly":      {away(0, 40*time.Minute), verify.Unknown, 33},
+		"it was meant so":         {func(w *world) { w.h.Disturbed = true }, verify.Pass, 0},
+		"another call was slow":   {func(w *world) { w.placed(0).Done += time.Second }, verify.Pass, 99},
+		"another one was refused": {func(w *world) { w.refused(0) }, verify.Pass, 99},
+		"refused long before":     {func(w *world) { w.refused(0); w.later(3 * time.Second) }, verify.Violation, 99},
+		"one broke, though a service was away": {func(w *world) {
+			away(0, time.Second)(w)
+			w.broken(25)
+		}, verify.Violation, 99},
+		"it was meant that one broke": {func(w *world) { w.h.Disturbed = true; w.broken(25) }, verify.Pass, 0},
+	} {
+		w := *good
+		w.h = good.h.Clone()
+		w.h.Disturbed = false
+		*w.placed(25) = history.Call{
+			Op: 25, Sent: w.placed(25).Sent, Done: w.placed(25).Done, Code: 503, Problem: history.UnknownOutcome,
+		}
+		test.change(&w)
+		if v := w.verify(t); v.Outcome != test.want || v.Calm != test.calm {
+			var text bytes.Buffer
+			_ = v.Write(&text, false)
+			t.Errorf("%s: want %s with calm=%d%%:\n%s", name, test.want, test.calm, &text)
+		}
+	}
+}
+
+// later moves all calls but the first.
+func (w *world) later(by time.Duration) {
+	for i := range w.h.Calls[1:] {
+		c := &w.h.Calls[i+1]
+		c.Sent, c.Done = c.Sent+by, c.Done+by
+	}
+}
+
+// refused adds a call of order n before all others that reached nobody.
+func (w *world) refused(n int) {
+	w.h.Calls = append([]history.Call{{Op: int32(n), Done: time.Microsecond, Failure: history.Refused}}, w.h.Calls...)
+}
+
+// broken lets the first call of order n break.
+func (w *world) broken(n int) {
+	c := w.placed(n)
+	*c = history.Call{Op: c.Op, Sent: c.Sent, Done: c.Done, Failure: history.Broken}
+}
