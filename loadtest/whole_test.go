@@ -35,7 +35,7 @@ func TestTheWholeStack(t *testing.T) {
 	t.Run("passes, also when services die", func(t *testing.T) { t.Parallel(); passesWhenServicesDie(t, bin) })
 	t.Run("a price changes", func(t *testing.T) { t.Parallel(); priceChanges(t, bin) })
 	t.Run("old orders are pruned under load", func(t *testing.T) { t.Parallel(); prunedUnderLoad(t, bin) })
-	t.Run("passes in calm, also when services restart", func(t *testing.T) { t.Parallel(); passesWhenServicesRestart(t, bin) })
+	t.Run("passes when services restart", func(t *testing.T) { t.Parallel(); passesWhenServicesRestart(t, bin) })
 	t.Run("the unsafe strategy is found out", func(t *testing.T) { t.Parallel(); unsafeIsFoundOut(t, bin) })
 }
 

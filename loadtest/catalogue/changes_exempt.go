@@ -39,6 +39,7 @@ var exemptions = []exemption{
 		deduction,
 	},
 	{"calls", "Replayed", "the answer may repeat a lost one", lostBefore},
+	{"calls", "Replayed", "something between may have sent the call again", sentAgain},
 	{"calls", "Replayed", "the lost call that the answer repeated may not have arrived", lostFirst},
 	{"calls", "Status", "the cancellation was under way: the deduction may have been read before it or after", underWay},
 }
@@ -87,6 +88,12 @@ func lostBefore(c *change) bool {
 		return other.Kind.Places() && other.Status == history.NoStatus && other.Sent < after.Done &&
 			!other.Problem.NothingChanged() && other.Failure != history.Refused && other.Code != http.StatusTooManyRequests
 	})
+}
+
+// sentAgain reports whether an answer is now marked as a repeat, in a run in which calls may be sent again.
+func sentAgain(c *change) bool {
+	_, after := c.calls()
+	return after.Replayed && (after.Resent || c.of.history.Disturbed)
 }
 
 // lostFirst reports whether an answer is no longer marked as a repeat, and no answer of before shows that it was one.

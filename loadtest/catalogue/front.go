@@ -121,6 +121,16 @@ func losing(_ http.ResponseWriter, r *http.Request, next http.Handler) {
 	panic(http.ErrAbortHandler)
 }
 
+// sendingAgain throws the answer to a request away and sends it again, as a proxy does whose connection broke.
+func sendingAgain(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	var first bytes.Buffer
+	body := io.TeeReader(r.Body, &first)
+	r.Body = io.NopCloser(body)
+	next.ServeHTTP(httptest.NewRecorder(), r)
+	r.Body = io.NopCloser(io.MultiReader(&first, body))
+	next.ServeHTTP(w, r)
+}
+
 // changing changes the JSON objects in the answers to GET of a path that begins so.
 func changing(path string, change func(body map[string]any)) func(fire.Target) front {
 	return stateless(where(gets(path), func(w http.ResponseWriter, r *http.Request, next http.Handler) {

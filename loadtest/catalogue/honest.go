@@ -30,6 +30,10 @@ var (
 	orderPaused  = trouble("an order service paused", "pause", "order-1", 2500*time.Millisecond)
 	// narrow refuses calls.
 	narrow = shape{"MAX_IN_FLIGHT=15", func(e *trial.Experiment) { e.Services.Env["MAX_IN_FLIGHT"] = "15" }}
+	// retried has a proxy in front that sends one order in ten again.
+	retried = shape{"a proxy that sends calls again", func(e *trial.Experiment) {
+		e.Services.Front = behind(every(1, 10, places, sendingAgain))
+	}}
 	// twice fires two loads at once, each at its own products.
 	twice = shape{"2 loads at once", func(e *trial.Experiment) { e.Loads = 2 }}
 )
@@ -65,6 +69,7 @@ var honest = []trial.Experiment{
 	right("grouped", steady, stockPaused),
 	right("grouped", steadyDeducts, stockPaused),
 	right("grouped", steady, orderPaused),
+	right("grouped", someOrders, retried),
 	right("grouped", someOrders, twice),
 	right("grouped", someDeductions, twice),
 	right("grouped", hasty, narrow, twice),

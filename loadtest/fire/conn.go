@@ -76,8 +76,8 @@ var errDial = errors.New("dial")
 var errUnread = errors.New("closed before the call was read")
 
 // do sends r and reads the whole answer within the timeout. A server that stops closes its connections, and a call that
-// it has not read is sent again on another one, as Go's transport does; a call that must not be is sent on a new one. An
-// error closes the connection; the next call opens a new one.
+// it has not read is sent again on another one, as Go's transport does; a call that must not be is sent on a new one.
+// An error closes the connection; the next call opens a new one.
 func (c *conn) do(ctx context.Context, r request) (a answer, err error) {
 	deadline := time.Now().Add(c.timeout)
 	for sent := 0; ; sent++ {

@@ -173,9 +173,10 @@ func (j *judge) repeats(n int, cancels bool) {
 		switch {
 		case !r.Replayed && answered < r.Sent:
 			j.add(AnswersOverTime, nil, n, 0, "a repeat: an earlier call was answered", "%s", answer(r.Call))
-		case r.Replayed && j.h.Path == history.PathOrder && !j.h.Library && !r.Resent && !j.preceded(r):
-			j.add(AnswersOverTime, nil, n, 0, "the first answer: no other call can have placed the order", "%s",
-				answer(r.Call))
+		case r.Replayed && j.h.Path == history.PathOrder && !j.h.Library && !j.h.Disturbed && !r.Resent && !j.preceded(r):
+			if j.between++; j.between == 1 {
+				j.firstBetween = "key " + j.h.Key(n) + ": " + answer(r.Call)
+			}
 		}
 	}
 }

@@ -2,6 +2,8 @@ package verify_test
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,6 +52,23 @@ func TestADisturbanceExcusesTheCallsBesideIt(t *testing.T) {
 			_ = v.Write(&text, false)
 			t.Errorf("%s: want %s with calm=%d%%:\n%s", name, test.want, test.calm, &text)
 		}
+	}
+}
+
+// A first answer that repeats another is right behind a proxy that sends calls again. In calm, that is named.
+func TestAProxyThatSendsCallsAgainIsNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.placed(0).Replayed = true
+	if v := w.verify(t); v.Outcome != verify.Pass {
+		t.Errorf("%s, violated: %v", v, v.Violated())
+	}
+	w.h.Disturbed = false
+	w.h.Calls = slices.DeleteFunc(w.h.Calls, func(c history.Call) bool { return !c.Ended() })
+	v := w.verify(t)
+	if !strings.Contains(strings.Join(v.Reasons, ""), "something between sends calls again") ||
+		slices.Contains(v.Violated(), verify.AnswersOverTime) {
+		t.Errorf("%s, violated: %v, reasons %q", v, v.Violated(), v.Reasons)
 	}
 }
 

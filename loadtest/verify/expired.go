@@ -13,7 +13,8 @@ func (j *judge) expiry(e *Entry, o *OrderRow, n int) {
 		return
 	}
 	at := j.times(n)
-	if at.sent != never && !j.calm.away.meet(at.sent, at.sent+j.h.CancelAfter) && !j.compared() && j.h.CancelAfter >= hung {
+	waited := at.sent != never && !j.calm.away.meet(at.sent, at.sent+j.h.CancelAfter)
+	if waited && !j.compared() && j.h.CancelAfter >= hung {
 		j.add(Served, e.Flag, n, 0, endAtOnce, "expired after %s", j.h.CancelAfter)
 	}
 	by := min(at.cancelled, j.readAt)

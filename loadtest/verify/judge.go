@@ -61,6 +61,9 @@ type judge struct {
 	firstOther string
 	unclaimed  []foreignOrder
 	calm       calm
+	// First answers that repeat another, though no call of the run can have placed the order: their number, and the first.
+	between      int
+	firstBetween string
 	unkeyed    map[int64]int   // the orders without a key, by the ids that answers named
 	unnamed    []int           // the orders without a key whose ids no answer named
 	bodies     map[string]bool // the hashes of the bodies of the orders without a key
@@ -135,6 +138,11 @@ func (j *judge) close() {
 	j.pieces()
 	j.rejections()
 	j.asides()
+	if j.between > 0 {
+		j.v.Reasons = append(j.v.Reasons, fmt.Sprintf("something between sends calls again, or a service takes first calls "+
+			"for repeats: %d answers, such as %s (if it is a proxy that repeats calls, fire with --disturbed)", j.between,
+			j.firstBetween))
+	}
 	if reason, is := j.tooLittleCalm(); is {
 		j.v.Reasons = append(j.v.Reasons, reason)
 	}
