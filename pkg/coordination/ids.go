@@ -35,8 +35,7 @@ const numbers = 1024
 const closeLimit = 5 * time.Second
 
 // reserve is how far a mark is moved ahead of the clock, so how long ids go on without ZooKeeper. The number of a
-// process that was killed, or whose session or clock was lost, stays unused for as long: 1,024 of those within it leave
-// none.
+// process that was killed, or whose clock was set, stays unused for as long: 1,024 of those within it leave none.
 const reserve = 4 * time.Hour
 
 // IDs makes 64-bit ids that are unique among all replicas, and that rise with time: Twitter's snowflake (41 bits of
@@ -57,7 +56,7 @@ const reserve = 4 * time.Hour
 // # Guarantees for callers
 //
 //   - Without ZooKeeper, and after the loss of the session, ids continue up to the mark, for four hours. Then Next
-//     returns ErrNoLease. A number is leased again in the background, another one if need be.
+//     returns ErrNoLease. The number is claimed again in the background, or another one if it is somebody else's.
 //   - If the wall clock is set, forward or back, a number is leased again, so that ids follow it; until then, Next
 //     returns an error. Numbers whose mark is ahead of the clock are skipped, also after a restart; if that leaves
 //     none, the error is ErrClockBack.

@@ -187,22 +187,48 @@ func readClocks(now func() time.Time) (wall int64, since time.Time) {
 	}
 }
 
-// move writes the new mark if the number is still this process's.
+// move writes the new mark if the number is still this process's, and claims it again if the claim has ended with its
+// session: another number would leave this one unused up to its mark.
 func (r registry) move(ctx context.Context, l *lease, mark int64) (version int32, err error) {
 	return zklock.Call(ctx, func() (int32, error) {
 		done, err := r.conn.Multi(
 			&zk.CheckVersionRequest{Path: r.claim(l.number), Version: -1},
 			&zk.SetDataRequest{Path: r.mark(l.number), Data: r.value(mark), Version: l.version},
 		)
-		switch {
-		case err == nil:
-			return done[1].Stat.Version, nil
-		case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrSessionExpired):
-			// An earlier write may have succeeded and its reply been lost. A new lease is right then, too.
-			return 0, fmt.Errorf("%w: %w", errLost, err)
+		if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion) {
+			done, err = r.claimAgain(l, mark)
 		}
-		return 0, fmt.Errorf("move mark of node number %d: %w", l.number, err)
+		if err != nil {
+			return 0, fmt.Errorf("move mark of node number %d: %w", l.number, err)
+		}
+		return done[1].Stat.Version, nil
 	})
+}
+
+// claimAgain is a move for a claim that is gone, or a mark that has another version. While the mark has these IDs as its
+// writer, for example by a write whose answer was lost, nobody else has the number; otherwise the error is errLost.
+func (r registry) claimAgain(l *lease, mark int64) ([]zk.MultiResponse, error) {
+	data, stat, err := r.conn.Get(r.mark(l.number))
+	_, writer, _ := strings.Cut(string(data), " ")
+	switch {
+	case errors.Is(err, zk.ErrNoNode), err == nil && writer != r.holder:
+		return nil, errLost
+	case err != nil:
+		return nil, err
+	}
+	var claim any = &zk.CreateRequest{
+		Path: r.claim(l.number), Data: []byte(r.holder), Acl: r.acl, Flags: zk.FlagEphemeral,
+	}
+	_, claimed, err := r.conn.Get(r.claim(l.number))
+	switch {
+	case err == nil && claimed.EphemeralOwner == r.conn.SessionID():
+		claim = &zk.CheckVersionRequest{Path: r.claim(l.number), Version: claimed.Version}
+	case err == nil: // it ends with an earlier session
+		return nil, fmt.Errorf("claim node number %d: %w", l.number, zk.ErrNodeExists)
+	case !errors.Is(err, zk.ErrNoNode):
+		return nil, err
+	}
+	return r.conn.Multi(claim, &zk.SetDataRequest{Path: r.mark(l.number), Data: r.value(mark), Version: stat.Version})
 }
 
 // release moves the mark back to the last id given and removes the claim.

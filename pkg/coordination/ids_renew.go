@@ -43,7 +43,7 @@ func (i *IDs) renew(ctx context.Context) bool {
 	mark := l.clock() + i.reserve.Milliseconds()
 	version, err := i.registry.move(try, l, mark)
 	if errors.Is(err, errLost) {
-		// Until another number is leased, ids continue under this one: up to its mark they are nobody else's.
+		// Until another number is leased, ids continue under this one: up to its old mark they are nobody else's.
 		return i.leaseAgain(ctx)
 	}
 	if err != nil {

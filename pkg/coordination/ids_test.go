@@ -267,23 +267,67 @@ func TestANumberIsGivenBack(t *testing.T) {
 	}
 }
 
-func TestALostLeaseIsNoticedAndTakenAnew(t *testing.T) {
+// A session that ends takes the claim with it. The number is claimed again: another one would leave the mark of the
+// first ahead of the clock, and so the first unused.
+func TestALostClaimCostsNoNumber(t *testing.T) {
 	conn, root := connection(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t)
 	g := lease(t, conn, root, coordination.IDOptions{Reserve: 300 * time.Millisecond})
-	before := first(t, g)
-	claims, _, err := conn.Children(root + "/claims")
-	if err != nil || len(claims) != 1 {
-		t.Fatalf("claims %v, %v", claims, err)
+	for range 5 {
+		before := first(t, g)
+		claims, _, err := conn.Children(root + "/claims")
+		if err != nil || len(claims) != 1 {
+			t.Fatalf("claims %v, %v", claims, err)
+		}
+		must(t, conn.Delete(root+"/claims/"+claims[0], -1))
+		eventually(t, "a new claim", func() bool {
+			now, _, err := conn.Children(root + "/claims")
+			return err == nil && len(now) == 1
+		})
+		eventually(t, "an id", func() bool {
+			after, err := g.Next()
+			return err == nil && after > before
+		})
 	}
-	must(t, conn.Delete(root+"/claims/"+claims[0], -1))
-	eventually(t, "a new claim", func() bool {
-		now, _, err := conn.Children(root + "/claims")
-		return err == nil && len(now) == 1
-	})
-	eventually(t, "an id", func() bool {
-		after, err := g.Next()
-		return err == nil && after != before
-	})
+	if marks, _, err := conn.Children(root + "/marks"); err != nil || len(marks) != 1 {
+		t.Errorf("numbers %v were used, %v; want one", marks, err)
+	}
+}
+
+// The number of a process whose mark moved without its knowledge, by a write whose answer was lost, stays its own. One
+// that another process has is given up.
+func TestAMarkThatMovedIsReadAgain(t *testing.T) {
+	conn, root := connection(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t)
+	g := lease(t, conn, root, coordination.IDOptions{Reserve: 300 * time.Millisecond})
+	marks := func() []string {
+		names, _, err := conn.Children(root + "/marks")
+		must(t, err)
+		return names
+	}
+	touch := func(change func(mark string) string) {
+		t.Helper()
+		before := first(t, g)
+		path := root + "/marks/" + marks()[0]
+		for err := zk.ErrBadVersion; errors.Is(err, zk.ErrBadVersion); {
+			var data []byte
+			var stat *zk.Stat
+			data, stat, err = conn.Get(path)
+			must(t, err)
+			_, err = conn.Set(path, []byte(change(string(data))), stat.Version)
+		}
+		eventually(t, "the mark is moved on, or another number's is", func() bool {
+			after, err := g.Next()
+			return err == nil && after > before && time.UnixMilli(after>>22+1288834974657).Sub(
+				time.UnixMilli(before>>22+1288834974657)) > 600*time.Millisecond // two reserves
+		})
+	}
+	touch(func(mark string) string { return mark })
+	if n := marks(); len(n) != 1 {
+		t.Errorf("after a lost answer: numbers %v; want one", n)
+	}
+	touch(func(mark string) string { return mark + "-another" })
+	if n := marks(); len(n) != 2 {
+		t.Errorf("another process has the number: %v; want a second one", n)
+	}
 }
 
 func TestIDsStopWithoutZooKeeperAndComeBack(t *testing.T) {
