@@ -143,8 +143,8 @@ func grant(ctx context.Context, admin *sql.DB, rights, on string, to User) error
 	return nil
 }
 
-// traits reports whether the server can be a member of a group, as MySQL can, and whether the database's name in a grant
-// is taken literally, as MySQL does with partial_revokes. MariaDB does not read the comment.
+// traits reports whether the server can be a member of a group, as MySQL can, and whether it takes the database's name
+// in a grant literally, as MySQL does with partial_revokes. MariaDB does not read the comment.
 func traits(ctx context.Context, admin *sql.DB) (grouped, literal bool, err error) {
 	err = admin.QueryRowContext(ctx, `SELECT COUNT(*) > 0, 0 /*!80016 + @@GLOBAL.partial_revokes */
 		FROM information_schema.tables

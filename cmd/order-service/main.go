@@ -80,7 +80,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 		RequireKey:  cfg.IdempotencyKey == keyRequired,
 		Console:     cfg.ConsoleURL,
 		Checks: map[string]httpapi.Check{
-			"mysql":     {Ask: mysqldb.ReadyCheck(base.DB)},
+			"mysql":     {Ask: mysqldb.ReadyCheck(base.DB, orderdb.Tables...)},
 			"redis":     {Ask: base.Flags.Ready, Optional: true},
 			"zookeeper": {Ask: ids.Ready},
 			"token":     {Ask: stock.CheckToken},

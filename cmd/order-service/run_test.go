@@ -316,6 +316,30 @@ func TestAStrangerGetsNoToken(t *testing.T) {
 	must(t, <-ended)
 }
 
+// TestATableThatIsGoneIsNotReady: no order can succeed, until the table is back.
+func TestATableThatIsGoneIsNotReady(t *testing.T) {
+	cfg := testConfig(t, "http://127.0.0.1:1")
+	url, stop, ended := start(t, cfg)
+	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{})
+	must(t, err)
+	defer func() { must(t, mysqldb.Close(db)) }()
+	for _, c := range []struct {
+		statement, answer string
+		status            int
+	}{
+		{"RENAME TABLE order_items TO away", `"failing":["mysql"]`, http.StatusServiceUnavailable},
+		{"RENAME TABLE away TO order_items", `"status":"ready"`, http.StatusOK},
+	} {
+		must(t, db.Exec(c.statement).Error)
+		eventually(t, c.statement+" is seen", func() bool {
+			status, answer := send(t, "GET", url+"/readyz", "")
+			return status == c.status && strings.Contains(answer, c.answer)
+		})
+	}
+	stop()
+	must(t, <-ended)
+}
+
 // A refused token makes the service unready: no order could be carried out. A stock service that is away does not.
 func TestARefusedTokenIsNotReady(t *testing.T) {
 	stockServer := stockService(t, func(next http.Handler) http.Handler { return next })

@@ -63,7 +63,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	handler := stockhttp.New(stocks, stockhttp.Config{
 		Token: token, OldToken: old, MaxInFlight: cfg.MaxInFlight, Timeout: cfg.RequestTimeout, Metrics: base.Named,
 		Checks: map[string]httpapi.Check{
-			"mysql":     {Ask: mysqldb.ReadyCheck(base.DB)},
+			"mysql":     {Ask: mysqldb.ReadyCheck(base.DB, stockdb.Tables...)},
 			"redis":     {Ask: base.Flags.Ping, Optional: true},
 			"announced": {Ask: announcing.Announced},
 			// Without ZooKeeper, the row locks isolate the groups.

@@ -133,6 +133,34 @@ func testReady(t *testing.T, strategy string, status int, body string) {
 	}
 }
 
+// TestATableThatIsGoneIsNotReady: no order can succeed, until the table is back.
+func TestATableThatIsGoneIsNotReady(t *testing.T) {
+	t.Parallel()
+	cfg := settingsFor(t, deduct.Default)
+	base, stop, ended := start(t, cfg)
+	db, err := sql.Open("mysql", string(cfg.MySQLDSN))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	for _, c := range []struct {
+		statement, answer string
+		status            int
+	}{
+		{"RENAME TABLE stock_flow TO away", `{"status":"not ready","failing":["mysql"]}`, http.StatusServiceUnavailable},
+		{"RENAME TABLE away TO stock_flow", `{"status":"ready"}`, http.StatusOK},
+	} {
+		if _, err := db.ExecContext(t.Context(), c.statement); err != nil {
+			t.Fatal(err)
+		}
+		awaitReady(t, base, c.status, c.answer)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("stop: %v", err)
+	}
+}
+
 // TestServesAndStops runs the whole program, and stops it while deductions are
 // on their way: each is answered.
 func TestServesAndStops(t *testing.T) {

@@ -46,6 +46,14 @@ type DB struct {
 
 var _ order.Store = (*DB)(nil)
 
+// newOrder are the columns of a new row of orders.
+const newOrder = "id, status, idempotency_key, body_hash, total, created_at, updated_at, trace"
+
+var itemTable = mysqldb.Table{Name: "order_items", Columns: "order_id, goods_id, num, price"}
+
+// Tables are the tables that the store writes, for mysqldb.ReadyCheck.
+var Tables = []mysqldb.Table{{Name: "orders", Columns: newOrder + ", outcome, reason"}, itemTable}
+
 // One batch of a kind is in flight at a time. Two cost more than they gain, as measured: the batches are half as large,
 // and MySQL and this process spend a third more on each order.
 

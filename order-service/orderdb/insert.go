@@ -114,8 +114,7 @@ func (d *DB) insertOnce(ctx context.Context, orders []order.Order) (taken map[in
 // insertOrders inserts all orders, in a statement made by hand: see mysqldb.Statement. The server leaves out an order
 // whose key is in use, without an error: only the count of affected rows shows it.
 func insertOrders(tx *gorm.DB, orders []order.Order) (wrote int64, err error) {
-	insert := mysqldb.NewInsert(tx, "INSERT IGNORE INTO orders"+
-		" (id, status, idempotency_key, body_hash, total, created_at, updated_at, trace) VALUES ")
+	insert := mysqldb.NewInsert(tx, "INSERT IGNORE INTO orders ("+newOrder+") VALUES ")
 	for _, o := range orders {
 		insert.Row(o.ID, mysqldb.Raw("'PENDING'"), orNull(o.Key), []byte(o.BodyHash), o.Total, o.CreatedAt,
 			mysqldb.Raw("UTC_TIMESTAMP(6)"), orNull(o.Trace))
@@ -132,7 +131,7 @@ func orNull(text string) any {
 }
 
 func insertItems(tx *gorm.DB, orders []order.Order, skip map[int64]bool) error {
-	insert := mysqldb.NewInsert(tx, "INSERT INTO order_items (order_id, goods_id, num, price) VALUES ")
+	insert := mysqldb.NewInsert(tx, "INSERT INTO "+itemTable.String()+" VALUES ")
 	for _, o := range orders {
 		if skip[o.ID] {
 			continue

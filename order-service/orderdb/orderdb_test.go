@@ -416,3 +416,22 @@ func TestADatabaseThatCannotBeRead(t *testing.T) {
 	_, err = store.Move(ctx, order.Move{ID: 1, From: order.Pending, To: order.Confirmed})
 	want("a move", err)
 }
+
+// TestTheStoresTables: the columns that readiness looks at are all columns of the tables that the service writes.
+func TestTheStoresTables(t *testing.T) {
+	db, _ := open(t, 1)
+	var want, got []string
+	must(t, db.Raw(`SELECT CONCAT(table_name, '.', column_name) FROM information_schema.columns
+		WHERE table_schema = DATABASE() AND table_name NOT IN ('goose_db_version', 'pruned')`).Scan(&want).Error)
+	for _, table := range orderdb.Tables {
+		for column := range strings.SplitSeq(table.Columns, ", ") {
+			got = append(got, table.Name+"."+column)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("columns %v, want %v", got, want)
+	}
+	must(t, mysqldb.ReadyCheck(db, orderdb.Tables...)(t.Context()))
+}

@@ -17,7 +17,7 @@ const numAccountExists = 1396
 type Account struct {
 	Name     string
 	Password string
-	// Requires is what a connection needs, such as "SSL". Empty: nothing.
+	// Requires demands something of each connection, such as "SSL". Empty: nothing.
 	Requires string
 }
 

@@ -25,6 +25,12 @@ func TestReadyCheckOfMySQL(t *testing.T) {
 	readyWhileWritable(t, startMySQL(t), "SET GLOBAL super_read_only = ON")
 }
 
+// TestReadyCheckOfMySQLsTables is TestReadyCheckOfTables for MySQL.
+func TestReadyCheckOfMySQLsTables(t *testing.T) {
+	t.Parallel()
+	readyWhileTablesAre(t, startMySQL(t))
+}
+
 // TestMySQLDropsNoIdleConnection is TestTheServerDropsNoIdleConnection for MySQL.
 func TestMySQLDropsNoIdleConnection(t *testing.T) {
 	t.Parallel()

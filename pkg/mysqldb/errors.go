@@ -9,12 +9,16 @@ import (
 // Error numbers of the server.
 const (
 	numDuplicate = 1062
+	numNoColumn  = 1054
+	numNoTable   = 1146
 	numNoWait    = 3572 // NOWAIT of a row that is held; MariaDB says numLockWait
 	numLockWait  = 1205
 	numDeadlock  = 1213
 	numReadOnly  = 1290 // super_read_only
 	numReadOnly2 = 1836 // innodb_read_only
 	numOffline   = 3032
+
+	numBinlogFormat = 1665 // of the session: statements, which READ COMMITTED forbids
 )
 
 // IsDuplicate reports whether the server refused a second row under a unique key.
@@ -34,9 +38,9 @@ func IsLockWait(err error) bool {
 	return number(err) == numLockWait && !errors.Is(err, ErrCommitUnknown)
 }
 
-// IsRefusal reports whether the server refused the content of a statement: a value that does not fit, a second row
-// under a key, an unknown name. It would refuse the same statement again. Errors of a server that is away, too busy,
-// stopping, read-only or at one of its limits are no refusals in this sense.
+// IsRefusal reports whether the server refused the content of a statement: a value that does not fit, or a second row
+// under a key. It would refuse the same statement again. Errors of a server that is away, too busy, stopping, read-only
+// or at one of its limits are no refusals in this sense, and neither are missing tables, columns and rights.
 //
 // The class of the error's SQLSTATE decides, except for the numbers in refusals.
 func IsRefusal(err error) bool {
@@ -54,18 +58,28 @@ func IsRefusal(err error) bool {
 	return false
 }
 
-// refusals are the numbers whose class does not decide IsRefusal: limits that the servers report as errors of syntax or
-// access, and values that they refuse under a general class.
+// refusals are the numbers whose class does not decide IsRefusal. Servers report limits, missing names and missing
+// rights as errors of syntax or access, and refuse some values under a general class.
 var refusals = map[uint16]bool{
+	1044: false, // no right to the database
+	1049: false, // no database
+	1142: false, // no right to the table
+	1143: false, // no right to the column
+	1176: false, // no index
 	1203: false, // more connections of the user than max_user_connections
 	1226: false, // a limit of the user's account
 	1461: false, // max_prepared_stmt_count
-	1265: true,  // data truncated
-	1267: true,  // mix of collations
-	1300: true,  // invalid string in its character set
-	1364: true,  // no default value
-	1366: true,  // incorrect value
-	3819: true,  // check constraint
+
+	numNoColumn:     false,
+	numNoTable:      false,
+	numBinlogFormat: false,
+
+	1265: true, // data truncated
+	1267: true, // mix of collations
+	1300: true, // invalid string in its character set
+	1364: true, // no default value
+	1366: true, // incorrect value
+	3819: true, // check constraint
 }
 
 // undone reports whether the server's error means that a statement with its own commit changed nothing. Any other error

@@ -141,9 +141,13 @@ func TestExecTellsWhetherAStatementMayStand(t *testing.T) {
 	if changed != 2 || err != nil {
 		t.Errorf("changed %d rows, %v", changed, err)
 	}
-	_, err = mysqldb.Exec(t.Context(), db, "UPDATE no_table SET num = 1")
-	if !mysqldb.IsRefusal(err) || errors.Is(err, mysqldb.ErrCommitUnknown) {
-		t.Errorf("refused by the server: %v", err)
+	for statement, refusal := range map[string]bool{
+		"UPDATE no_table SET num = 1": false, "UPDATE rows_of_test SET num = 'x'": true,
+	} {
+		_, err = mysqldb.Exec(t.Context(), db, statement)
+		if err == nil || mysqldb.IsRefusal(err) != refusal || errors.Is(err, mysqldb.ErrCommitUnknown) {
+			t.Errorf("refused by the server: %v; a refusal: want %t", err, refusal)
+		}
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()

@@ -97,7 +97,7 @@ func Open(dsn string, opts Options) (*gorm.DB, error) {
 	}
 	pool.SetMaxOpenConns(opts.MaxConns)
 	pool.SetMaxIdleConns(opts.MaxConns)
-	pool.SetConnMaxIdleTime(opts.IdleTimeout / 2) // it also forgets those that closed themselves
+	pool.SetConnMaxIdleTime(opts.IdleTimeout / 2) // also forgets connections that have closed themselves
 	db, err := gorm.Open(gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}), &gorm.Config{
 		SkipDefaultTransaction: true,
 		DisableAutomaticPing:   true,

@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/servers"
@@ -75,4 +77,74 @@ func readyWhileWritable(t *testing.T, server *servers.MySQL, close string) {
 			t.Errorf("read-only: %t; writes %v, ready %v", readOnly, wrote, ready)
 		}
 	}
+}
+
+// TestReadyCheckOfTables: a server that refuses the writes to a table, or keeps them waiting, is not ready until it
+// takes them again. A row that somebody holds makes it no less ready.
+func TestReadyCheckOfTables(t *testing.T) {
+	t.Parallel()
+	readyWhileTablesAre(t, serverstest.Start(t, servers.StartMySQL, servers.Options{}))
+}
+
+func readyWhileTablesAre(t *testing.T, server *servers.MySQL) {
+	t.Helper()
+	must(t, server.Exec(t.Context(), "CREATE DATABASE shop", "CREATE USER plain@'%' IDENTIFIED BY 'plain'",
+		"CREATE TABLE shop.stock (id INT PRIMARY KEY, num INT NOT NULL DEFAULT 0) ENGINE = InnoDB",
+		"GRANT SELECT, INSERT ON shop.* TO plain@'%'", "INSERT INTO shop.stock VALUES (1, 1), (3, 3)"))
+	db, err := mysqldb.Open(server.DSN("plain", "plain", "shop"), mysqldb.Options{MaxConns: 1})
+	must(t, err)
+	defer func() { must(t, mysqldb.Close(db)) }()
+	check := mysqldb.ReadyCheck(db, mysqldb.Table{Name: "stock", Columns: "id, num"})
+	admin, err := mysqldb.Open(server.AdminDSNFor("shop"), mysqldb.Options{IdleTimeout: time.Hour, LockWait: time.Minute})
+	must(t, err)
+	defer func() { must(t, mysqldb.Close(admin)) }()
+	pool, err := admin.DB()
+	must(t, err)
+	for _, c := range []struct{ what, strike, heal, says string }{
+		{"read lock", "FLUSH TABLES WITH READ LOCK", "UNLOCK TABLES", "FLUSH TABLES"},
+		{"table lock", "LOCK TABLES stock WRITE", "UNLOCK TABLES", "LOCK TABLES"},
+		{"no table", "RENAME TABLE stock TO away", "RENAME TABLE away TO stock", "migrate up"},
+		{"no column", "ALTER TABLE stock DROP num", "ALTER TABLE stock ADD num INT NOT NULL DEFAULT 0", "migrate up"},
+		{"statements logged", "SET GLOBAL binlog_format = STATEMENT", "SET GLOBAL binlog_format = ROW", "BINLOG_FORMAT"},
+		{"rows held", "UPDATE stock SET num = num + 1", "ROLLBACK", ""},
+		{"keys held", "INSERT INTO stock VALUES (0, 0), (2, 2), (4, 4)", "ROLLBACK", ""},
+	} {
+		must(t, check(t.Context()))
+		conn, err := pool.Conn(t.Context())
+		must(t, err)
+		statements := []string{c.strike}
+		if c.says == "" {
+			statements = []string{"BEGIN", c.strike}
+		}
+		for _, s := range statements {
+			_, err := conn.ExecContext(t.Context(), s)
+			must(t, err)
+		}
+		time.Sleep(600 * time.Millisecond) // a session keeps the binlog_format of its begin; the pool drops it
+		err = check(t.Context())
+		if (err != nil) != (c.says != "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v; want %q", c.what, err, c.says)
+		}
+		_, err = conn.ExecContext(t.Context(), c.heal)
+		must(t, err)
+		must(t, conn.Close())
+		if err := check(t.Context()); err != nil {
+			t.Errorf("%s, healed: %v", c.what, err)
+		}
+	}
+
+	// An ALTER that waits for a long transaction keeps all writes waiting.
+	reader := admin.Begin()
+	must(t, reader.Exec("SELECT * FROM stock").Error)
+	altered := make(chan error, 1)
+	go func() { altered <- admin.Exec("ALTER TABLE stock MODIFY num BIGINT NOT NULL").Error }()
+	for begun := time.Now(); check(t.Context()) == nil; {
+		if time.Since(begun) > 20*time.Second {
+			t.Error("ready while an ALTER keeps the writes waiting")
+			break
+		}
+	}
+	must(t, reader.Rollback().Error)
+	must(t, <-altered)
+	must(t, check(t.Context()))
 }

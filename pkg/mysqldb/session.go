@@ -2,7 +2,6 @@ package mysqldb
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -62,18 +61,33 @@ func (c *sessionConnector) Connect(ctx context.Context) (driver.Conn, error) {
 // runs once a second, which is too late: the server drops the connection, and logs a warning.
 type idling struct {
 	Conn
-	limit time.Duration
-	end   func() error // closes it once
-	timer *time.Timer  // nil while it is in use
+	limit  time.Duration
+	end    func() error // closes it once
+	timer  *time.Timer  // nil while it is in use
+	spoilt bool         // its binlog_format, fixed at its begin, admits no writes
 }
 
 func newIdling(c Conn, limit time.Duration) *idling {
 	return &idling{Conn: c, limit: limit, end: sync.OnceValue(c.Close)}
 }
 
+// ExecContext implements driver.ExecerContext.
+func (c *idling) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	result, err := c.Conn.ExecContext(ctx, query, args)
+	c.spoilt = c.spoilt || number(err) == numBinlogFormat
+	return result, err
+}
+
+// QueryContext implements driver.QueryerContext.
+func (c *idling) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	rows, err := c.Conn.QueryContext(ctx, query, args)
+	c.spoilt = c.spoilt || number(err) == numBinlogFormat
+	return rows, err
+}
+
 // IsValid implements driver.Validator. The pool calls it when it takes the connection back.
 func (c *idling) IsValid() bool {
-	valid := c.Conn.IsValid()
+	valid := !c.spoilt && c.Conn.IsValid()
 	if valid && c.timer == nil {
 		c.timer = time.AfterFunc(c.limit, func() { _ = c.end() }) // nobody waits for it
 	}
@@ -115,28 +129,41 @@ const readiness = `SELECT @@SESSION.max_allowed_packet,
 		/*M!100000 OR @@GLOBAL.read_only NOT IN ('0', 'OFF') */,
 	@@SESSION.autocommit <> 1 OR @@SESSION.completion_type <> 'NO_CHAIN'`
 
-// ReadyCheck returns a function that asks the server for its variables. It returns ErrReadOnly if the server takes no
-// writes, and ErrInvisible if the settings of transactions are not those that Open has set. A server whose
-// max_allowed_packet is below minPacket is not ready.
-func ReadyCheck(db *gorm.DB) func(ctx context.Context) error {
+// Table names a table, and the columns of it that a service writes, with commas between them.
+type Table struct{ Name, Columns string }
+
+// String returns the table as an INSERT names it: "name (column, column)".
+func (t Table) String() string { return t.Name + " (" + t.Columns + ")" }
+
+// ReadyCheck returns a function that asks the server for its variables, and inserts no row into each of the tables,
+// which shows whether it would take one. A row that somebody holds cannot delay that. The function returns ErrReadOnly
+// if the server takes no writes, and ErrInvisible if the settings of transactions differ from Open's. A server whose
+// max_allowed_packet is below minPacket is not ready. Neither is one that lacks a table, a column or a right, or keeps a
+// write waiting for the lock of a table.
+func ReadyCheck(db *gorm.DB, tables ...Table) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
-		pool, err := db.DB()
-		if err != nil {
-			return fmt.Errorf("check for writes: %w", err)
-		}
-		if err := checkWrites(ctx, pool); err != nil {
+		if err := checkWrites(ctx, db, tables); err != nil {
 			return fmt.Errorf("check for writes: %w", err)
 		}
 		return nil
 	}
 }
 
-func checkWrites(ctx context.Context, pool *sql.DB) error {
+func checkWrites(ctx context.Context, db *gorm.DB, tables []Table) (err error) {
+	pool, err := db.DB()
+	if err != nil {
+		return err
+	}
+	conn, err := pool.Conn(ctx) // one for all, as the wait for it may be long
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }() // returns it to the pool
 	var (
 		packet              int64
 		readOnly, invisible bool
 	)
-	if err := pool.QueryRowContext(ctx, readiness).Scan(&packet, &readOnly, &invisible); err != nil {
+	if err := conn.QueryRowContext(ctx, readiness).Scan(&packet, &readOnly, &invisible); err != nil {
 		return err
 	}
 	switch {
@@ -147,5 +174,19 @@ func checkWrites(ctx context.Context, pool *sql.DB) error {
 	case packet < minPacket:
 		return fmt.Errorf("the server's max_allowed_packet is %d bytes: set at least %d", packet, minPacket)
 	}
+	for _, t := range tables {
+		// The comment keeps it out of the fault points of tests, which are found by the beginning of a statement.
+		none := "INSERT /* no row */ INTO " + t.String() + " SELECT " + t.Columns + " FROM " + t.Name + " WHERE FALSE"
+		if _, err := conn.ExecContext(ctx, none); err != nil {
+			return fmt.Errorf("write to %s: %w%s", t.Name, err, remedies[number(err)])
+		}
+	}
 	return nil
+}
+
+// remedies are hints for operators, by the error of a write of no row.
+var remedies = map[uint16]string{
+	numNoTable:  ": run migrate up",
+	numNoColumn: ": run migrate up",
+	numLockWait: ": another session holds the table (FLUSH TABLES WITH READ LOCK, LOCK TABLES, ALTER TABLE)",
 }

@@ -26,7 +26,7 @@ func (s *DB) Cancel(ctx context.Context, flag string) (operation.Operation, erro
 			return found, nil
 		}
 	case errors.Is(err, operation.ErrLocked):
-		err = fmt.Errorf("%w: %w", s.whichLocked(ctx, goodsOf(op.Items)), err)
+		err = fmt.Errorf("%w: %s", s.whichLocked(ctx, goodsOf(op.Items)), err.Error()) // its code counts alone
 	}
 	if err != nil {
 		return operation.Operation{}, err

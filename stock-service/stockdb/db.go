@@ -48,6 +48,18 @@ type DB struct {
 
 var _ stock.Ledger = (*DB)(nil)
 
+var (
+	operationTable = mysqldb.Table{Name: "operations", Columns: "flag, state, reason, items, fencing_token, created_at"}
+	flowTable      = mysqldb.Table{Name: "stock_flow", Columns: "flag, goods_id, kind, num, created_at"}
+)
+
+// Tables are the tables that the ledger writes, for mysqldb.ReadyCheck.
+var Tables = []mysqldb.Table{
+	{Name: "stock", Columns: "goods_id, name, price, num, fencing_token, updated_at, version"},
+	operationTable, flowTable,
+	{Name: "restocks", Columns: "flag, goods_id, name, price"},
+}
+
 // New returns the ledger in db, which must have the schema of migrations/stock. Callers must Close it.
 func New(db *gorm.DB) *DB {
 	s := &DB{db: db}
@@ -66,12 +78,15 @@ const (
 	readLimit = 3 * time.Second
 	// resolveLimit bounds the read of an outcome whose commit was not answered.
 	resolveLimit = time.Second
+	// lockedLimit bounds the look for the product that is held. It is longer than a wait for a table.
+	lockedLimit = 2 * time.Second
 )
 
 // transact runs fn in a transaction that writes the rows of these products. It returns unchanged fn's decisions, which
 // are errShort, errVersion and the errors with a code, and the server's refusal of a row. If the commit was not
 // answered, the error is ErrUnknownOutcome. After too long a wait for a row it is ErrLocked, which names the product if
-// one of these is held. Any other error, also after too many tries, is ErrUnavailable: nothing changed.
+// one of these is held. Any other error, also after too many tries or too long a wait for a table, is ErrUnavailable:
+// nothing changed.
 func (s *DB) transact(ctx context.Context, goods []int64, fn func(tx *gorm.DB) error) error {
 	err := mysqldb.Transact(ctx, s.db, fn)
 	switch {
@@ -87,11 +102,15 @@ func (s *DB) transact(ctx context.Context, goods []int64, fn func(tx *gorm.DB) e
 	return fmt.Errorf("%w: %w", operation.ErrUnavailable, err)
 }
 
-// whichLocked returns the Locked of the first of these products that another transaction holds, or else ErrLocked.
+// whichLocked returns the Locked of the first of these products that another transaction holds, or ErrUnavailable if a
+// session holds the whole table, or else ErrLocked.
 func (s *DB) whichLocked(ctx context.Context, goods []int64) error {
-	ctx, cancel := context.WithTimeout(ctx, resolveLimit)
+	ctx, cancel := context.WithTimeout(ctx, lockedLimit)
 	defer cancel()
 	held, err := mysqldb.Held(ctx, s.db, "stock", "goods_id", goods)
+	if mysqldb.IsLockWait(err) { // it waits for no row
+		return fmt.Errorf("%w: %w", operation.ErrUnavailable, err)
+	}
 	for _, id := range goods {
 		if err == nil && held[id] {
 			return operation.Locked{GoodsID: id}

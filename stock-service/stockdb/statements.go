@@ -81,8 +81,7 @@ func readLevels(tx *gorm.DB, goods []int64, lock string) (map[int64]*stock.Level
 // insertOperations records outcomes. A flag that already has one fails all of them, as a duplicate.
 func insertOperations(tx *gorm.DB, operations ...operation.Operation) error {
 	at := now()
-	insert := mysqldb.NewInsert(tx,
-		"INSERT INTO operations (flag, state, reason, items, fencing_token, created_at) VALUES ")
+	insert := mysqldb.NewInsert(tx, "INSERT INTO "+operationTable.String()+" VALUES ")
 	for _, op := range operations {
 		state := mysqldb.Raw("'" + op.State + "'")
 		items := mysqldb.Raw("'" + operation.EncodeItems(op.Items) + "'") // digits, colons and commas
@@ -97,7 +96,7 @@ func insertOperations(tx *gorm.DB, operations ...operation.Operation) error {
 // insertFlows writes the flow rows of the operations that are not rejected.
 func insertFlows(tx *gorm.DB, kind operation.Kind, operations ...operation.Operation) error {
 	at := now()
-	insert := mysqldb.NewInsert(tx, "INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) VALUES ")
+	insert := mysqldb.NewInsert(tx, "INSERT INTO "+flowTable.String()+" VALUES ")
 	for _, op := range operations {
 		if op.State == operation.Rejected {
 			continue
