@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"orderstock/migrations"
+	"orderstock/pkg/mysqlgroup"
 	"orderstock/pkg/servers"
 )
 
@@ -35,6 +36,25 @@ func TestARightPasswordIsNotSetAgainOnMySQL(t *testing.T) {
 	server := mysqlServer(t)
 	rememberPasswords(t, server)
 	runTwiceWithMemory(t, server)
+}
+
+// TestARightPasswordIsNotSetAgainInAGroup: the password is tried at the primary.
+func TestARightPasswordIsNotSetAgainInAGroup(t *testing.T) {
+	t.Parallel()
+	g, err := servers.StartMySQLGroup(t.Context(), t.TempDir(), 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.Kill(); err != nil {
+			t.Error(err)
+		}
+	})
+	rememberPasswords(t, g.Members[0])
+	if err := mysqlgroup.Up(t.Context(), mysqlgroup.Config{AdminDSN: g.MySQL().AdminDSN(), Password: "secret"}); err != nil {
+		t.Fatal(err)
+	}
+	runTwiceWithMemory(t, g.MySQL())
 }
 
 // TestPartialRevokes: with partial_revokes, a database's name in a grant is no pattern. The services keep their rights

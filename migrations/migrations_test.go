@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"orderstock/migrations"
+	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
 )
@@ -282,9 +283,9 @@ func runTwiceWithMemory(t *testing.T, server *servers.MySQL) {
 		for u, database := range map[migrations.User]string{
 			a.OrderApp: a.OrderDB, a.StockApp: a.StockDB, a.Migrator: a.OrderDB, a.Verifier: a.StockDB,
 		} {
-			db, err := sql.Open("mysql", server.DSN(u.Name, u.Password, database))
+			db, err := mysqldb.Open(server.DSN(u.Name, u.Password, database), mysqldb.Options{})
 			if err == nil {
-				err = errors.Join(db.PingContext(t.Context()), db.Close())
+				err = errors.Join(mysqldb.ReadyCheck(db)(t.Context()), mysqldb.Close(db))
 			}
 			if err != nil {
 				t.Errorf("%s with the password %q: %v", u.Name, u.Password, err)
