@@ -238,7 +238,7 @@ func TestStrategyIsChecked(t *testing.T) {
 	cmd.SetErr(&stderr)
 	cmd.SetArgs([]string{"up", "--strategy", "groupde"})
 	exit := command.Run(t.Context(), cmd)
-	if exit != command.Unknown || !strings.Contains(stderr.String(), "want one of") {
+	if exit != command.Misused || !strings.Contains(stderr.String(), "want one of") {
 		t.Errorf("exit code %d, printed %q", exit, &stderr)
 	}
 }

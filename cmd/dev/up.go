@@ -35,7 +35,7 @@ func upCommand() *cobra.Command {
 			}
 			cfg.Progress = command.Progress(os.Stderr)
 			if err := cfg.Check(); err != nil {
-				return err
+				return command.Misuse(err)
 			}
 			return up(cmd)
 		},

@@ -44,7 +44,7 @@ other and with the shop's databases:
 
 loadtest/judge/README.md describes the file and what each violation means.
 
-Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
+` + command.Codes,
 		Example: `  loadtest judge new --curl "curl http://127.0.0.1/orders -H 'Idempotency-Key: a' -d '{…}'" >shop.yaml
   loadtest judge try shop.yaml
   loadtest judge shop.yaml --orders 400 --clients 40 --seed 7 --report out.html`,
@@ -56,6 +56,9 @@ Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
 			cfg.Progress = cmd.ErrOrStderr()
 			cfg.Done = func(p judge.Phase) { p.Write(cfg.text(cmd)) }
 			result, err := judge.Run(cmd.Context(), cfg.Config)
+			if err != nil && cmd.Context().Err() == nil {
+				return command.Misuse(err) // the name of a phase
+			}
 			return cfg.conclude(cmd, result, err)
 		},
 	}
@@ -71,7 +74,7 @@ Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
 func (c *config) load(file string) (err error) {
 	c.Name = filepath.Base(file)
 	c.File, err = shop.Load(file, c.Hosts)
-	return err
+	return command.Misuse(err)
 }
 
 // conclude prints the end of the result, saves the report, and returns the exit code.
@@ -109,7 +112,7 @@ func fileCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text, err := shop.FromCurl(curl)
 			if err != nil {
-				return err
+				return command.Misuse(err)
 			}
 			_, err = io.WriteString(cmd.OutOrStdout(), text)
 			return err

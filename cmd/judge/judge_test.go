@@ -81,12 +81,12 @@ func TestItExitsAsItJudges(t *testing.T) {
 			[]string{shopFile(t, seller(t, 5))}, 2, "VERDICT: UNKNOWN alone=pass together=unknown",
 		},
 		"try":             {[]string{"try", shopFile(t, seller(t, 5))}, 0, "read as: accepted, order 1 (answer 1)"},
-		"a wrong phase":   {[]string{shopFile(t, seller(t, 5)), "--phase", "night"}, 2, `phase "night": want alone`},
-		"a wrong line":    {[]string{shopFile(t, "x://y")}, 2, `shop.yaml: line 1, column 1: target "x://y": want http`},
-		"no clients":      {[]string{shopFile(t, seller(t, 5)), "--clients", "0"}, 2, `"--clients" flag: want 1 to 1000`},
-		"no file":         {[]string{"none.yaml"}, 2, "no such file"},
+		"a wrong phase":   {[]string{shopFile(t, seller(t, 5)), "--phase", "night"}, 64, `phase "night": want alone`},
+		"a wrong line":    {[]string{shopFile(t, "x://y")}, 64, `shop.yaml: line 1, column 1: target "x://y": want http`},
+		"no clients":      {[]string{shopFile(t, seller(t, 5)), "--clients", "0"}, 64, `"--clients" flag: want 1 to 1000`},
+		"no file":         {[]string{"none.yaml"}, 64, "no such file"},
 		"new":             {[]string{"new", "--curl", "curl http://127.0.0.1/buy -d a=1"}, 0, `post: "/buy"`},
-		"new, of nothing": {[]string{"new", "--curl", "curl"}, 2, "the command has no address"},
+		"new, of nothing": {[]string{"new", "--curl", "curl"}, 64, "the command has no address"},
 	} {
 		out, errs, exit := program(t.Context(), c.args...)
 		if exit != c.exit || !strings.Contains(out+errs, c.want) {

@@ -33,7 +33,7 @@ ORDER_URLS, STOCK_URLS, SERVICE_TOKEN, and VERIFY_ORDER_DSN and VERIFY_STOCK_DSN
 of a user who may read. Most other commands start servers and services of their
 own.
 
-Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
+` + command.Codes,
 	}
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		return errors.Join(command.ReadEnvironment(cmd.Flags()), checkTimes(cmd.Flags()))
@@ -91,8 +91,8 @@ type firing struct {
 // judging says how a history is judged, and what becomes of the verdict.
 type judging struct {
 	output
-	Settle  time.Duration `flag:"settle" default:"30s" help:"how long to wait for unfinished orders to end"`
-	Samples int           `flag:"samples" default:"5" help:"how many violations of each invariant to describe"`
+	Settle  time.Duration `flag:"settle" default:"30s" bounds:"1ms 24h" help:"how long to wait for unfinished orders to end"`
+	Samples int           `flag:"samples" default:"5" bounds:"1 1000000" help:"how many violations of each invariant to describe"`
 }
 
 func (r *firing) flags(cmd *cobra.Command) {
@@ -111,8 +111,8 @@ func fireCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error { return failed },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(checkStrategy(where.Strategy), r.config().Validate()); err != nil {
-				return err
+			if err := errors.Join(checkStrategy(where.Strategy), r.config().Validate(), r.load.Validate()); err != nil {
+				return command.Misuse(err)
 			}
 			if err := r.clear(); err != nil {
 				return err
@@ -159,6 +159,7 @@ func (r *firing) run(cmd *cobra.Command) (err error) {
 		ctx, stop = signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "judging, once all orders have ended, at most after %s\n", r.Settle)
 	cfg := r.config()
 	cfg.Databases, cfg.History = r.databases, h
 	verdict, err := judge(ctx, cmd, cfg, r.output)
@@ -188,6 +189,9 @@ func verifyCommand() *cobra.Command {
 				debug.SetGCPercent(gcPercent)
 			}
 			cfg := j.config()
+			if err := cfg.Validate(); err != nil {
+				return command.Misuse(err)
+			}
 			cfg.Databases, cfg.HistoryPath = where.databases(), j.history()
 			_, err := judge(cmd.Context(), cmd, cfg, j.output)
 			return err
@@ -231,7 +235,7 @@ func tokenCommand() *cobra.Command {
 		PreRunE: func(*cobra.Command, []string) error { return failed },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if where.StockToken == "" {
-				return errors.New("neither SERVICE_TOKEN nor SERVICE_TOKEN_FILE is set")
+				return command.Misuse(errors.New("neither SERVICE_TOKEN nor SERVICE_TOKEN_FILE is set"))
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), where.StockToken)
 			return err

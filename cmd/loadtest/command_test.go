@@ -111,8 +111,8 @@ func execute(t *testing.T, args ...string) (out string, exit int) {
 	return out, exit
 }
 
-// TestWrongUsage gives each command something that it cannot work with. It must say so, with the exit
-// code 2, and start nothing.
+// TestWrongUsage gives each command something that it cannot work with. It must say so, with the exit code 64, and start
+// nothing.
 func TestWrongUsage(t *testing.T) {
 	for _, test := range []struct{ args, env, says string }{
 		{"", "", "no command given"},
@@ -120,6 +120,7 @@ func TestWrongUsage(t *testing.T) {
 		{"run faults --cell nonsense", "", `no cell "nonsense"`},
 		{"run faults", "SEEDS=many", "SEEDS: invalid argument"},
 		{"run faults --cell commit/before/error@abc", "", `seed "abc"`},
+		{"run mutants --only nonsense", "", `no mutant has "nonsense" in its name`},
 		{"run mutants", "TRIES=many", "TRIES: invalid argument"},
 		{"bench ladder --strategies groupde", "", `strategy "groupde"`},
 		{"bench ladder --clients 0", "", "0 clients"},
@@ -128,8 +129,8 @@ func TestWrongUsage(t *testing.T) {
 		{"bench compare --clients many", "", `"--clients" flag: want 1 to`},
 		{"bench compare --old nowhere", "", `--old "nowhere": want a folder`},
 		{"bench compare --paths all", "", "--paths all: want"},
-		{"bench compare --commit-delay 2s", "", "--commit-delay 2s: want up to 1s"},
-		{"bench ladder --commit-delay -1s", "", "--commit-delay -1s: want 0 or more"},
+		{"bench compare --commit-delay 2s", "", `"--commit-delay" flag: want 0s to 1s`},
+		{"bench ladder --commit-delay -1s", "", `"--commit-delay" flag: want 0s to 1s`},
 		{"run tour --faults Z", "", `no fault "Z"`},
 		{"run A/broken --orders 5", "", "leave --orders out, or the name"},
 		{"run A/mended", "", "broken or fixed, not \"mended\""},
@@ -144,17 +145,20 @@ func TestWrongUsage(t *testing.T) {
 		{"demo --strategy groupde", "", "want one of unsafe"},
 		{"fire --strategy groupde", "", "want one of unsafe"},
 		{"fire", "STOCK_STRATEGY=groupde", "want one of unsafe"},
+		{"demo --rate 1e-9", "", "rate 1e-09: want 0, or 0.001 to 1000000"},
+		{"demo --orders abc", "", `"abc" for "--orders" flag: want a whole number`},
 		{"demo --order-services 0", "", "at least one of each service"},
 		{"run storm --random -1", "", `"-1" for "--random" flag: want 0 to 10000`},
 		{"run storm --orders 1000001", "", `for "--orders" flag: want 0 to 1000000`},
-		{"run storm --compose true", "", "the stack is not up: run"},
 		{"run --break nonsense", "", "--break"},
-		{"run --settle -1s", "", "--settle -1s: want 0 or more"},
-		{"fire --settle -1s", "", "--settle -1s: want 0 or more"},
-		{"fire --samples -1", "", "samples -1: want 0 or more"},
-		{"verify --settle -1s", "", "--settle -1s: want 0 or more"},
+		{"run --settle -1s", "", `"--settle" flag: want 1ms to`},
+		{"fire --settle -1s", "", `"--settle" flag: want 1ms to`},
+		{"fire --samples -1", "", `"--samples" flag: want 1 to`},
+		{"verify --samples 0", "", `"--samples" flag: want 1 to`},
+		{"fire --settle 0", "", `"--settle" flag: want 1ms to`},
+		{"verify --settle -1s", "", `"--settle" flag: want 1ms to`},
 		{"bench locks --window -1s", "", "--window -1s: want 0 or more"},
-		{"fire --timeout -1s --warmup -1s", "", "--warmup -1s: want 0 or more"},
+		{"fire --warmup -1s", "", "--warmup -1s: want 0 or more"},
 		{"run --rate 1e-9", "", "rate 1e-09: want 0, or 0.001 to 100000"},
 		{"fire --rate 1e-9", "", "rate 1e-09: want 0, or 0.001 to 1000000"},
 		{"fire --url http://a:1,", "", `entry 2 of the list "http://a:1," is empty`},
@@ -165,10 +169,6 @@ func TestWrongUsage(t *testing.T) {
 		{"token", "SERVICE_TOKEN=", "SERVICE_TOKEN_FILE"},
 		{"fire --trace-sample 2", "", "want 0 to 1"},
 		{"fire --trace-sample 1", "OTEL_EXPORTER_OTLP_ENDPOINT=", "set OTEL_EXPORTER_OTLP_ENDPOINT"},
-		{"trace 1 --out nowhere", "", "no console runs here"},
-		{"trace 1 --from nowhere/none", "", "no such file"},
-		{"trace 1 --from command.go", "", "line 1 is not OTLP"},
-		{"trace 1 --from /dev/null", "", "has no spans"},
 		{"console --attach", "CONSOLE_TOKEN=offene Tür, bitte", "CONSOLE_TOKEN must be visible ASCII"},
 		{"console --attach --token Schlüsselbund-Nummer", "", "--token must be visible ASCII"},
 		{"bench locks --locks zklock,", "", "entry 2 of the list"},
@@ -180,15 +180,19 @@ func TestWrongUsage(t *testing.T) {
 		{"bench locks --shapes 4x64", "", `shape "4x64"`},
 		{"console --traces 4318", "", "want host:port"},
 		{"console --traces 0.0.0.0:4318", "", "add --remote"},
-		{"bench locks worker zklock", "", "read worker"},
 		{"run --rate -1", "", "rate -1: want 0 to 100000"},
 		{"run --rate NaN", "", "rate NaN: want 0"},
 		{"run --repeat 1.5", "", "repeat 1.5: want 0 to 1"},
 		{"run --cancel -0.1", "", "cancel -0.1: want 0 to 1"},
 		{"run --goods 100000", "", "goods 100000: want 0 to 1000"},
-		{"run --stock -5", "", "stock -5: want 0 to"},
+		{"run --stock -5", "", `"--stock" flag: want more than 0`},
+		{"demo --stock 0", "", `"--stock" flag: want more than 0`},
+		{"fire --orders 0", "", `"--orders" flag: want more than 0`},
+		{"fire --timeout 0", "", `"--timeout" flag: want more than 0`},
+		{"fire --zipf x", "", `"--zipf" flag: want a number`},
+		{"fire --seed -1", "", `"--seed" flag: want a whole number, 0 or more`},
 		{"run --items-max 101", "", "items_max 101: want 0 to 100"},
-		{"run --num-max -1", "", "num_max -1: want 0 to 1000000"},
+		{"run --num-max -1", "", `"--num-max" flag: want more than 0`},
 		{"run --duration 5s --warmup 5s", "", "warmup_s 5: want less than duration_s"},
 		{"console --attach --listen 8090", "", "want host:port"},
 		{"console --attach --listen 127.0.0.1:http", "", "want a port"},
@@ -207,7 +211,26 @@ func TestWrongUsage(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // what starts all the same ends
 			defer cancel()
 			_, errs, exit := program(ctx, append([]string{}, strings.Fields(test.args)...)...)
-			if exit != command.Unknown || !strings.Contains(errs, test.says) {
+			if exit != command.Misused || !strings.Contains(errs, test.says) {
+				t.Errorf("exit code %d, printed %q; want %d and %q", exit, errs, command.Misused, test.says)
+			}
+		})
+	}
+}
+
+// TestCannotTell gives commands something that is not there. They say so, with the exit code 2.
+func TestCannotTell(t *testing.T) {
+	for _, test := range []struct{ args, env, says string }{
+		{"run storm --compose true", "", "the stack is not up: run"},
+		{"trace 1 --out nowhere", "", "no console runs here"},
+		{"trace 1 --from nowhere/none", "", "no such file"},
+		{"trace 1 --from command.go", "", "line 1 is not OTLP"},
+		{"trace 1 --from /dev/null", "", "has no spans"},
+		{"bench locks worker zklock", "", "read worker"},
+	} {
+		t.Run(test.args, func(t *testing.T) {
+			if _, errs, exit := program(t.Context(), strings.Fields(test.args)...); exit != command.Unknown ||
+				!strings.Contains(errs, test.says) {
 				t.Errorf("exit code %d, printed %q; want %d and %q", exit, errs, command.Unknown, test.says)
 			}
 		})
@@ -225,6 +248,23 @@ func TestFaultsNameTheirCells(t *testing.T) {
 	out, exit := execute(t, "run", "faults", "--list")
 	if lines := strings.Count(out, "\n"); exit != command.Passed || lines != len(catalogue.Cells()) {
 		t.Errorf("exit code %d, %d cells", exit, lines)
+	}
+}
+
+// What is listed are the rows that would run, and each of them can be run by its name.
+func TestMutantsNameTheirRows(t *testing.T) {
+	for only, want := range map[string]int{
+		"honest:": 40, "no reconciler": 1, "": len(catalogue.Mutants()) + len(catalogue.RandomChanges(3)),
+	} {
+		out, exit := execute(t, "run", "mutants", "--list", "--only", only)
+		if lines := strings.Count(out, "\n"); exit != command.Passed || lines != want {
+			t.Errorf("--only %q: exit code %d, %d lines, want %d", only, exit, lines, want)
+		}
+		for name := range strings.Lines(out) {
+			if _, err := new(runConfig).named(strings.TrimSpace(name), false); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }
 

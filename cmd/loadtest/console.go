@@ -65,8 +65,9 @@ The last line that it prints when it is ready is CONSOLE: and the address.`,
 }
 
 func serveConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) (err error) {
-	if err := cfg.check(); err != nil {
-		return err
+	watch, wrong := parseWatched(cfg.Watch)
+	if err := cmp.Or(cfg.check(), wrong); err != nil {
+		return command.Misuse(err)
 	}
 	page, err := new(net.ListenConfig).Listen(cmd.Context(), "tcp", cfg.Listen)
 	if err != nil {
@@ -104,10 +105,6 @@ func serveConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) (er
 			}
 			return show(c)
 		})
-	}
-	watch, err := parseWatched(cfg.Watch)
-	if err != nil {
-		return err
 	}
 	c, err := console.Attach(console.Target{
 		Target: where.target(), Databases: where.databases(),

@@ -33,8 +33,8 @@ func demoCommand() *cobra.Command {
 }
 
 func demo(cmd *cobra.Command, cfg system.Config, r *firing) (err error) {
-	if err := errors.Join(cfg.Check(), r.config().Validate()); err != nil {
-		return err
+	if err := errors.Join(cfg.Check(), r.config().Validate(), r.load.Validate()); err != nil {
+		return command.Misuse(err)
 	}
 	if err := r.clear(); err != nil {
 		return err

@@ -19,11 +19,23 @@ func TestADemoRemovesTheEarlierVerdict(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	_, errs, exit := program(ctx, "demo", "--out", out)
-	if exit != command.Unknown || !strings.Contains(errs, context.Canceled.Error()) {
+	if exit != command.Unknown || !strings.HasSuffix(errs, "loadtest: interrupted\n") {
 		t.Errorf("an interrupted demo: exit code %d, %s", exit, errs)
 	}
 	if left, err := os.ReadDir(out); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v are left of an earlier run", left, err)
+	}
+}
+
+// An interrupt while the servers start is said, without their logs. Nothing is left of them.
+func TestADemoIsInterruptedAtItsStart(t *testing.T) {
+	out := t.TempDir()
+	_, errs, exit := interruptedAt(t, "starting MySQL, Redis and ZooKeeper", "demo", "--out", out)
+	if exit != command.Unknown || !strings.HasSuffix(errs, "\nloadtest: interrupted\n") || strings.Contains(errs, "INFO") {
+		t.Errorf("exit code %d, printed %s", exit, errs)
+	}
+	if _, err := os.Stat(filepath.Join(out, "verdict.json")); err == nil {
+		t.Error("there is a verdict")
 	}
 }
 

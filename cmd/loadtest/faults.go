@@ -10,6 +10,7 @@ import (
 
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/trial"
+	"orderstock/pkg/command"
 )
 
 // faultsConfig has the flags of faults.
@@ -30,7 +31,7 @@ func faultsCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cfg.choose(); err != nil {
-				return err
+				return command.Misuse(err)
 			}
 			if cfg.List {
 				return listNames(cmd, cfg.Experiments)
@@ -71,7 +72,7 @@ func (c *faultsConfig) choose() error {
 	if seeded {
 		n, err := strconv.ParseUint(seed, 10, 64)
 		if err != nil {
-			return fmt.Errorf("seed %q: %w", seed, err)
+			return fmt.Errorf("seed %q: want a whole number, 0 or more", seed)
 		}
 		c.FirstSeed = n
 	}

@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"orderstock/pkg/command"
 )
 
 // "loadtest judge" is the program judge, with its arguments, its output and its exit code.
@@ -14,7 +16,7 @@ func TestJudgeIsItsOwnProgram(t *testing.T) {
 	cmd.Env = append(os.Environ(), asCommand+"=1")
 	out, err := cmd.CombinedOutput()
 	const want = "judge: read the file: open none.yaml"
-	if err == nil || cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), want) {
+	if err == nil || cmd.ProcessState.ExitCode() != command.Misused || !strings.Contains(string(out), want) {
 		t.Errorf("exit code %d, %s", cmd.ProcessState.ExitCode(), out)
 	}
 	help, exit := execute(t, "judge", "--help")

@@ -16,7 +16,7 @@ type ladderFlags struct {
 	MySQL  string        `flag:"mysql" default:"auto" help:"the database: docker (mysql:9.7), local (the installed one), or auto (docker if it is there)"`
 	Warmup time.Duration `flag:"warmup" default:"500ms" help:"load before each measured turn"`
 	Window time.Duration `flag:"window" default:"3s" help:"time of each measured turn"`
-	Delay  time.Duration `flag:"commit-delay" help:"how long the database delays each commit, like a replicated primary; up to 1s"`
+	Delay  time.Duration `flag:"commit-delay" bounds:"0s 1s" help:"how long the database delays each commit, like a replicated primary"`
 	Seed   uint64        `flag:"seed" help:"makes the same orders again; 0: random"`
 	Out    string        `flag:"out" default:"out" help:"folder of the results"`
 	resultFlags
@@ -80,7 +80,7 @@ Writes out/ladder.json, out/ladder.svg and, as a report, out/ladder.html.`,
 			}
 			plan = plan.Only(f.Strategies, f.Clients, f.Replicas)
 			if err := plan.Check(); err != nil {
-				return err
+				return command.Misuse(err)
 			}
 			result, err := f.measure(c, func(ctx context.Context, cfg ladder.Config) (*ladder.Result, error) {
 				return cfg.Run(ctx, plan)

@@ -43,7 +43,7 @@ Exits with 1 if one of that does not hold.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if flag.Length <= 0 {
-				return errors.New("--for must be positive")
+				return command.Misuse(errors.New("--for must be positive"))
 			}
 			return lockChaos(cmd, flag.Length, flag.Seed, flag.text(cmd), flag.asJSON)
 		},

@@ -1,6 +1,6 @@
 // Command loadtest fires orders at the services and judges the run: under plain load, under every fault, with broken
-// variants of the services, and with each deduction strategy. It exits with 0 if everything holds, 1 on a violation,
-// and 2 if the result is unknown.
+// variants of the services, and with each deduction strategy. It exits with 0 if everything holds, 1 on a violation, 2
+// if the result is unknown, and 64 on wrong usage.
 package main
 
 import (

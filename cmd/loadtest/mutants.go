@@ -1,32 +1,39 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/trial"
+	"orderstock/pkg/command"
 )
 
 func mutantsCommand() *cobra.Command {
 	var cfg struct {
 		trial.Suite
 		Only    string `flag:"only" env:"ONLY" help:"run the rows whose name holds this"`
-		Changes int    `flag:"changes" env:"CHANGES" default:"24000" help:"random changes to the books and answers of good runs"`
-		List    bool   `flag:"list" help:"print the names of the mutants and end"`
+		Changes int    `flag:"changes" env:"CHANGES" bounds:"3 10000000" help:"random changes to the books and answers of good runs"`
+		List    bool   `flag:"list" help:"print the names of the rows, of those of --only if it is given, and end"`
 		resultFlags
 	}
+	cfg.Changes = catalogue.Changes
 	cmd := &cobra.Command{
 		Use:   "mutants",
 		Short: "Run broken variants of the services; each must be caught",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg.Experiments = catalogue.Select(cfg.Only, cfg.Changes)
+			if len(cfg.Experiments) == 0 {
+				return command.Misuse(fmt.Errorf("no mutant has %q in its name; --list prints the names", cfg.Only))
+			}
 			if cfg.List {
-				return listNames(cmd, catalogue.Mutants())
+				return listNames(cmd, cfg.Experiments)
 			}
 			if cfg.Table = "mutants"; cfg.Only != "" {
 				cfg.Table += "-only" // a part is not mistaken for the whole
 			}
-			cfg.Experiments = catalogue.Select(cfg.Only, cfg.Changes)
 			return runSuite(cmd, cfg.Suite, cfg.resultFlags)
 		},
 	}

@@ -49,9 +49,10 @@ A broken variant that is not caught is tried with the two seeds after the first,
 too, and a line above the verdict says so if none of them caught it. What a run
 leaves in the folder --out can be opened in the console.
 
-After several runs, the last line says how many were as expected, and the exit
-code is the first that is not 0. An interrupted run is unknown. With --seeds, each run has new servers; "run
-faults --cell NAME --seeds 9" runs a cell again on the same ones.
+An interrupted run is unknown. After several runs, the last line says how many
+were as expected, and the exit code is the first that is not 0. With --seeds,
+each run has new servers; "run faults --cell NAME --seeds 9" runs a cell again
+on the same ones.
 
 Without a NAME, the flags say what is fired and what breaks meanwhile.`,
 		Example: `  loadtest run A
@@ -73,7 +74,7 @@ Without a NAME, the flags say what is fired and what breaks meanwhile.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		experiments, err := cfg.experiments(f, own, args)
 		if err != nil {
-			return err
+			return command.Misuse(err)
 		}
 		return runAll(cmd, experiments, cfg.Seeds, cfg.text(cmd))
 	}
@@ -163,7 +164,7 @@ func (cfg *runConfig) named(name string, seeded bool) (e experiment, err error) 
 	row, found := catalogue.FindCell(name)
 	if !found {
 		table = "mutants-only"
-		row, found = trial.Find(catalogue.Mutants(), name)
+		row, found = trial.Find(catalogue.Select(name, catalogue.Changes), name)
 	}
 	switch {
 	case !found:
@@ -175,7 +176,7 @@ func (cfg *runConfig) named(name string, seeded bool) (e experiment, err error) 
 		return e, fmt.Errorf("%s@%s has a seed: leave --seed out", name, at)
 	case seededByName:
 		if e.first, err = strconv.ParseUint(at, 10, 64); err != nil {
-			return e, fmt.Errorf("%s: seed %q: %w", name, at, err)
+			return e, fmt.Errorf("%s: seed %q: want a whole number, 0 or more", name, at)
 		}
 	}
 	e.first = cmp.Or(e.first, 1)

@@ -43,7 +43,7 @@ Writes out/tour.json and, as a report, out/tour.html.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, letter := range cfg.Letters {
 				if _, err := catalogue.Find(letter); err != nil { // before minutes of compiling
-					return err
+					return command.Misuse(err)
 				}
 			}
 			return tour(cmd, cfg)

@@ -19,6 +19,7 @@ import (
 
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
+	"orderstock/pkg/command"
 )
 
 // addressFile is the file with a running console's address, in its folder of runs.
@@ -116,8 +117,8 @@ func tracer(ctx context.Context, f *pflag.FlagSet, share float64) (*fire.Tracer,
 		return nil, nil //nolint:nilnil // documented
 	}
 	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
-		return nil, errors.New("--trace-sample: set OTEL_EXPORTER_OTLP_ENDPOINT to where spans are received, " +
-			"such as http://127.0.0.1:4318, here and for the services")
+		return nil, command.Misuse(errors.New("--trace-sample: set OTEL_EXPORTER_OTLP_ENDPOINT to where spans are " +
+			"received, such as http://127.0.0.1:4318, here and for the services"))
 	}
 	export, err := otlptracehttp.New(ctx)
 	if err != nil {

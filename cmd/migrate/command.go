@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orderstock/migrations"
+	"orderstock/pkg/command"
 	environment "orderstock/pkg/config"
 )
 
@@ -45,6 +46,11 @@ func newCommand(out io.Writer) *cobra.Command {
 		Use: "migrate",
 		Short: "Create the databases, users and tables of orderstock, prune old orders, " +
 			"form a group of MySQL servers, and make secrets",
+		Long: `Create the databases, users and tables of orderstock, prune old orders, form a
+group of MySQL servers, and make secrets.
+
+Exit code: 0 the work is done, 1 a group is not complete, 2 it failed, 64 wrong
+usage: the command line or a setting.`,
 	}
 	root.SetOut(out)
 	root.AddCommand(
@@ -92,7 +98,8 @@ func newPrune() *cobra.Command {
 				return err
 			}
 			if days < 1 || days > 36500 {
-				return fmt.Errorf("days %d: want 1 to 36500, and longer than clients repeat or cancel orders", days)
+				return command.Misuse(fmt.Errorf(
+					"days %d: want 1 to 36500, and longer than clients repeat or cancel orders", days))
 			}
 			n, err := migrations.Prune(cmd.Context(), cfg.migrations(), time.Duration(days)*24*time.Hour)
 			if _, printErr := fmt.Fprintf(cmd.OutOrStdout(), "%d orders pruned\n", n); err == nil {

@@ -2,15 +2,39 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"orderstock/migrations"
+	"orderstock/pkg/command"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
 )
+
+// A wrong command line and a wrong setting have an exit code that no failure has.
+func TestWrongUsage(t *testing.T) {
+	t.Setenv("MYSQL_ADMIN_DSN", "")
+	for args, says := range map[string]string{
+		"":                 "no command given",
+		"up":               "MYSQL_ADMIN_DSN",
+		"up --fast":        "unknown flag: --fast",
+		"prune":            `required flag(s) "days" not set`,
+		"prune --days few": `"few" for "--days" flag: want a whole number`,
+		"group up":         "MYSQL_ADMIN_DSN",
+		"secrets only":     "requires at least 2 arg(s)",
+	} {
+		var errs bytes.Buffer
+		cmd := newCommand(io.Discard)
+		cmd.SetErr(&errs)
+		cmd.SetArgs(strings.Fields(args))
+		if exit := command.Run(t.Context(), cmd); exit != command.Misused || !strings.Contains(errs.String(), says) {
+			t.Errorf("%s: exit code %d, printed %s", args, exit, &errs)
+		}
+	}
+}
 
 // The command creates accounts with fixed names, so it has a separate server.
 func TestMigrateUpTwiceThenStatus(t *testing.T) {

@@ -30,8 +30,8 @@ func (groupConfig) Check() error { return nil }
 func readGroup(needsPassword bool) (mysqlgroup.Config, error) {
 	cfg, err := environment.Read[groupConfig]()
 	if err == nil && needsPassword && cfg.GroupPassword == "" {
-		err = errors.New("GROUP_DB_PASSWORD is not set: " +
-			"the password of the account that the members use to read from each other")
+		err = command.Misuse(errors.New("GROUP_DB_PASSWORD is not set: " +
+			"the password of the account that the members use to read from each other"))
 	}
 	if err != nil {
 		return mysqlgroup.Config{}, fmt.Errorf("read configuration: %w", err)

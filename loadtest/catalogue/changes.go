@@ -16,6 +16,9 @@ import (
 	"orderstock/loadtest/verify"
 )
 
+// Changes is the default number of random changes.
+const Changes = 24_000
+
 // RandomChanges tests the verdict by mutation. It returns three runs, each with its share of n random changes to its
 // books and its answers: a calm one with repeats and cancellations, one under faults that leave results unknown, and
 // one of deductions alone. Every change must be found, unless the other value means the same to the verdict: see

@@ -20,7 +20,7 @@ type Own struct {
 	Load     fire.Config `json:",inline"`
 	Strategy string      `json:"strategy,omitzero" flag:"strategy" help:"how the stock services deduct: {strategies} (default {strategy})"`
 	// Settle is how long after the last answer orders may take to finish before they count as hanging. Default 20 s.
-	Settle time.Duration `json:"settle_s,omitzero,format:sec" flag:"settle" default:"20s" help:"how long to wait for unfinished orders to end"`
+	Settle time.Duration `json:"settle_s,omitzero,format:sec" flag:"settle" default:"20s" bounds:"1ms 5m" help:"how long to wait for unfinished orders to end"`
 	// TraceSample is the share of the orders that are traced. Default 0.01.
 	TraceSample float64        `json:"trace_sample,omitzero"`
 	Faults      []trial.Action `json:"faults,omitzero"`

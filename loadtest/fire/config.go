@@ -174,14 +174,30 @@ func (c Config) repriceAfter() int {
 	return leastToReprice / 4
 }
 
-func (c Config) validate() error {
+// Validate returns an error for a load that Run refuses. It does not look at the Target.
+func (c Config) Validate() error { return c.withDefaults().validate() }
+
+// addresses returns an error for addresses that Run refuses.
+func (c Config) addresses() error {
 	switch {
-	case c.Path != history.PathOrder && c.Path != history.PathDeduct:
-		return fmt.Errorf("path %q: want %s or %s", c.Path, history.PathOrder, history.PathDeduct)
 	case c.Path == history.PathOrder && len(c.OrderURLs) == 0 && c.Place == nil:
 		return errors.New("no address of the order service")
 	case len(c.StockURLs) == 0:
 		return errors.New("no address of the stock service")
+	}
+	for _, raw := range slices.Concat(c.OrderURLs, c.StockURLs) {
+		u, err := url.Parse(raw)
+		if err != nil || u.Scheme != "http" || u.Host == "" {
+			return fmt.Errorf("address %q: want http://host:port", raw)
+		}
+	}
+	return nil
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Path != history.PathOrder && c.Path != history.PathDeduct:
+		return fmt.Errorf("path %q: want %s or %s", c.Path, history.PathOrder, history.PathDeduct)
 	case c.Orders < 0 || c.Orders > history.MaxOrders:
 		return fmt.Errorf("orders %d: want 0 to %d", c.Orders, history.MaxOrders)
 	case c.Concurrency < 1 || c.Concurrency > 10_000:
@@ -193,12 +209,6 @@ func (c Config) validate() error {
 		return errors.New("duration, warm-up, timeout, insist, cancel-after, price-ttl and patience cannot be negative")
 	case c.Duration > 0 && c.Warmup >= c.Duration:
 		return errors.New("the warm-up must be shorter than the run")
-	}
-	for _, raw := range slices.Concat(c.OrderURLs, c.StockURLs) {
-		u, err := url.Parse(raw)
-		if err != nil || u.Scheme != "http" || u.Host == "" {
-			return fmt.Errorf("address %q: want http://host:port", raw)
-		}
 	}
 	return c.Mix.validate()
 }

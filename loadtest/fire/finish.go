@@ -59,6 +59,7 @@ func (w *worker) finish(ctx context.Context, f *finishing) {
 			c := w.again(context.WithoutCancel(ctx), which, order)
 			if c.Ended() {
 				delete(w.open, which)
+				w.f.left.Add(-1)
 				f.anEnd()
 				continue
 			}

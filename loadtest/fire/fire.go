@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/history"
+	"orderstock/pkg/command"
 )
 
 // ErrStopped is the cause of the end of a context that ends a run on purpose: the run is whole, and not interrupted.
@@ -35,8 +36,8 @@ func Interrupted(ctx context.Context) bool {
 // is ErrUnreachable if no replica of a service accepts connections.
 func Run(ctx context.Context, cfg Config) (*history.History, error) {
 	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
-		return nil, fmt.Errorf("fire: %w", err)
+	if err := errors.Join(cfg.addresses(), cfg.validate()); err != nil {
+		return nil, command.Misuse(fmt.Errorf("fire: %w", err))
 	}
 	now := time.Now()
 	h := &history.History{
@@ -63,6 +64,7 @@ type firing struct {
 	plan  *plan
 	start time.Time
 	next  atomic.Int64
+	left  atomic.Int64 // calls without an end that are repeated now
 	// telling guards the parts of the history that answers add to.
 	telling sync.Mutex
 }
@@ -79,7 +81,7 @@ func fire(ctx context.Context, cfg Config, h *history.History) error {
 	}
 	stop := f.watch(ctx)
 	defer func() { h.Away = stop() }()
-	shown := showProgress(ctx, cfg, f.start)
+	shown := f.showProgress(ctx)
 	var running sync.WaitGroup
 	for _, w := range workers {
 		running.Go(func() { w.run(ctx) })
@@ -145,6 +147,9 @@ func (f *firing) finish(ctx context.Context, workers []*worker) {
 		return
 	}
 	last := f.finishing()
+	for _, w := range workers {
+		f.left.Add(int64(len(w.open)))
+	}
 	var running sync.WaitGroup
 	for _, w := range workers {
 		running.Go(func() { w.finish(ctx, last) })

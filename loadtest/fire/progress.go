@@ -14,18 +14,24 @@ import (
 )
 
 // showProgress shows the progress of the run until the returned function is called.
-func showProgress(ctx context.Context, cfg Config, start time.Time) (stop func()) {
+func (f *firing) showProgress(ctx context.Context) (stop func()) {
+	cfg := f.cfg
 	done := func() (now, total int64) {
 		if cfg.Orders > 0 {
 			return cfg.Live.Counts().Orders, int64(cfg.Orders)
 		}
-		return min(time.Since(start), cfg.Duration).Milliseconds(), cfg.Duration.Milliseconds()
+		return min(time.Since(f.start), cfg.Duration).Milliseconds(), cfg.Duration.Milliseconds()
 	}
-	return ShowProgress(ctx, cfg.Progress, done, func() string { return cfg.Live.Counts().String() })
+	return ShowProgress(ctx, cfg.Progress, done, func() string {
+		if left := f.left.Load(); left > 0 {
+			return fmt.Sprintf("repeating calls without an end, %d left", left)
+		}
+		return cfg.Live.Counts().String()
+	})
 }
 
 // ShowProgress shows on w what done and line return, until the returned function is called: as a bar if w is a
-// terminal, else as a line every two seconds. It continues when ctx ends, for the calls in flight. If w is nil, it
+// terminal, else as a line every two seconds in which it has changed. It continues when ctx ends, for the calls in flight. If w is nil, it
 // shows nothing.
 func ShowProgress(
 	ctx context.Context, w io.Writer, done func() (now, total int64), line func() string,
@@ -34,9 +40,12 @@ func ShowProgress(
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	shown := ""
 	every, show := 2*time.Second, func(now, total int64, _ bool) {
-		// A lost line of progress does not fail the run.
-		_, _ = fmt.Fprintf(w, "%3d%%  %s\n", now*100/max(total, 1), line())
+		if text := fmt.Sprintf("%3d%%  %s\n", now*100/max(total, 1), line()); text != shown {
+			shown = text
+			_, _ = io.WriteString(w, text) // a lost line of progress does not fail the run
+		}
 	}
 	if f, ok := w.(*os.File); ok && isatty.IsTerminal(f.Fd()) {
 		_, total := done()

@@ -1,6 +1,7 @@
 package fire
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -95,7 +96,7 @@ func (s Setting) text() string {
 		return strconv.FormatUint(*p, 10)
 	}
 	n := s.number()
-	if n == 0 && s.Name != "repeat" { // of the others, 0 means the default
+	if n == 0 && s.Name != "repeat" { // of the others, 0 means the default, or is it
 		return ""
 	}
 	return strconv.FormatFloat(n, 'f', -1, 64) + s.Unit
@@ -121,6 +122,27 @@ func (s Setting) Arg() string {
 	return " --" + s.Flag + " " + text
 }
 
+// zeroIsDefault reports whether 0 stands for a default that is not 0. As a flag, 0 is refused then.
+func (s Setting) zeroIsDefault() bool {
+	return s.Name == "orders" || s.Label != "" && s.Default != "" && s.Name != "repeat"
+}
+
+// aboveZero is a setting as the value of a flag.
+type aboveZero struct {
+	pflag.Value
+	of Setting
+}
+
+func (v aboveZero) Set(text string) error {
+	if err := v.Value.Set(text); err != nil {
+		return err
+	}
+	if v.of.number() <= 0 {
+		return errors.New("want more than 0; leave it out for the default")
+	}
+	return nil
+}
+
 // Flags adds a flag for each setting of the load, and one for Disturbed.
 func (c *Config) Flags(f *pflag.FlagSet) {
 	f.BoolVar(&c.Disturbed, "disturbed", false,
@@ -140,11 +162,15 @@ func (c *Config) Flags(f *pflag.FlagSet) {
 		case *string:
 			f.StringVar(p, s.Flag, "", s.Says)
 		}
-		if flag := f.Lookup(s.Flag); s.Default != "" {
+		flag := f.Lookup(s.Flag)
+		if s.Default != "" {
 			flag.DefValue = s.Default
 			if err := flag.Value.Set(s.Default); err != nil {
 				panic(fmt.Sprintf("fire: default of %s: %v", s.Name, err)) // it is a constant of this program
 			}
+		}
+		if s.zeroIsDefault() {
+			flag.Value = aboveZero{flag.Value, s}
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"orderstock/loadtest/system"
+	"orderstock/pkg/command"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/zklock"
 )
@@ -28,7 +29,8 @@ import (
 type Config struct {
 	// Warmup is sent and judged before each turn, but not measured. Measure is the measured time of each turn.
 	Warmup, Measure time.Duration
-	// CommitDelay is how long the database server delays each commit, like a replicated primary.
+	// CommitDelay is how long the database server delays each commit, like a replicated primary: up to a second, MySQL's
+	// limit.
 	CommitDelay time.Duration
 	// Seed is the seed of every load; 0: each has a random one.
 	Seed uint64
@@ -58,9 +60,6 @@ const maxConnections = 5000
 // stops the servers. mysql selects the database: docker (see servers.FromImage), local (the installed one), or auto
 // (docker if it is there). The folder with the logs stays if something failed.
 func (cfg Config) OnServers(ctx context.Context, mysql string, measure func(Config) error) (err error) {
-	if cfg.CommitDelay > time.Second { // MySQL's limit
-		return fmt.Errorf("--commit-delay %s: want up to 1s", cfg.CommitDelay)
-	}
 	cfg.mysql.Args = []string{"--innodb-buffer-pool-size=1024M", fmt.Sprintf("--max-connections=%d", maxConnections)}
 	if cfg.CommitDelay > 0 {
 		cfg.mysql.Args = append(cfg.mysql.Args, delayed(cfg.CommitDelay)...)
@@ -72,7 +71,7 @@ func (cfg Config) OnServers(ctx context.Context, mysql string, measure func(Conf
 		}
 	case "local":
 	default:
-		return fmt.Errorf("--mysql %q: want docker, local or auto", mysql)
+		return command.Misuse(fmt.Errorf("--mysql %q: want docker, local or auto", mysql))
 	}
 	return system.With(ctx, system.Config{
 		MySQL: cfg.mysql, OrderServices: -1, StockServices: -1, Progress: cfg.Progress,

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/report"
+	"orderstock/pkg/command"
 	"orderstock/pkg/servers"
 )
 
@@ -77,11 +78,11 @@ type Result struct {
 func Run(ctx context.Context, cfg Config) (_ *Result, err error) {
 	shapes, err := parseShapes(cfg.Plan.Shapes)
 	if err != nil {
-		return nil, err
+		return nil, command.Misuse(err)
 	}
 	for _, name := range cfg.Plan.Locks {
 		if !slices.Contains(Names, name) {
-			return nil, fmt.Errorf("no lock %q; there are %q", name, Names)
+			return nil, command.Misuse(fmt.Errorf("no lock %q; there are %q", name, Names))
 		}
 	}
 	dir, err := os.MkdirTemp("", "orderstock-locks-")

@@ -13,14 +13,20 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"orderstock/pkg/config"
 )
 
 // The exit codes of all programs.
 const (
-	Passed  = 0 // The check holds, or the work is done.
-	Failed  = 1 // The check does not hold.
-	Unknown = 2 // Not determined: an error, or wrong usage.
+	Passed  = 0  // The check holds, or the work is done.
+	Failed  = 1  // The check does not hold.
+	Unknown = 2  // Not determined: an error, or an interrupt.
+	Misused = 64 // Wrong usage: the command line, a setting or a given file cannot be used. Nothing was done.
 )
+
+// Codes describes the exit codes of a check, for the help.
+const Codes = "Exit code: 0 everything holds, 1 violation, 2 cannot tell, 64 wrong usage."
 
 // ExitError is an error of a command that sets the program's exit code.
 type ExitError struct {
@@ -47,6 +53,15 @@ func Fail(err error) error {
 	return &ExitError{Failed, err}
 }
 
+// Misuse returns err, which says what is wrong with a command line, a setting or a given file, as an ExitError with the
+// code Misused. It returns nil for nil.
+func Misuse(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &ExitError{Misused, err}
+}
+
 // Main runs the program: cmd, with a context that ends on SIGINT, on SIGTERM and on the other signals.
 // It does not return.
 func Main(cmd *cobra.Command, others ...os.Signal) {
@@ -58,11 +73,15 @@ func Main(cmd *cobra.Command, others ...os.Signal) {
 	os.Exit(code)
 }
 
-// Run executes cmd and returns the program's exit code: Passed, the code of an ExitError, or Unknown for
-// any other error. It prints the error after the program's name. A command line that names no command
-// gets the help and the code Unknown. The flag --version prints the version.
+// Run executes cmd and returns the program's exit code: Passed, the code of an ExitError, Misused for an error before a
+// command's RunE is called or a config.EnvironmentError, or Unknown for any other error. It prints the error after the
+// program's name; once ctx has ended, it prints "interrupted" in place of the errors that this caused. A command line
+// that names no command gets the help and the code Misused. The flag --version prints the version.
 func Run(ctx context.Context, cmd *cobra.Command) int {
 	cmd.SilenceUsage, cmd.SilenceErrors, cmd.Version = true, true, Version()
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return readable(err) })
+	begun := false
+	noteBegin(cmd, &begun)
 	ran, err := cmd.ExecuteContextC(ctx)
 	if err == nil && !ran.Runnable() && !ran.Flags().Changed("help") && !ran.Flags().Changed("version") {
 		err = errors.New("no command given")
@@ -70,23 +89,47 @@ func Run(ctx context.Context, cmd *cobra.Command) int {
 	if err == nil {
 		return Passed
 	}
-	if text := unprinted(err); text != nil {
+	text := unprinted(err, ctx.Err() != nil)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		text = errors.Join(errors.New("interrupted"), text)
+	}
+	if text != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", cmd.Name(), text)
 	}
 	if exit, ok := errors.AsType[*ExitError](err); ok {
 		return exit.Code
 	}
+	if _, wrong := errors.AsType[*config.EnvironmentError](err); wrong || !begun {
+		return Misused
+	}
 	return Unknown
 }
 
-// unprinted returns err without the joined errors that the command has already printed; nil if it has printed all.
-func unprinted(err error) error {
+// noteBegin makes the commands set begun when their RunE is called: the command line was right until then.
+func noteBegin(cmd *cobra.Command, begun *bool) {
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			*begun = true
+			return run(cmd, args)
+		}
+	}
+	for _, c := range cmd.Commands() {
+		noteBegin(c, begun)
+	}
+}
+
+// unprinted returns err without the joined errors that the command has already printed or, after an interrupt, that are
+// due to it; nil if nothing is left.
+func unprinted(err error, interrupted bool) error {
 	if all, joined := err.(interface{ Unwrap() []error }); joined {
 		var left []error
 		for _, e := range all.Unwrap() {
-			left = append(left, unprinted(e))
+			left = append(left, unprinted(e, interrupted))
 		}
 		return errors.Join(left...)
+	}
+	if interrupted && errors.Is(err, context.Canceled) {
+		return nil
 	}
 	if exit, ok := errors.AsType[*ExitError](err); ok && exit.Err == nil {
 		return nil

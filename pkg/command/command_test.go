@@ -2,6 +2,7 @@ package command_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orderstock/pkg/command"
+	"orderstock/pkg/config"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -48,29 +50,48 @@ func TestExitCodes(t *testing.T) {
 			args: []string{"check"}, err: wrong, code: command.Unknown,
 			stderr: "shop: two sold, one there\n",
 		},
-		"no command":        {code: command.Unknown, stderr: "shop: no command given\n"},
+		"no number": {
+			args: []string{"check", "--orders", "abc"}, code: command.Misused,
+			stderr: "shop: invalid argument \"abc\" for \"--orders\" flag: want a whole number\n",
+		},
+		"no time": {
+			args: []string{"check", "--wait", "5"}, code: command.Misused,
+			stderr: "shop: invalid argument \"5\" for \"--wait\" flag: want a time such as 500ms, 30s or 2m\n",
+		},
+		"wrong usage": {
+			args: []string{"check"}, err: command.Misuse(wrong), code: command.Misused,
+			stderr: "shop: two sold, one there\n",
+		},
+		"a wrong setting": {
+			args: []string{"check"}, err: fmt.Errorf("begin: %w", &config.EnvironmentError{Err: wrong}), code: command.Misused,
+			stderr: "shop: begin: read the environment: two sold, one there\n",
+		},
+		"no command":        {code: command.Misused, stderr: "shop: no command given\n"},
 		"help":              {args: []string{"--help"}, code: command.Passed},
 		"version":           {args: []string{"--version"}, code: command.Passed},
 		"help of a command": {args: []string{"check", "-h"}, code: command.Passed},
 		"an unknown command": {
-			args: []string{"chekc"}, code: command.Unknown,
+			args: []string{"chekc"}, code: command.Misused,
 			stderr: "shop: unknown command \"chekc\" for \"shop\"\n\nDid you mean this?\n\tcheck\n\n",
 		},
 		"an unknown flag": {
-			args: []string{"check", "--fast"}, code: command.Unknown,
+			args: []string{"check", "--fast"}, code: command.Misused,
 			stderr: "shop: unknown flag: --fast\n",
 		},
 		"an argument too many": {
-			args: []string{"check", "it"}, code: command.Unknown,
+			args: []string{"check", "it"}, code: command.Misused,
 			stderr: "shop: unknown command \"it\" for \"shop check\"\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			root := &cobra.Command{Use: "shop"}
-			root.AddCommand(&cobra.Command{
+			check := &cobra.Command{
 				Use: "check", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return test.err },
-			})
+			}
+			check.Flags().Int("orders", 1, "")
+			check.Flags().Duration("wait", 0, "")
+			root.AddCommand(check)
 			var stdout, stderr bytes.Buffer
 			root.SetOut(&stdout)
 			root.SetErr(&stderr)
@@ -82,5 +103,33 @@ func TestExitCodes(t *testing.T) {
 				t.Errorf("printed %q, want %q", stderr.String(), test.stderr)
 			}
 		})
+	}
+}
+
+// An interrupt is said in one word, beside what else went wrong, and leaves the result unknown.
+func TestAnInterruptIsSaid(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		err  func(context.Context) error
+		want string
+	}{
+		{func(ctx context.Context) error { return fmt.Errorf("start zookeeper: %w: many lines", ctx.Err()) }, ""},
+		{
+			func(ctx context.Context) error {
+				return errors.Join(fmt.Errorf("start: %w", ctx.Err()), errors.New("disk full"))
+			}, "disk full\n",
+		},
+	} {
+		ctx, interrupt := context.WithCancel(t.Context())
+		cmd := &cobra.Command{Use: "shop", RunE: func(cmd *cobra.Command, _ []string) error {
+			interrupt()
+			return test.err(cmd.Context())
+		}}
+		var stderr bytes.Buffer
+		cmd.SetErr(&stderr)
+		cmd.SetArgs([]string{})
+		if code := command.Run(ctx, cmd); code != command.Unknown || stderr.String() != "shop: interrupted\n"+test.want {
+			t.Errorf("exit code %d, printed %q", code, &stderr)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -17,7 +18,7 @@ type Each []string
 
 // Flags adds a flag for each exported field of the struct that has the tag flag, its name, also in embedded structs.
 // The tag help is its usage, default its default, unless the field has a value, and env the variable that sets it if it
-// is not given; see ReadEnvironment. Of a number, bounds are the least and the most. A list is separated by commas.
+// is not given; see ReadEnvironment. Of a number or a time, bounds are the least and the most. A list is separated by commas.
 func Flags(f *pflag.FlagSet, settings any) {
 	v := reflect.ValueOf(settings).Elem()
 	for _, field := range reflect.VisibleFields(v.Type()) {
@@ -42,14 +43,16 @@ func Flags(f *pflag.FlagSet, settings any) {
 			f.Uint64Var(to, name, *to, help)
 		case *time.Duration:
 			f.DurationVar(to, name, *to, help)
+			if least, most, ok := strings.Cut(field.Tag.Get("bounds"), " "); ok {
+				value := f.Lookup(name)
+				value.Value = boundedTime{value.Value, to, mustTime(name, least), mustTime(name, most)}
+			}
 		case *[]string:
 			f.Var(config.NewListFlag(to), name, help)
 		case *Each:
 			f.StringArrayVar((*[]string)(to), name, *to, help)
 		case *[]int:
 			f.IntSliceVar(to, name, *to, help)
-		case *[]time.Duration:
-			f.DurationSliceVar(to, name, *to, help)
 		case *int:
 			addNumber(f, to, name, help, field.Tag.Get("bounds"))
 		case *float64:
@@ -74,12 +77,58 @@ func ReadEnvironment(f *pflag.FlagSet) (err error) {
 		for _, variable := range flag.Annotations["env"] {
 			if value := os.Getenv(variable); value != "" && !flag.Changed {
 				if failed := f.Set(flag.Name, value); failed != nil {
-					err = errors.Join(err, fmt.Errorf("%s: %w", variable, failed))
+					err = errors.Join(err, fmt.Errorf("%s: %w", variable, readable(failed)))
 				}
 			}
 		}
 	})
 	return err
+}
+
+// boundedTime is a time as the value of a flag.
+type boundedTime struct {
+	pflag.Value
+	to          *time.Duration
+	least, most time.Duration
+}
+
+func (b boundedTime) Set(text string) error {
+	if err := b.Value.Set(text); err != nil {
+		return err
+	}
+	if *b.to < b.least || *b.to > b.most {
+		return fmt.Errorf("want %v to %v", b.least, b.most)
+	}
+	return nil
+}
+
+// mustTime reads a bound of a flag.
+func mustTime(name, text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		panic(fmt.Sprintf("bounds of --%s: %v", name, err)) // a test makes each command
+	}
+	return d
+}
+
+// wants says what the value of a flag must be, by its type.
+var wants = map[string]string{
+	"int": "a whole number", "int64": "a whole number", "uint64": "a whole number, 0 or more", "float64": "a number",
+	"duration": "a time such as 500ms, 30s or 2m", "bool": "true or false",
+	"intSlice": "whole numbers, separated by commas",
+}
+
+// readable returns err, unless it is a parser's about the value of a flag: then it says what is wanted.
+func readable(err error) error {
+	wrong, is := errors.AsType[*pflag.InvalidValueError](err)
+	if !is {
+		return err
+	}
+	want, known := wants[wrong.GetFlag().Value.Type()]
+	if cause := wrong.Unwrap(); !known || cause == nil || strings.HasPrefix(cause.Error(), "want ") {
+		return err
+	}
+	return fmt.Errorf("invalid argument %q for \"--%s\" flag: want %s", wrong.GetValue(), wrong.GetFlag().Name, want)
 }
 
 // addNumber adds a flag for a number.

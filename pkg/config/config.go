@@ -15,14 +15,21 @@ import (
 	"github.com/caarlos0/env/v11"
 )
 
+// EnvironmentError says what is wrong with the settings in the environment.
+type EnvironmentError struct{ Err error }
+
+func (e *EnvironmentError) Error() string { return "read the environment: " + e.Err.Error() }
+
+func (e *EnvironmentError) Unwrap() error { return e.Err }
+
 // Read fills a T from the environment, by the tags of its fields (see caarlos0/env), and returns it if its Check finds
 // nothing wrong. The value of a variable NAME may be in a file instead, for example if it is a secret: NAME_FILE is
-// then the file's path. Line ends at the end of the file are dropped.
+// then the file's path. Line ends at the end of the file are dropped. Its error is an *EnvironmentError.
 func Read[T interface{ Check() error }]() (T, error) {
 	var settings T
 	environment, err := withFiles(&settings)
 	if err != nil {
-		return settings, fmt.Errorf("read the environment: %w", err)
+		return settings, &EnvironmentError{err}
 	}
 	err = env.ParseWithOptions(&settings, env.Options{Environment: environment, FuncMap: parsers})
 	if many, ok := errors.AsType[env.AggregateError](err); ok {
@@ -35,7 +42,7 @@ func Read[T interface{ Check() error }]() (T, error) {
 		err = settings.Check()
 	}
 	if err != nil {
-		return settings, fmt.Errorf("read the environment: %w", err)
+		return settings, &EnvironmentError{err}
 	}
 	return settings, nil
 }

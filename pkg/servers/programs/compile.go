@@ -161,13 +161,17 @@ func report(say func(string), done *counter) (stop func()) {
 	return func() { tick.Stop(); close(stopped); <-ended }
 }
 
-// String returns the compiler's progress. Cached packages are not counted as compiled.
+// String returns the compiler's progress. Cached packages are not counted as compiled: if there are no others, it takes
+// the time to compare them with their sources and to link the programs.
 func (c *counter) String() string {
-	switch total := c.total.Load(); {
+	n, total := c.n.Load(), c.total.Load()
+	switch {
+	case total == 0 && c.looking:
+		return fmt.Sprintf("compiled %d packages of the standard library; looking for the modules", n)
+	case n == 0:
+		return "comparing packages with those compiled before, and linking the programs"
 	case total > 0:
-		return fmt.Sprintf("compiled %d of %d packages", c.n.Load(), total)
-	case c.looking:
-		return fmt.Sprintf("compiled %d packages of the standard library; looking for the modules", c.n.Load())
+		return fmt.Sprintf("compiled %d of %d packages", n, total)
 	}
-	return fmt.Sprintf("compiled %d packages", c.n.Load())
+	return fmt.Sprintf("compiled %d packages", n)
 }

@@ -27,6 +27,18 @@ func TestProgress(t *testing.T) {
 	})
 }
 
+// TestProgressOfWhatIsCompiledAlready does not count to 0.
+func TestProgressOfWhatIsCompiledAlready(t *testing.T) {
+	t.Parallel()
+	for _, total := range []int64{0, 678} {
+		var done counter
+		done.total.Store(total)
+		if said := done.String(); strings.Contains(said, "0") {
+			t.Errorf("of %d packages: %s", total, said)
+		}
+	}
+}
+
 // TestLines: the output of the go command comes in any parts. Paths are counted, and all else is kept.
 func TestLines(t *testing.T) {
 	t.Parallel()
