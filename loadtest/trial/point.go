@@ -279,6 +279,27 @@ func (s *strike) holds() bool {
 	return slices.ContainsFunc(s.action.Others, func(r faultpoint.Rule) bool { return r.Action == faultpoint.Hold })
 }
 
+// mend mends the wires that were struck. If ctx ends, it does so at once.
+func (s *strike) mend(ctx context.Context) error {
+	s.mu.Lock()
+	poisoned := s.poisoned
+	s.mu.Unlock()
+	var errs []error
+	if s.losesReply() { // the connection is lost with the reply, and a new one is refused for a while
+		for _, w := range poisoned {
+			errs = append(errs, w.Cut())
+		}
+		_ = Sleep(ctx, s.action.Outage)
+	}
+	for _, w := range poisoned {
+		errs = append(errs, w.Mend(context.WithoutCancel(ctx)))
+	}
+	s.mu.Lock()
+	s.poisoned = nil
+	s.mu.Unlock()
+	return errors.Join(errs...)
+}
+
 func (s *strike) heal(ctx context.Context) error {
 	if s.hangUp != nil {
 		s.hangUp()
@@ -289,18 +310,7 @@ func (s *strike) heal(ctx context.Context) error {
 	if asleep && len(s.action.Others) > 0 {
 		errs = append(errs, s.holdOthers(ctx))
 	}
-	s.mu.Lock()
-	if s.losesReply() { // the connection is lost with the reply, and a new one is refused for a while
-		for _, w := range s.poisoned {
-			errs = append(errs, w.Cut())
-		}
-		time.Sleep(s.action.Outage)
-	}
-	for _, w := range s.poisoned {
-		errs = append(errs, w.Mend(ctx))
-	}
-	s.poisoned = nil
-	s.mu.Unlock()
+	errs = append(errs, s.mend(ctx))
 	if len(s.action.Reach) > 0 {
 		return errors.Join(append(errs, s.lab.RepairReplicas(ctx))...)
 	}
