@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,8 +19,20 @@ import (
 	"orderstock/pkg/servers/serverstest"
 )
 
-// TestMain lets the test binary be the worker that Run starts.
+// TestMain lets the test binary be the worker that Run starts, or a process that has started one.
 func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "parent" {
+		p, err := Start(context.Background(), []string{os.Args[0], "worker"}, Worker{
+			Lock: zklockLock, Servers: []string{os.Args[2]}, Goroutines: 1, Paths: 1,
+		})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(p.cmd.Process.Pid)
+		<-p.ended
+		return
+	}
 	if len(os.Args) == 3 && os.Args[1] == "worker" {
 		if err := Work(context.Background(), os.Args[2], os.Stdin, os.Stdout, nil); err != nil {
 			fmt.Fprintln(os.Stderr, "worker:", err)
@@ -131,5 +146,39 @@ func TestPlan(t *testing.T) {
 	unknown := Config{Plan: Plan{Locks: []string{"zk.lock"}}}
 	if _, err := Run(t.Context(), unknown); err == nil || !strings.Contains(err.Error(), clientLock) {
 		t.Errorf("an unknown lock: %v", err)
+	}
+}
+
+// TestWorkersDieWithTheirParent, also one that waits for a ZooKeeper, which dies at the same time, and not for orders.
+func TestWorkersDieWithTheirParent(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections, and no session
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = silent.Close() }()
+	parent := exec.CommandContext(t.Context(), os.Args[0], "parent", silent.Addr().String())
+	out, err := parent.StdoutPipe()
+	if err == nil {
+		err = parent.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Fscanln(out, &pid); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = parent.Process.Kill(), parent.Wait()
+	// It is gone, or a zombie of a process 1 that waits for no child.
+	over := func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		return err != nil || strings.Contains(string(stat), ") Z ")
+	}
+	for limit := time.Now().Add(10 * time.Second); !over(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Errorf("the worker outlives its parent: %v", syscall.Kill(pid, syscall.SIGKILL))
+			return
+		}
 	}
 }

@@ -33,7 +33,7 @@ type Process struct {
 }
 
 // Start starts a process of contenders by the command line, with w in JSON behind it. The program must pass that to
-// [Work]. The process is killed when ctx ends.
+// [Work]. The process is killed when ctx ends and, on Linux, when this process ends in any way.
 func Start(ctx context.Context, line []string, w Worker) (*Process, error) {
 	text, err := json.Marshal(w)
 	if err != nil {
@@ -44,12 +44,11 @@ func Start(ctx context.Context, line []string, w Worker) (*Process, error) {
 
 func start(cmd *exec.Cmd) (*Process, error) {
 	p := &Process{cmd: cmd, ended: make(chan struct{}), grown: make(chan struct{})}
-	servers.Lead(cmd)
 	cmd.Stderr = &p.stderr
 	orders, failed := cmd.StdinPipe()
 	records, err := cmd.StdoutPipe()
 	if err = errors.Join(failed, err); err == nil {
-		err = cmd.Start()
+		err = servers.StartChild(cmd)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("start a process of contenders: %w", err)

@@ -15,11 +15,17 @@ type process struct {
 	done chan struct{} // closed once the child has been waited for
 }
 
-// launch starts cmd in its own process group and waits for its end in the background.
-func launch(cmd *exec.Cmd) (*process, error) {
+// StartChild starts cmd as the leader of a new process group. On Linux it is killed when this process ends in any way.
+// Callers must call cmd.Wait.
+func StartChild(cmd *exec.Cmd) error {
 	Lead(cmd)
 	dieWithParent(cmd.SysProcAttr)
-	if err := spawner()(cmd); err != nil {
+	return spawner()(cmd)
+}
+
+// launch starts cmd by StartChild and waits for its end in the background.
+func launch(cmd *exec.Cmd) (*process, error) {
+	if err := StartChild(cmd); err != nil {
 		return nil, err
 	}
 	p := &process{cmd: cmd, done: make(chan struct{})}
