@@ -56,10 +56,10 @@ type Meter struct {
 	started      time.Time
 	path         history.Path
 	goods        []int64
-	promised     int64                    // pieces of all goods
-	acknowledged map[int64]int64          // pieces by goods
-	confirmed    map[int32][]history.Item // by the number of the order: what may still be cancelled
-	answers      map[int64][]Answer       // by order id
+	promised     int64              // pieces of all goods
+	acknowledged map[int64]int64    // pieces by goods
+	confirmed    numbers            // of the orders whose pieces are acknowledged
+	answers      map[int64][]Answer // by order id
 
 	// Since the last sample.
 	ends      [3]int // confirmed, rejected, the rest
@@ -69,9 +69,23 @@ type Meter struct {
 // NewMeter returns a meter for one run, which is starting.
 func NewMeter() *Meter {
 	return &Meter{
-		phase: trial.Starting, acknowledged: map[int64]int64{}, confirmed: map[int32][]history.Item{},
-		answers: map[int64][]Answer{},
+		phase: trial.Starting, acknowledged: map[int64]int64{}, answers: map[int64][]Answer{},
 	}
+}
+
+// numbers is a set of numbers of orders, which begin at 0: a bit for each.
+type numbers []uint64
+
+// put adds or removes n, and reports whether that changed the set.
+func (s *numbers) put(n int32, in bool) (changed bool) {
+	i, bit := int(n/64), uint64(1)<<(n%64)
+	if missing := i + 1 - len(*s); missing > 0 {
+		*s = append(*s, make([]uint64, missing)...)
+	}
+	if changed = ((*s)[i]&bit != 0) != in; changed {
+		(*s)[i] ^= bit
+	}
+	return changed
 }
 
 // Watching is the phase of a run that another process fires.
@@ -135,20 +149,18 @@ func (m *Meter) End(e *fire.Event) {
 
 // acknowledge counts the pieces that the answer confirms or takes back.
 func (m *Meter) acknowledge(e *fire.Event) {
-	held, holds := m.confirmed[e.Op]
+	sign := int64(0)
 	switch e.Status {
 	case history.Confirmed, history.Done:
-		if !holds {
-			m.confirmed[e.Op] = slices.Clone(e.Items)
-			for _, it := range e.Items {
-				m.acknowledged[it.GoodsID] += it.Num
-			}
-		}
+		sign = 1
 	case history.Cancelled, history.Restored:
-		for _, it := range held {
-			m.acknowledged[it.GoodsID] -= it.Num
-		}
-		delete(m.confirmed, e.Op)
+		sign = -1
+	}
+	if sign == 0 || !m.confirmed.put(e.Op, sign > 0) {
+		return
+	}
+	for _, it := range e.Items {
+		m.acknowledged[it.GoodsID] += sign * it.Num
 	}
 }
 

@@ -28,6 +28,7 @@ type client struct {
 	body          []byte
 	span          trace.Span // of the current call; nil if calls are not traced
 
+	drawn []history.Item // a buffer for an event
 	// Buffers for reading answers.
 	planned, sorted []history.Item
 	named           []history.PricedItem
@@ -58,6 +59,10 @@ func (c *client) end() history.Call {
 	c.f.cfg.Live.end(&c.event.Call)
 	c.endSpan()
 	if c.f.cfg.Ended != nil {
+		if c.event.Items == nil { // of a cancellation or a read
+			c.drawn, _ = c.f.plan.order(int(c.event.Op), c.drawn[:0])
+			c.event.Items = c.drawn
+		}
 		c.f.cfg.Ended(&c.event)
 	}
 	return c.event.Call

@@ -13,7 +13,7 @@ type Event struct {
 	// Call holds the number of the order, the kind of the call, its times, its order id and its outcome.
 	// Latency counts from the intended time.
 	history.Call
-	// Items are the items ordered, in any order; nil for a cancellation and a read.
+	// Items are the items of the order, in any order.
 	Items []history.Item
 	// Address is the base URL of the last replica tried, and Attempts the number of replicas tried: each but the last
 	// refused the connection. Both are zero if Config.Deduct or Config.Place made the call.

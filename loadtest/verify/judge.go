@@ -64,12 +64,12 @@ type judge struct {
 	// First answers that repeat another, though no call of the run can have placed the order: their number, and the first.
 	between      int
 	firstBetween string
-	unkeyed    map[int64]int   // the orders without a key, by the ids that answers named
-	unnamed    []int           // the orders without a key whose ids no answer named
-	bodies     map[string]bool // the hashes of the bodies of the orders without a key
-	listed     []listing       // the orders on the pages that were read, by id
-	pages      *walk
-	change     repricing
+	unkeyed      map[int64]int   // the orders without a key, by the ids that answers named
+	unnamed      []int           // the orders without a key whose ids no answer named
+	bodies       map[string]bool // the hashes of the bodies of the orders without a key
+	listed       []listing       // the orders on the pages that were read, by id
+	pages        *walk
+	change       repricing
 	// Buffers, reused for each entry.
 	op, deducts, restores []history.Item
 	replies               []reply
