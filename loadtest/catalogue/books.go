@@ -27,9 +27,9 @@ type Books struct {
 	Heard bool `json:"heard"`
 
 	Wrong string `json:"wrong"` // the first disagreement in words; "" if there is none
-	// Untold says why Out and Sold differ though the books agree; "" if they do not differ, or nobody knows.
-	Untold string    `json:"untold"`
-	ReadAt time.Time `json:"read_at,omitzero"`
+	// Unequal says why Out and Sold differ though the books agree; "" if they do not differ, or nobody knows.
+	Unequal string    `json:"unequal"`
+	ReadAt  time.Time `json:"read_at,omitzero"`
 }
 
 // BookRow is one product.
@@ -97,15 +97,15 @@ func ReadBooks(ctx context.Context, stock *sql.DB, of Sale) (Books, error) {
 	}
 	books.Stock = max(books.Stock, of.Promised)
 	if books.Heard {
-		books.Untold = untold(gone)
+		books.Unequal = unequal(gone)
 	}
 	books.ReadAt = time.Now().UTC()
 	books.cut()
 	return books, nil
 }
 
-// untold says why more pieces went out than were acknowledged, or fewer if n is negative; "" if there is no difference.
-func untold(n int64) string {
+// unequal says why n more pieces went out than were acknowledged, or -n fewer; "" if n is 0.
+func unequal(n int64) string {
 	switch {
 	case n > 0:
 		return English.Sprintf("Out is %d more than Sold: orders by hand, or answers on their way, lost or wrong.", n)

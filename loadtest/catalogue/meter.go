@@ -205,7 +205,7 @@ func (m *Meter) Take(t, length time.Duration) Sample {
 	return s
 }
 
-// Sale is what a run sells. Its zero value is that of a run which another process fires.
+// Sale are the goods of a run. It is zero for a run that another process fires.
 type Sale struct {
 	Goods []int64
 	// Promised is the number of pieces of all goods.
@@ -214,7 +214,7 @@ type Sale struct {
 	Acknowledged map[int64]int64
 }
 
-// Sale returns what the run sells, and how many pieces are acknowledged.
+// Sale returns the goods of the run, and their acknowledged pieces.
 func (m *Meter) Sale() Sale {
 	m.mu.Lock()
 	defer m.mu.Unlock()

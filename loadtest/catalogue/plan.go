@@ -47,8 +47,7 @@ func (f Fault) Plan(s Side, seed uint64) Plan {
 	return p.Try(1, seed)
 }
 
-// code returns what is wrong in the code of a side: its patches and switches or, without them, what brings the fault
-// back.
+// code returns the patches and switches of a side's code or, if a broken one has none, the source of the fault.
 func (f Fault) code(s Side, v Variant) []string {
 	switch {
 	case v.Mutants != "":

@@ -232,7 +232,7 @@ func (p *Player) Restart(m *Meter) {
 	p.Show("log", []Entry{})
 }
 
-// Running returns the run in progress, whose command has what was broken by hand so far; false if there is none.
+// Running returns the run in progress, with the acts by hand so far in its command; false if there is none.
 func (p *Player) Running() (Run, bool) {
 	p.mu.Lock()
 	run, phase := p.run, p.meter.Phase()

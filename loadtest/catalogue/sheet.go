@@ -27,7 +27,7 @@ func (r *Record) Sheet() report.Sheet {
 		{Name: "What broke", Value: cmp.Or(strings.Join(r.Run.Faults, ", "), "nothing")},
 		{Name: "Command", Value: r.command()},
 	}}
-	s.Add(report.Part{Title: "The books", Says: r.Books.Untold, Table: report.TableOf(r.Books.Rows)})
+	s.Add(report.Part{Title: "The books", Says: r.Books.Unequal, Table: report.TableOf(r.Books.Rows)})
 	if r.Verdict != nil {
 		table := report.NewTable("What must hold", "Broken", "For example")
 		for _, i := range r.Verdict.Invariants {
@@ -69,7 +69,7 @@ func (r *Record) Sheet() report.Sheet {
 	return s
 }
 
-// command returns the command of the same run, and what it leaves out.
+// command returns the command of the same run. It says so if it lacks acts by hand.
 func (r *Record) command() string {
 	if r.Run.Fault != "" && slices.ContainsFunc(r.Faults, func(s trial.Shown) bool { return s.ByHand }) {
 		return r.Run.Command + " (without what was broken by hand)"

@@ -104,7 +104,7 @@ func (c *Console) sampleReader() func(context.Context, *view) error {
 // newest is the number of products shown while this process does not fire.
 const newest = 10
 
-// saleOf returns what the run sells. If this console has fired none, that is the newest goods.
+// saleOf returns the goods of the run or, if this console has fired none, the newest goods.
 func saleOf(ctx context.Context, at *view, m *catalogue.Meter) (catalogue.Sale, error) {
 	sale := m.Sale()
 	if sale.Acknowledged != nil {

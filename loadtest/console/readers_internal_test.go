@@ -127,6 +127,27 @@ func TestOrdersOfTheRunBeforeAreGone(t *testing.T) {
 	c.shows(t, `"statuses":{}`)
 }
 
+// TestBooksSayWhyOutAndSoldDiffer, and count what the run promises.
+func TestBooksSayWhyOutAndSoldDiffer(t *testing.T) {
+	stock := database(t, "stock")
+	execOn(t, stock, "INSERT INTO stock (goods_id, num, updated_at) VALUES (1, 290, NOW(6))")
+	execOn(t, stock, "INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) VALUES "+
+		"('r', 1, 'restock', 299, NOW(6)), ('a', 1, 'deduct', -9, NOW(6))")
+	for sold, want := range map[int64]string{9: "", 5: "Out is 4 more than Sold", 12: "Sold is 3 more than Out"} {
+		sale := catalogue.Sale{Goods: []int64{1}, Promised: 300, Acknowledged: map[int64]int64{1: sold}}
+		books, err := catalogue.ReadBooks(t.Context(), stock, sale)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if books.Stock != 300 || !strings.HasPrefix(books.Unequal, want) || (want == "") != (books.Unequal == "") {
+			t.Errorf("%d sold: the books say %q and %d in all; want %q and 300", sold, books.Unequal, books.Stock, want)
+		}
+		if head := (&catalogue.Record{Books: books}).Sheet().Parts; head[0].Says != books.Unequal {
+			t.Errorf("the report says %q, the page %q", head[0].Says, books.Unequal)
+		}
+	}
+}
+
 // TestBooksOfAnotherRunNameTheirScope: the newest products alone are read, and the page says so.
 func TestBooksOfAnotherRunNameTheirScope(t *testing.T) {
 	c, s := testConsole(t), &view{stock: database(t, "stock")}

@@ -110,7 +110,7 @@ func (c *Console) Act(ctx context.Context, a trial.Action) (string, error) {
 	return a.Words(), c.player.Board.Act(ctx, a)
 }
 
-// showCommand shows the command of the run in progress, which has what was broken by hand.
+// showCommand shows the command of the run in progress, with the acts by hand.
 func (c *Console) showCommand() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -154,10 +154,10 @@ func TestBreaksByHandAreInTheCommand(t *testing.T) {
 
 // TestBooksSayWhyOutAndSoldDiffer in the words of the server.
 func TestBooksSayWhyOutAndSoldDiffer(t *testing.T) {
-	s := openStill(t, `"books": {"heard": true, "untold": "7 more pieces went out than were confirmed", "wrong": "",
+	s := openStill(t, `"books": {"heard": true, "unequal": "7 more pieces went out than were confirmed", "wrong": "",
 		"rows": [{"goods": "1", "name": "product 1", "in": 300, "out": 57, "back": 0, "there": 243, "told": 50}]}`, nil)
 	s.await(waitStill, `document.querySelector("#books").innerText.includes("7 more pieces went out")`)
-	s.picture("untold", 1440, 1000, false)
+	s.picture("unequal", 1440, 1000, false)
 	s.clean()
 }
 
@@ -166,10 +166,10 @@ func TestFaultsComeFirstOnAPhone(t *testing.T) {
 	s := openStill(t, "", map[string]string{"/api/faults": publishedFaults(t)})
 	s.await(waitStill, `document.querySelector("#fault-A")`)
 	s.do(chromedp.EmulateViewport(390, 800))
-	order := eval[string](s.browser, `[".press", ".tour, .faults", "#books", "#charts", "#lock", "#judged", "#orders", "#way"]`+
+	order := eval[string](s.browser, `[".press", ".faults", "#books", "#charts", "#lock", "#judged", "#orders", "#way"]`+
 		`.map((name) => [document.querySelector(name).getBoundingClientRect().top, name]).sort((a, b) => a[0] - b[0])`+
 		`.map(([, name]) => name).join(" ")`)
-	if want := ".press .tour, .faults #books #charts #lock #judged #orders #way"; order != want {
+	if want := ".press .faults #books #charts #lock #judged #orders #way"; order != want {
 		t.Errorf("from top to bottom there are %s, want %s", order, want)
 	}
 	small := eval[string](s.browser, `[...document.querySelectorAll(".faults button, .press button, .tabs button")]`+

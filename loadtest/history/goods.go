@@ -25,7 +25,7 @@ const (
 	RepricePieces = 1
 )
 
-// Promised returns the pieces of all products that the run is to sell, with those that come with the new price.
+// Promised returns the pieces of all products that the run is to sell, also if they come with the new price.
 func (h *History) Promised() (pieces int64) {
 	for _, g := range h.Goods {
 		pieces += g.Stock

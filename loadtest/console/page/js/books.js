@@ -9,7 +9,7 @@ export function Books() {
   const books = useValue(state.books);
   return html`
     <${Panel} id="books" title="The books" aside=${books?.read_at ? html`<span class="aside">read ${clock(books.read_at).slice(0, 8)}, one snapshot</span>` : null}>
-      ${books?.rows?.length ? html`${booksWords(books)}${books.scope ? html`<p class="muted">These are ${books.scope}: another process may fire at others.</p>` : null}${booksTable(books)}<p class="muted untold">${books.untold}</p>`
+      ${books?.rows?.length ? html`${booksWords(books)}${books.scope ? html`<p class="muted">These are ${books.scope}: another process may fire at others.</p>` : null}${booksTable(books)}<p class="muted unequal">${books.unequal}</p>`
         : html`<${Empty}>No products yet: a run creates its own. While it runs, this table shows how many pieces came in, went out and are there.<//>`}
     <//>`;
 }
