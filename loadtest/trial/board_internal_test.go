@@ -38,7 +38,8 @@ func TestBoardNamesWhatWasBrokenByHand(t *testing.T) {
 	now := int64(0)
 	b.SinceMS = func() int64 { return now }
 	for _, a := range []Action{
-		{Action: "kill-server", Target: "redis"}, {Action: "restart-server", Target: "redis"},
+		{Action: "kill-server", Target: "redis"},
+		{Action: "restart-server", Target: "redis"},
 		{Action: "pause-server", Target: "mysql"},
 	} {
 		now += 1000
