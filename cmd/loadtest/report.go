@@ -23,15 +23,23 @@ import (
 func writeReport(
 	ctx context.Context, file string, h *history.History, v *verify.Verdict, databases verify.Databases,
 ) error {
-	run := catalogue.Run{
-		ID: h.Run, At: h.Started.UTC(), Title: "orders fired", Seed: strconv.FormatUint(h.Seed, 10),
-		Command: "loadtest " + strings.Join(os.Args[1:], " "),
-	}
-	record, err := catalogue.RecordOf(ctx, run, h, v, databases)
+	record, err := catalogue.RecordOf(ctx, runOf(h), h, v, databases)
 	if err != nil {
 		return err
 	}
 	return record.Sheet().Save(file)
+}
+
+// runOf describes the run of a history. This program breaks nothing during it; others may have.
+func runOf(h *history.History) catalogue.Run {
+	run := catalogue.Run{
+		ID: h.Run, At: h.Started.UTC(), Title: "orders fired", Seed: strconv.FormatUint(h.Seed, 10),
+		Command: "loadtest " + strings.Join(os.Args[1:], " "),
+	}
+	if h.Disturbed {
+		run.Faults = []string{"not known here (--disturbed)"}
+	}
+	return run
 }
 
 // asJSON says that a command prints its result as JSON, and the text to the standard error.

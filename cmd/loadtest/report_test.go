@@ -6,9 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/locks"
@@ -138,6 +140,17 @@ func TestSheetsShowTheMeasurements(t *testing.T) {
 		}
 		if found := outside.FindString(text); found != "" {
 			t.Errorf("%s: the report loads %q", name, found)
+		}
+	}
+}
+
+// A run that others disturb is not said to be one in which nothing broke.
+func TestReportOfADisturbedRun(t *testing.T) {
+	t.Parallel()
+	for disturbed, want := range map[bool]string{false: "nothing", true: "not known here (--disturbed)"} {
+		facts := (&catalogue.Record{Run: runOf(&history.History{Disturbed: disturbed})}).Sheet().Facts
+		if !slices.Contains(facts, report.Fact{Name: "What broke", Value: want}) {
+			t.Errorf("disturbed: %t: the report does not say that %s broke: %v", disturbed, want, facts)
 		}
 	}
 }
