@@ -182,6 +182,7 @@ func (c *client) send(ctx context.Context, call history.Call, items []history.It
 	a, address, attempts, err := to.do(context.WithoutCancel(ctx), r)
 	e.Done = time.Since(c.f.start)
 	e.Address, e.Attempts, e.Code, e.Resent, c.after = address, attempts, uint16(a.code), a.resent, a.after
+	e.Postponed = a.after > history.MostWait
 	switch {
 	case err != nil:
 		e.Failure = failureOf(err)

@@ -27,6 +27,8 @@ type Target struct {
 	CancelAfter time.Duration
 	// PriceTTL is their setting PRICE_TTL, for the verdict. Default 2 s, as theirs.
 	PriceTTL time.Duration
+	// Limited says that the order services limit the rate of calls. Without limits, 429 is a violation in calm.
+	Limited bool
 	// Strategy is the strategy of the stock services, if it is known.
 	Strategy string
 }

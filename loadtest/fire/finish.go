@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// mostPatience bounds the repeats of a run, and the wait that an answer may ask for. A rate limit may make them slow.
+	// mostPatience bounds the repeats of a run. A rate limit may make them slow.
 	mostPatience = 5 * time.Minute
 	// finishEvery is the pause before a call without an end is repeated, unless its answer names another.
 	finishEvery = 200 * time.Millisecond
@@ -29,42 +29,51 @@ func (f *finishing) over() bool {
 	return since-time.Duration(f.ended.Load()) > f.patience+time.Duration(f.asked.Load()) || f.tooLong()
 }
 
-// tooLong reports whether nobody can say whether the calls would end, if they were repeated on.
-func (f *finishing) tooLong() bool {
-	return max(time.Since(f.start), time.Duration(f.asked.Load())) > mostPatience
-}
+// tooLong reports whether calls end too slowly to say whether the others would, if they were repeated on.
+func (f *finishing) tooLong() bool { return time.Since(f.start) > mostPatience }
 
 func (f *finishing) anEnd() { f.ended.Store(int64(time.Since(f.start))) }
 
-// pause waits before a call is repeated, for as long as its answer asked for, if that is not too long.
-func (f *finishing) pause(after time.Duration) {
+// waits notes the wait that an answer asks for, and returns how long to wait before the call is repeated. It returns
+// false if the run cannot wait for so long, which excuses this call alone.
+func (f *finishing) waits(after time.Duration) (pause time.Duration, ok bool) {
+	if after > history.MostWait {
+		return 0, false
+	}
 	for {
 		asked := f.asked.Load()
 		if int64(after) <= asked || f.asked.CompareAndSwap(asked, int64(after)) {
-			break
+			return max(finishEvery, after), true
 		}
-	}
-	if !f.tooLong() {
-		time.Sleep(max(finishEvery, after))
 	}
 }
 
-// finish repeats each call of the worker that has no end until it has one, in turns, or until ctx ends.
+// finish repeats each call of the worker that has no end until it has one, in turns, or until ctx ends. Each waits for
+// as long as its own answer asked.
 func (w *worker) finish(ctx context.Context, f *finishing) {
+	due := map[unended]time.Time{}
 	for len(w.open) > 0 {
+		next := time.Now().Add(finishEvery)
 		for which, order := range w.open {
 			if f.over() || ctx.Err() != nil {
 				return
 			}
-			c := w.again(context.WithoutCancel(ctx), which, order)
-			if c.Ended() {
-				delete(w.open, which)
-				w.f.left.Add(-1)
-				f.anEnd()
+			if time.Now().Before(due[which]) {
 				continue
 			}
-			f.pause(w.main.after)
+			c := w.again(context.WithoutCancel(ctx), which, order)
+			pause, ok := f.waits(w.main.after)
+			if c.Ended() {
+				f.anEnd()
+			}
+			if c.Ended() || !ok {
+				delete(w.open, which)
+				w.f.left.Add(-1)
+				continue
+			}
+			due[which] = time.Now().Add(pause)
 		}
+		sleepUntil(ctx, next)
 	}
 }
 

@@ -676,18 +676,34 @@ func TestCallsWithoutAnEndAreRepeated(t *testing.T) {
 	}
 }
 
-// A service that asks for a wait of a day does not stop the client for so long, and is not owed its judgement.
+// An answer that asks for a wait of a day excuses its own call: that is not repeated, and the others are.
 func TestFireDoesNotWaitForADay(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.answer = func(w http.ResponseWriter) {
-		w.Header().Set("Retry-After", "86400")
-		w.WriteHeader(http.StatusTooManyRequests)
-	}
+	calls := http.HandlerFunc(s.Config.Handler.ServeHTTP)
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch key := r.Header.Get("Idempotency-Key"); {
+		case strings.HasSuffix(key, "-3"):
+			w.Header().Set("Retry-After", "86400")
+			w.WriteHeader(http.StatusTooManyRequests)
+		case strings.HasSuffix(key, "-4"):
+			w.WriteHeader(http.StatusServiceUnavailable)
+		default:
+			calls(w, r)
+		}
+	})
 	cfg := s.config()
-	cfg.Orders = 10
-	if h, _ := run(t, cfg); h.Patience != 0 {
-		t.Errorf("patience %s, want none: nobody knows whether the orders would end", h.Patience)
+	cfg.Orders, cfg.Concurrency = 10, 1
+	h, _ := run(t, cfg)
+	sent, postponed := map[int32]int{}, map[int32]int{}
+	for _, c := range h.Calls {
+		if sent[c.Op]++; c.Postponed {
+			postponed[c.Op]++
+		}
+	}
+	if h.Patience != cfg.Patience || sent[3] > 2 || postponed[3] != sent[3] || len(postponed) != 1 || sent[4] < 2 {
+		t.Errorf("patience %s, sent %v, postponed %v; want the fourth order alone postponed, and the fifth repeated",
+			h.Patience, sent, postponed)
 	}
 }
 

@@ -252,6 +252,7 @@ func (c *client) ask(ctx context.Context, a history.Aside, to *replicas, r reque
 	a.Sent = time.Since(c.f.start)
 	got, _, _, err := to.do(context.WithoutCancel(ctx), r)
 	a.Done, a.Code, c.after = time.Since(c.f.start), uint16(got.code), got.after
+	a.Postponed = got.after > history.MostWait
 	switch {
 	case err != nil:
 		a.Failure = failureOf(err)

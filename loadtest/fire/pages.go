@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"orderstock/loadtest/history"
 )
@@ -41,10 +42,10 @@ func (f *firing) readOn(ctx context.Context, c *client, last *finishing, read fu
 			last.anEnd()
 			return a
 		}
-		if last.over() || ctx.Err() != nil {
+		pause, ok := last.waits(c.after)
+		if !ok || last.over() || ctx.Err() != nil || !sleepUntil(ctx, time.Now().Add(pause)) {
 			return a
 		}
-		last.pause(c.after)
 	}
 }
 

@@ -117,7 +117,7 @@ func (w *worker) order(ctx context.Context, op int, intended time.Duration, sent
 func (w *worker) insist(ctx context.Context, c history.Call) history.Call {
 	ctx, limit := context.WithoutCancel(ctx), time.Now().Add(w.f.cfg.Insist)
 	unanswered := func() bool { return c.Unserved() || c.Failure == history.TimedOut }
-	for unanswered() && time.Now().Before(limit) && sleepUntil(ctx, time.Now().Add(max(insistEvery, w.main.after))) {
+	for unanswered() && time.Now().Before(limit) && sleepUntil(ctx, w.insistAt(limit)) {
 		c = w.main.place(ctx, int(c.Op), history.Again, w.items, time.Since(w.f.start))
 		w.keep(c)
 	}
@@ -125,6 +125,15 @@ func (w *worker) insist(ctx context.Context, c history.Call) history.Call {
 		delete(w.open, unended{c.Op, history.Again})
 	}
 	return c
+}
+
+// insistAt returns when to repeat the order, at the limit at the latest.
+func (w *worker) insistAt(limit time.Time) time.Time {
+	at := time.Now().Add(max(insistEvery, w.main.after))
+	if at.After(limit) {
+		return limit
+	}
+	return at
 }
 
 func (w *worker) late(ctx context.Context, l laterCall) {

@@ -70,6 +70,8 @@ type Aside struct {
 	Failure Failure
 	Code    uint16
 	Problem Problem
+	// Postponed is as in Call.
+	Postponed bool
 	// Op is the order whose key OtherBody or OtherProducts uses, and Goods the index of the product that is read or
 	// stocked.
 	Op, Goods  int32
@@ -112,6 +114,7 @@ type asideLine struct {
 	DoneUs  int64        `json:"done_us"`
 	Code    uint16       `json:"code,omitempty"`
 	Problem string       `json:"problem,omitempty"`
+	Later   bool         `json:"postponed,omitempty"`
 	Error   string       `json:"error,omitempty"`
 	Num     int64        `json:"num,omitempty"`
 	Price   int64        `json:"price,omitempty"`
@@ -145,7 +148,7 @@ func (h *History) asideLine(i int) asideLine {
 	l := asideLine{
 		Aside: a.Kind.String(), Line: len(h.Calls) + i + 2, Op: known(a.Op), Goods: known(a.Goods),
 		SentUs: a.Sent.Microseconds(), DoneUs: a.Done.Microseconds(), Code: a.Code, Problem: a.Problem.String(),
-		Error: a.Failure.String(), Num: a.Num, Price: a.Price, After: a.After, Next: a.Next,
+		Later: a.Postponed, Error: a.Failure.String(), Num: a.Num, Price: a.Price, After: a.After, Next: a.Next,
 	}
 	for _, o := range a.Listed {
 		line := listedLine{Op: o.Op, Order: o.Order, Status: o.Status.String(), Total: o.Total}
@@ -184,6 +187,7 @@ func (r *reading) aside(l *asideLine) (Aside, bool) {
 	}
 	a := NewAside(AsideKind(kind), time.Duration(l.SentUs)*time.Microsecond)
 	a.Done, a.Failure = time.Duration(l.DoneUs)*time.Microsecond, Failure(failure)
+	a.Postponed = l.Later
 	a.Code, a.Problem, a.Num, a.Price, a.After, a.Next = l.Code, ParseProblem(l.Problem), l.Num, l.Price, l.After, l.Next
 	if l.Op != nil {
 		a.Op = *l.Op

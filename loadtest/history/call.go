@@ -95,6 +95,8 @@ type Call struct {
 	// Resent: the call was sent again, as the service closed its connection before it read the call. Something between
 	// the client and the service may have read it all the same.
 	Resent bool
+	// Postponed: the answer asks for a longer wait than MostWait.
+	Postponed bool
 	// Replayed: the answer is marked as a repeat of an earlier one.
 	Replayed bool
 	// Code is the HTTP status; 0 if there was no answer.
@@ -116,6 +118,9 @@ type Call struct {
 	// Rows are the flow rows in the answer to ReadLedger.
 	Rows Rows
 }
+
+// MostWait is the longest wait that an answer can ask for. A call that should wait for longer is not repeated.
+const MostWait = 4 * time.Minute
 
 // Location is the order that the header Location names.
 type Location uint8

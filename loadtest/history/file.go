@@ -28,6 +28,7 @@ type headerLine struct {
 	Library     bool      `json:"library,omitempty"`
 	Disturbed   bool      `json:"disturbed,omitempty"`
 	Interrupted bool      `json:"interrupted,omitempty"`
+	Limited     bool      `json:"limited,omitempty"`
 	Away        []away    `json:"away,omitempty"`
 	Patience    int64     `json:"patience_us,omitempty"`
 	Strategy    string    `json:"strategy,omitempty"`
@@ -64,6 +65,7 @@ type callLine struct {
 	Location   string       `json:"location,omitempty"`
 	Rows       []rowLine    `json:"rows,omitempty"`
 	Resent     bool         `json:"resent,omitempty"`
+	Postponed  bool         `json:"postponed,omitempty"`
 	Replayed   bool         `json:"replayed,omitempty"`
 	Problem    string       `json:"problem,omitempty"`
 	Error      string       `json:"error,omitempty"`
@@ -96,7 +98,8 @@ func (h *History) Write(w io.Writer) error {
 	header := headerLine{
 		Run: h.Run, Path: h.Path, Started: h.Started, Seed: h.Seed, Asked: h.Asked, Library: h.Library,
 		CancelUs: h.CancelAfter.Microseconds(), PriceUs: h.PriceTTL.Microseconds(),
-		Disturbed: h.Disturbed, Interrupted: h.Interrupted, Patience: h.Patience.Microseconds(), Strategy: h.Strategy, Odd: h.Odd,
+		Disturbed: h.Disturbed, Interrupted: h.Interrupted, Limited: h.Limited, Patience: h.Patience.Microseconds(),
+		Strategy: h.Strategy, Odd: h.Odd,
 		ElapsedUs: h.Elapsed.Microseconds(), WarmupUs: h.Warmup.Microseconds(),
 		WindowUs: h.Window.Microseconds(), TimeoutUs: h.Timeout.Microseconds(),
 		Orders: h.Orders(), Calls: len(h.Calls), Asides: len(h.Asides), Goods: h.Goods,
@@ -125,7 +128,8 @@ func (h *History) line(i int) callLine {
 		Line: i + 2, Op: int64(c.Op), Kind: c.Kind.String(), Key: h.Key(int(c.Op)),
 		IntendedUs: c.Intended.Microseconds(), SentUs: c.Sent.Microseconds(), DoneUs: c.Done.Microseconds(),
 		Code: c.Code, Status: c.Status.String(), Order: c.Order, Total: c.Total, Resent: c.Resent, Replayed: c.Replayed,
-		Error: c.Failure.String(), Problem: c.Problem.String(), Reason: h.Reason(c), Created: c.Created,
+		Postponed: c.Postponed,
+		Error:     c.Failure.String(), Problem: c.Problem.String(), Reason: h.Reason(c), Created: c.Created,
 		Location: c.Location.String(), AsSent: c.Told == ToldAsSent,
 	}
 	if !l.AsSent {

@@ -51,6 +51,8 @@ type History struct {
 	Disturbed bool
 	// Interrupted is true if the run was ended before it had done all that it was to do.
 	Interrupted bool
+	// Limited is true if the services limit the rate of calls.
+	Limited bool
 	// Away lists when a service was seen to be away: nobody listened at its address, or it was not ready.
 	Away []Away
 	// Patience is how long each call without an end was repeated after the traffic; 0 if none was.

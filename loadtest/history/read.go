@@ -92,7 +92,8 @@ func (r *reading) header(l *headerLine) error {
 	r.h = &History{
 		Run: l.Run, Path: l.Path, Started: l.Started, Seed: l.Seed, Asked: l.Asked, Library: l.Library,
 		CancelAfter: us(l.CancelUs), PriceTTL: us(l.PriceUs),
-		Disturbed: l.Disturbed, Interrupted: l.Interrupted, Patience: us(l.Patience), Strategy: l.Strategy, Odd: l.Odd,
+		Disturbed: l.Disturbed, Interrupted: l.Interrupted, Limited: l.Limited, Patience: us(l.Patience),
+		Strategy: l.Strategy, Odd: l.Odd,
 		Elapsed: us(l.ElapsedUs), Warmup: us(l.WarmupUs), Window: us(l.WindowUs), Timeout: us(l.TimeoutUs),
 	}
 	if l.Run == "" || l.Path != PathOrder && l.Path != PathDeduct || l.Asked < 0 || l.TimeoutUs < 0 ||
@@ -135,7 +136,7 @@ func (r *reading) takeCall(l *callLine) error {
 	}
 	c := Call{
 		Op: int32(l.Op), Kind: Kind(kind), Failure: Failure(failure), Code: l.Code, Order: l.Order, Total: l.Total,
-		Resent: l.Resent, Replayed: l.Replayed, Status: ParseStatus(l.Status), Problem: ParseProblem(l.Problem),
+		Resent: l.Resent, Postponed: l.Postponed, Replayed: l.Replayed, Status: ParseStatus(l.Status), Problem: ParseProblem(l.Problem),
 		Created: l.Created, Location: Location(location),
 		Intended: time.Duration(l.IntendedUs) * time.Microsecond,
 		Sent:     time.Duration(l.SentUs) * time.Microsecond,

@@ -115,7 +115,7 @@ func (j *judge) unserved(a *history.Aside, says string, last bool) {
 	switch {
 	case j.owesEnd(a.Failure, a.Code, a.Sent, a.Done):
 		j.add(Served, nil, int(a.Op), 0, endAtOnce, "%s", says)
-	case last && j.h.Patience > 0 && served(a.Failure):
+	case last && !a.Postponed && j.h.Patience > 0 && served(a.Failure):
 		j.add(Served, nil, int(a.Op), 0, endAtLast, "%s", says)
 	}
 }

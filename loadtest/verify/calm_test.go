@@ -38,6 +38,18 @@ func TestADisturbanceExcusesTheCallsBesideIt(t *testing.T) {
 			away(0, time.Second)(w)
 			w.broken(25)
 		}, verify.Violation, 99},
+		"one was limited": {func(w *world) { away(0, 0)(w); w.limited(3 * time.Second) }, verify.Violation, 99},
+		"one was limited where limits are": {func(w *world) {
+			away(0, 0)(w)
+			w.limited(3 * time.Second)
+			w.h.Limited = true
+		}, verify.Pass, 99},
+		"one never ended":                  {func(w *world) { w.never(false) }, verify.Violation, 0},
+		"one never ended, and was to wait": {func(w *world) { w.never(true) }, verify.Pass, 0},
+		"most never ended, and were to wait": {func(w *world) {
+			w.h.Asked = 240
+			w.never(true)
+		}, verify.Unknown, 0},
 		"it was meant that one broke": {func(w *world) { w.h.Disturbed = true; w.broken(25) }, verify.Pass, 0},
 	} {
 		w := *good
@@ -78,6 +90,18 @@ func (w *world) later(by time.Duration) {
 		c := &w.h.Calls[i+1]
 		c.Sent, c.Done = c.Sent+by, c.Done+by
 	}
+}
+
+// limited adds a repeat of an order that is answered 429.
+func (w *world) limited(later time.Duration) {
+	c := w.call(5, history.Again, history.NoStatus)
+	*c = history.Call{Op: 5, Kind: history.Again, Sent: c.Sent + later, Code: 429, Problem: history.RateLimited}
+	c.Done = c.Sent
+}
+
+// never lets the calls of order 25 have no end, in a run that was meant to be disturbed.
+func (w *world) never(postponed bool) {
+	w.h.Disturbed, w.h.Patience, w.placed(25).Postponed = true, time.Second, postponed
 }
 
 // refused adds a call of order n before all others that reached nobody.

@@ -183,8 +183,8 @@ func (j *judge) callsOf(n int) []int32 {
 
 // incomplete returns the reasons why a history does not suffice to judge a run.
 func incomplete(h *history.History) (reasons []string) {
-	answered := make([]bool, h.Orders())
-	orders, ended, unsent := 0, 0, 0
+	ended := make([]bool, h.Orders())
+	ends, sold, unsent := 0, 0, 0
 	for i := range h.Calls {
 		c := &h.Calls[i]
 		if c.Op < 0 || int(c.Op) >= h.Orders() {
@@ -193,29 +193,26 @@ func incomplete(h *history.History) (reasons []string) {
 		if c.Failure == history.Unsent {
 			unsent++
 		}
-		if !c.Kind.Places() {
-			continue
+		if (isEnd(c.Status) || c.Kind.Places() && c.Ended()) && !ended[c.Op] {
+			ended[c.Op] = true
+			ends++
 		}
-		if c.Code != 0 && !answered[c.Op] {
-			answered[c.Op] = true
-			orders++
-		}
-		if isEnd(c.Status) && c.Status != history.Cancelled {
-			ended++
+		if c.Kind.Places() && isEnd(c.Status) && c.Status != history.Cancelled {
+			sold++
 		}
 	}
 	if h.Interrupted {
 		reasons = append(reasons, "the run was interrupted, and only what it had done by then was judged")
 	}
-	if ended == 0 {
+	if sold == 0 {
 		reasons = append(reasons, "no traffic: the history holds no order that was confirmed or rejected")
 	}
 	if 100*unsent > len(h.Calls) {
 		reasons = append(reasons, fmt.Sprintf("%d of %d calls did not leave the client, which had no file descriptor or "+
 			"port left: raise its limit (ulimit -n), or use fewer clients", unsent, len(h.Calls)))
 	}
-	if asked := max(h.Asked, h.Orders()); 2*orders < asked {
-		reasons = append(reasons, fmt.Sprintf("the run was asked for %d orders, and %d were answered", asked, orders))
+	if asked := max(h.Asked, h.Orders()); 10*ends < 9*asked {
+		reasons = append(reasons, fmt.Sprintf("the run was asked for %d orders, and %d got an end", asked, ends))
 	}
 	return reasons
 }

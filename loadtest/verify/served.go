@@ -50,7 +50,7 @@ func (j *judge) ends(n int, calls []int32) {
 		}
 	}
 	for _, c := range last {
-		if c != nil && !c.Ended() && j.h.Patience > 0 && served(c.Failure) && j.h.FormOf(n) != history.Keyless {
+		if c != nil && !c.Ended() && !c.Postponed && j.h.Patience > 0 && served(c.Failure) && j.h.FormOf(n) != history.Keyless {
 			j.add(Served, nil, n, 0, endAtLast, "%s", answer(c))
 		}
 	}
@@ -69,7 +69,7 @@ func (j *judge) owesEnd(f history.Failure, code uint16, sent, done time.Duration
 		return true
 	case (code == http.StatusAccepted || code == http.StatusServiceUnavailable) && j.compared():
 		return false
-	case code == http.StatusTooManyRequests:
+	case code == http.StatusTooManyRequests && j.h.Limited:
 		return false
 	case j.calm.disturbed.meet(sent, done):
 		j.calm.excused++
