@@ -18,6 +18,7 @@ GOODS       ?= 5
 STOCK       ?= 300
 ITEMS_MAX   ?= 3
 REPEAT      ?= 0.1
+CANCEL      ?= 0.1
 STRATEGY    ?=
 # make up, make faults
 CLUSTER     ?=
@@ -58,9 +59,9 @@ cross: ## Compile all commands for macOS; keeps nothing
 	GOOS=darwin $(GO) build ./cmd/...
 
 .PHONY: demo
-demo: setup-demo ## Whole stack without Docker: fire orders, verdict, stop [ORDERS CONCURRENCY GOODS STOCK ITEMS_MAX REPEAT STRATEGY]
+demo: setup-demo ## Whole stack without Docker: fire orders, verdict, stop [ORDERS CONCURRENCY GOODS STOCK ITEMS_MAX REPEAT CANCEL STRATEGY]
 	bin/loadtest demo --strategy '$(STRATEGY)' --orders $(ORDERS) --concurrency $(CONCURRENCY) \
-		--goods $(GOODS) --stock $(STOCK) --items-max $(ITEMS_MAX) --repeat $(REPEAT)
+		--goods $(GOODS) --stock $(STOCK) --items-max $(ITEMS_MAX) --repeat $(REPEAT) --cancel $(CANCEL)
 
 .PHONY: up
 up: setup-stack ## The same stack, left running; prints the addresses. CLUSTER=1: any one server may die [STRATEGY CLUSTER]
