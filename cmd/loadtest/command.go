@@ -91,8 +91,9 @@ type firing struct {
 // judging says how a history is judged, and what becomes of the verdict.
 type judging struct {
 	output
-	Settle  time.Duration `flag:"settle" default:"30s" bounds:"1ms 24h" help:"how long to wait for unfinished orders to end"`
-	Samples int           `flag:"samples" default:"5" bounds:"1 1000000" help:"how many violations of each invariant to describe"`
+	Settle    time.Duration `flag:"settle" default:"30s" bounds:"1ms 24h" help:"how long to wait for unfinished orders to end"`
+	LookAgain time.Duration `flag:"look-again" bounds:"0s 24h" help:"how long after a pass to read the books again, such as 15s: an order that has changed since is a violation (default not)"`
+	Samples   int           `flag:"samples" default:"5" bounds:"1 1000000" help:"how many violations of each invariant to describe"`
 }
 
 func (r *firing) flags(cmd *cobra.Command) {
@@ -202,11 +203,14 @@ func verifyCommand() *cobra.Command {
 }
 
 func (j judging) config() verify.Config {
-	return verify.Config{Settle: j.Settle, Terms: verify.Terms{Samples: j.Samples}}
+	return verify.Config{Settle: j.Settle, LookAgain: j.LookAgain, Terms: verify.Terms{Samples: j.Samples}}
 }
 
 // judge verifies, and prints and saves the verdict. It returns the verdict, if there is one, even with an error.
 func judge(ctx context.Context, cmd *cobra.Command, cfg verify.Config, to output) (*verify.Verdict, error) {
+	cfg.Judged = func(first *verify.Verdict) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s\nreading the books again in %s\n", first, cfg.LookAgain)
+	}
 	verdict, err := verify.Run(ctx, cfg)
 	if err != nil {
 		return nil, err

@@ -41,6 +41,10 @@ type Config struct {
 	Settle time.Duration
 	// Settled, if not nil, is called when that wait is over, with its duration.
 	Settled func(waited time.Duration)
+	// LookAgain, if above 0, is how long after a pass the books are read and judged again: an order that has changed in the
+	// meantime is a violation. Judged, if not nil, is called with the first verdict before.
+	LookAgain time.Duration
+	Judged    func(*Verdict)
 	Terms
 }
 
@@ -72,6 +76,16 @@ func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 		cfg.Settled(waited)
 	}
 	v := db.judge(ctx, h, cfg.Terms, err)
+	if cfg.LookAgain > 0 && v.Outcome == Pass {
+		if cfg.Judged != nil {
+			cfg.Judged(v)
+		}
+		select {
+		case <-time.After(cfg.LookAgain):
+			v = db.judge(ctx, h, cfg.Terms, nil)
+		case <-ctx.Done():
+		}
+	}
 	v.measured(h.Measure())
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("verify: %w", ctx.Err())
@@ -102,6 +116,8 @@ func (c Config) Validate() error {
 	switch {
 	case c.Settle < 0:
 		return fmt.Errorf("settle %s: want 0 or more", c.Settle)
+	case c.LookAgain < 0:
+		return fmt.Errorf("look-again %s: want 0 or more", c.LookAgain)
 	case c.Samples < 0:
 		return fmt.Errorf("samples %d: want 0 or more", c.Samples)
 	}

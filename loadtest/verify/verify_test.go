@@ -415,6 +415,30 @@ func name(statement string) string {
 	return statement
 }
 
+// An order that changes after the verdict is found if the books are read again.
+func TestAnOrderThatChangesAfterTheVerdictIsFound(t *testing.T) {
+	t.Parallel()
+	for lookAgain, want := range map[time.Duration]verify.Outcome{0: verify.Pass, time.Millisecond: verify.Violation} {
+		w := newWorld(t)
+		changed := false
+		v, err := verify.Run(t.Context(), verify.Config{
+			Databases: verify.Databases{OrderDSN: w.orderDSN, StockDSN: w.stockDSN}, History: w.h, Settle: time.Millisecond,
+			LookAgain: lookAgain, Judged: func(first *verify.Verdict) {
+				if changed = true; first.Outcome != verify.Pass {
+					t.Errorf("at first: %s", first)
+				}
+				w.cancelled(t, 0)
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Outcome != want || changed != (lookAgain > 0) || lookAgain > 0 && !slices.Contains(v.Violated(), verify.Unexplained) {
+			t.Errorf("looked again after %s: %s, violated: %v", lookAgain, v, v.Violated())
+		}
+	}
+}
+
 func TestFiguresOfTheVerdict(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -275,12 +275,18 @@ func (w *world) answered(n int, status history.Status) *history.Call {
 
 func (w *world) cancel(t *testing.T, n int) {
 	t.Helper()
+	w.cancelled(t, n)
+	w.call(n, history.Cancel, history.Cancelled)
+}
+
+// cancelled cancels an order in the books.
+func (w *world) cancelled(t *testing.T, n int) {
+	t.Helper()
 	for _, it := range w.h.Items(n) {
 		w.flow(t, flag(n), it.GoodsID, "restore", it.Num)
 	}
 	exec(t, w.stock, "UPDATE operations SET state = 'RESTORED' WHERE flag = ?", flag(n))
 	exec(t, w.order, "UPDATE orders SET status = 'CANCELLED', reason = 'cancelled by the client' WHERE id = ?", orderID(n))
-	w.call(n, history.Cancel, history.Cancelled)
 }
 
 func (w *world) again(n int) { w.call(n, history.Again, w.placed(n).Status).Replayed = true }
