@@ -90,7 +90,7 @@ func lostBefore(c *change) bool {
 	})
 }
 
-// sentAgain reports whether an answer is now marked as a repeat, in a run in which calls may be sent again.
+// sentAgain reports whether an answer is now marked as a repeat of a call that may have been sent again.
 func sentAgain(c *change) bool {
 	_, after := c.calls()
 	return after.Replayed && (after.Resent || c.of.history.Disturbed)

@@ -44,7 +44,8 @@ func Run(ctx context.Context, cfg Config) (*history.History, error) {
 		Run:  strconv.FormatInt(now.UnixMilli(), 36) + "x" + strconv.FormatUint(rand.Uint64N(1<<40), 36),
 		Path: cfg.Path, Started: now.UTC(), Warmup: cfg.Warmup, Timeout: cfg.Timeout, Seed: cfg.Mix.Seed,
 		CancelAfter: cfg.CancelAfter, PriceTTL: cfg.PriceTTL,
-		Disturbed: cfg.Disturbed || 2*cfg.Concurrency > mostInFlight, Limited: cfg.Limited, Strategy: cfg.Strategy, Odd: !cfg.Plain,
+		Disturbed: cfg.Disturbed || 2*cfg.Concurrency > mostInFlight, Limited: cfg.Limited, Strategy: cfg.Strategy,
+		Odd:     !cfg.Plain,
 		Library: cfg.Path == history.PathOrder && cfg.Place != nil || cfg.Path == history.PathDeduct && cfg.Deduct != nil,
 	}
 	raiseOpenFiles(cfg)

@@ -92,11 +92,6 @@ type Call struct {
 	Kind    Kind
 	Status  Status
 	Failure Failure
-	// Resent: the call was sent again, as the service closed its connection before it read the call. Something between
-	// the client and the service may have read it all the same.
-	Resent bool
-	// Postponed: the answer asks for a longer wait than MostWait.
-	Postponed bool
 	// Replayed: the answer is marked as a repeat of an earlier one.
 	Replayed bool
 	// Code is the HTTP status; 0 if there was no answer.
@@ -115,6 +110,11 @@ type Call struct {
 	Reason Reason
 	// Location is the order in the header of that name.
 	Location Location
+	// Resent: the call was sent again, as the service closed its connection before it read the call. Something between
+	// the client and the service may have read it all the same.
+	Resent bool
+	// Postponed: the answer asks for a longer wait than MostWait.
+	Postponed bool
 	// Rows are the flow rows in the answer to ReadLedger.
 	Rows Rows
 }

@@ -76,7 +76,7 @@ type History struct {
 	rows    [][]Row
 }
 
-// Away is a time in which the service at an address was away, from the start of the run.
+// Away is a time without the service at an address, from the start of the run.
 type Away struct {
 	Address  string
 	From, To time.Duration

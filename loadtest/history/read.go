@@ -136,7 +136,8 @@ func (r *reading) takeCall(l *callLine) error {
 	}
 	c := Call{
 		Op: int32(l.Op), Kind: Kind(kind), Failure: Failure(failure), Code: l.Code, Order: l.Order, Total: l.Total,
-		Resent: l.Resent, Postponed: l.Postponed, Replayed: l.Replayed, Status: ParseStatus(l.Status), Problem: ParseProblem(l.Problem),
+		Resent: l.Resent, Postponed: l.Postponed, Replayed: l.Replayed,
+		Status: ParseStatus(l.Status), Problem: ParseProblem(l.Problem),
 		Created: l.Created, Location: Location(location),
 		Intended: time.Duration(l.IntendedUs) * time.Microsecond,
 		Sent:     time.Duration(l.SentUs) * time.Microsecond,

@@ -113,7 +113,7 @@ func (j *judge) unserved(a *history.Aside, says string, last bool) {
 		return
 	}
 	switch {
-	case j.owesEnd(a.Failure, a.Code, a.Sent, a.Done):
+	case j.owesEnd(a.Failure, a.Code, a.Sent, a.Done, false):
 		j.add(Served, nil, int(a.Op), 0, endAtOnce, "%s", says)
 	case last && !a.Postponed && j.h.Patience > 0 && served(a.Failure):
 		j.add(Served, nil, int(a.Op), 0, endAtLast, "%s", says)

@@ -41,24 +41,24 @@ func (j *judge) ends(n int, calls []int32) {
 			continue
 		}
 		j.v.Repeated++
-		switch {
-		case unfinished && c.Failure != history.Broken:
-		case j.owesEnd(c.Failure, c.Code, c.Sent, c.Done):
+		if j.owesEnd(c.Failure, c.Code, c.Sent, c.Done, unfinished) {
 			j.add(Served, nil, n, 0, endAtOnce, "%s", answer(c))
-		default:
+		} else {
 			unfinished = true
 		}
 	}
 	for _, c := range last {
-		if c != nil && !c.Ended() && !c.Postponed && j.h.Patience > 0 && served(c.Failure) && j.h.FormOf(n) != history.Keyless {
+		owed := c != nil && !c.Postponed && served(c.Failure) && j.h.Patience > 0 && j.h.FormOf(n) != history.Keyless
+		if owed && !c.Ended() {
 			j.add(Served, nil, n, 0, endAtLast, "%s", answer(c))
 		}
 	}
 }
 
-// owesEnd reports whether a call without an end, or without an answer, should have had one at once. A service answers
-// what it has read, also when it stops: a connection that broke is excused by nothing that the client sees.
-func (j *judge) owesEnd(f history.Failure, code uint16, sent, done time.Duration) bool {
+// owesEnd reports whether a call without an end, or without an answer, should have had one at once. Unfinished says that
+// its order may not have ended for an earlier call that is excused. A service
+// answers each call that it has read, also when it stops: nothing that the client sees excuses a broken connection.
+func (j *judge) owesEnd(f history.Failure, code uint16, sent, done time.Duration, unfinished bool) bool {
 	took := done - sent
 	switch {
 	case j.h.Disturbed:
@@ -71,7 +71,7 @@ func (j *judge) owesEnd(f history.Failure, code uint16, sent, done time.Duration
 		return false
 	case code == http.StatusTooManyRequests && j.h.Limited:
 		return false
-	case j.calm.disturbed.meet(sent, done):
+	case unfinished || j.calm.disturbed.meet(sent, done):
 		j.calm.excused++
 		return false
 	}

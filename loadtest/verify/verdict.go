@@ -62,7 +62,7 @@ type Verdict struct {
 	// Served counts the calls that got an end, and Repeated those that did not, and had to be repeated.
 	Served   int `json:"served"`
 	Repeated int `json:"repeated"`
-	// Calm is the percentage of the run in which every call had to get its end at once.
+	// Calm is the percentage of the run without a disturbance: there, every call must get its end at once.
 	Calm       int         `json:"calm"`
 	OrdersPerS float64     `json:"orders_per_s"`
 	P50Ms      float64     `json:"p50_ms"`

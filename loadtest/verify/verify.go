@@ -41,8 +41,8 @@ type Config struct {
 	Settle time.Duration
 	// Settled, if not nil, is called when that wait is over, with its duration.
 	Settled func(waited time.Duration)
-	// LookAgain, if above 0, is how long after a pass the books are read and judged again: an order that has changed in the
-	// meantime is a violation. Judged, if not nil, is called with the first verdict before.
+	// LookAgain, if above 0, is how long after a pass the books are read and judged again: an order that has changed since
+	// is a violation. Judged, if not nil, is called with the first verdict before.
 	LookAgain time.Duration
 	Judged    func(*Verdict)
 	Terms
