@@ -481,12 +481,21 @@ func TestAnAddressWhereNobodyListens(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	cfg := s.config()
-	cfg.Orders, cfg.Mix.Goods = 20, 20
+	cfg.Orders, cfg.Rate, cfg.Mix.Goods = 20, 20, 20
 	cfg.OrderURLs, cfg.StockURLs = []string{nobody, s.URL}, []string{nobody, s.URL}
-	if _, report := run(t, cfg); report.Confirmed != 20 {
+	whole, report := run(t, cfg)
+	if report.Confirmed != 20 {
 		t.Errorf("%+v; want all 20 at the other address", report)
 	}
-	cfg.Orders, cfg.OrderURLs = 4, []string{listenOnce(t)}
+	for _, a := range whole.Away {
+		if a.Address != nobody || a.From != 0 || a.To < whole.Elapsed/2 {
+			t.Errorf("%+v was away; want %s from the start to the end, %s", a, nobody, whole.Elapsed)
+		}
+	}
+	if len(whole.Away) != 2 {
+		t.Errorf("away: %v; want %s twice, as an order service and as a stock service", whole.Away, nobody)
+	}
+	cfg.Rate, cfg.Orders, cfg.OrderURLs = 0, 4, []string{listenOnce(t)}
 	h, report := run(t, cfg)
 	if report.Unknown != 4 {
 		t.Fatalf("%+v", report)
