@@ -26,6 +26,11 @@ type Evidence struct {
 	// Reserved: carts may hold pieces that nobody orders, so any order may find the stock short.
 	Reserved bool
 
+	// Deaths are the ends of the service that the judge did not cause.
+	Deaths []Death
+	// Serves: an order that was sent after an earlier phase was served, so one after this phase must be, too.
+	Serves bool
+
 	added   []*entry            // the orders in the books that were not there before
 	byID    map[string]*entry   // the same
 	under   map[*Order][]*entry // the same, by the order whose key they have, without void ones
@@ -35,6 +40,21 @@ type Evidence struct {
 
 	blind    bool     // the books do not change, although orders were accepted
 	unlisted []string // the states of orders that have no meaning
+}
+
+// Death is an end of the service by itself.
+type Death struct {
+	// Text says how it ended, and when; Output is the end of what it printed.
+	Text   string
+	Output []string
+}
+
+// probe returns the last order that was sent after the phase, or nil.
+func (e *Evidence) probe() *Order {
+	if n := len(e.Orders); n > 0 && e.Orders[n-1].Probe {
+		return e.Orders[n-1]
+	}
+	return nil
 }
 
 // entry is one order in the books.

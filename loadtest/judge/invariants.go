@@ -25,6 +25,7 @@ const (
 	Unexplained           = verify.Unexplained
 	DeductedOnce          = verify.DeductedOnce
 	Settled               = verify.Settled
+	KeepsServing          = "keeps-serving"
 )
 
 // invariant is one thing that must hold in each phase.
@@ -49,6 +50,7 @@ var invariants = []invariant{
 	{Unexplained, "every order in the books belongs to a request", orderRows, unexplained},
 	{DeductedOnce, "each item of a sold order has one deduction", deductionRows, deductedOnce},
 	{Settled, "after the time to settle, each order is sold or void", states, settled},
+	{KeepsServing, "the service runs through the phase, and serves an order after it", probes, keepsServing},
 }
 
 func nothing(*Evidence) string { return "" }
@@ -85,6 +87,21 @@ func deductionRows(e *Evidence) string {
 
 func states(e *Evidence) string {
 	return e.reads(func(b *books.Books) bool { return b.Orders != nil && b.HasState }, "it needs the column state in books.orders")
+}
+
+func probes(e *Evidence) string {
+	last := e.probe()
+	switch {
+	case len(e.Deaths) > 0, last != nil && last.end() != shop.Unknown:
+		return ""
+	case last == nil:
+		return "no order was sent after the phase"
+	case !e.Serves:
+		return "no order after an earlier phase was served"
+	case !last.unserved():
+		return "the order after the phase was not answered as one under answers"
+	}
+	return ""
 }
 
 // reads returns "" if the books have a part and can be understood, else what they need.
@@ -383,5 +400,17 @@ func settled(e *Evidence, f *finding) {
 		if en.has[open] {
 			f.add(en.order, en.lines, "order %s is neither sold nor void", en.id)
 		}
+	}
+}
+
+func keepsServing(e *Evidence, f *finding) {
+	for _, d := range e.Deaths {
+		f.add(nil, nil, "%s", d.Text)
+		if n := len(f.Examples); n == f.Count {
+			f.Examples[n-1].Output = d.Output
+		}
+	}
+	if last := e.probe(); len(e.Deaths) == 0 && last.end() == shop.Unknown {
+		f.add(last, nil, "the service does not serve any more: an order that was sent alone, after the phase, was not served")
 	}
 }

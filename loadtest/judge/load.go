@@ -71,9 +71,18 @@ func (p *phase) keep(o *prepared, c Call) Call {
 	return c
 }
 
-// together sends the orders in waves: of each, all but the last bytes are sent, then the last bytes at once.
+// hopeless is the number of waves, or of orders one after another, without a known end after which there is no sense in
+// more of them.
+const hopeless = 3
+
+// together sends the orders in waves: of each, all but the last bytes are sent, then the last bytes at once. With fewer
+// clients than asked for, it ends if the first waves are not served.
 func (p *phase) together(ctx context.Context) error {
-	for rest := p.orders; len(rest) > 0; {
+	waves := 0
+	for rest := p.orders; len(rest) > 0; waves++ {
+		if p.name != Together && waves == hopeless && p.answered() == 0 {
+			return nil
+		}
 		wave := rest[:min(p.Clients, len(rest))]
 		rest = rest[len(wave):]
 		var kinds []Kind
@@ -220,6 +229,9 @@ func (p *phase) killer(ctx context.Context, gate *sync.RWMutex, at, ended <-chan
 		err := func() error {
 			gate.Lock()
 			defer gate.Unlock()
+			if err := p.bury(ctx); err != nil {
+				return err
+			}
 			return errors.Join(p.service.kill(ctx), p.service.start(ctx))
 		}()
 		if err != nil {

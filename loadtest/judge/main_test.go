@@ -8,6 +8,7 @@ import (
 	"html"
 	"net/http"
 	"os"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -15,9 +16,12 @@ import (
 )
 
 // TestMain makes the test's binary run as a shop if a test asks for it: at the address in SHOP_ADDR, over the
-// PostgreSQL in SHOP_DSN.
+// PostgreSQL in SHOP_DSN, or in memory, to crash once, and to leave the file in SHOP_CRASH when it does.
 func TestMain(m *testing.M) {
-	if addr := os.Getenv("SHOP_ADDR"); addr != "" {
+	if addr, left := os.Getenv("SHOP_ADDR"), os.Getenv("SHOP_CRASH"); addr != "" && left != "" {
+		fmt.Fprintln(os.Stderr, http.ListenAndServe(addr, crashing(left)))
+		os.Exit(1)
+	} else if addr != "" {
 		db, err := sql.Open("postgres", os.Getenv("SHOP_DSN"))
 		if err == nil {
 			db.SetMaxIdleConns(20) // a connection is a process there
@@ -27,6 +31,25 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
+}
+
+// crashAt is the call at which a crashing shop ends.
+const crashAt = 45
+
+// crashing is a right shop, whose process ends in the middle, but once.
+func crashing(left string) http.Handler {
+	var calls atomic.Int64
+	shop := &counter{left: 20, ids: map[string]int{}}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/orders" && calls.Add(1) == crashAt {
+			if _, err := os.Stat(left); err != nil {
+				_ = os.WriteFile(left, nil, 0o600)
+				fmt.Fprintln(os.Stderr, "boom")
+				os.Exit(7)
+			}
+		}
+		shop.ServeHTTP(w, r)
+	})
 }
 
 // pages is a shop of HTML pages: forms with a token, cookies, a cart and redirects. Its ids are UUIDs, its pieces

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -23,7 +24,9 @@ type Order struct {
 	// Number is the key as a number, {{n}}; 0 for none.
 	Number int64  `json:"n,omitempty"`
 	Basket []Item `json:"basket"`
-	Calls  []Call `json:"calls"`
+	// Probe: it was sent alone after the phase, to see whether the service still serves. No figure counts it.
+	Probe bool   `json:"probe,omitempty"`
+	Calls []Call `json:"calls"`
 }
 
 // Call is one call and its answer. Times count from the start of the phase.
@@ -53,6 +56,8 @@ const (
 	// Repeat is sent under the same key after the first call has ended, Late at the end of the phase.
 	Repeat Kind = "repeat"
 	Late   Kind = "late"
+	// Probe is the call of an order that is sent after the phase.
+	Probe Kind = "probe"
 	// Buyer is a step of the buyer that failed, so that no order was sent.
 	Buyer Kind = "buyer"
 )
@@ -88,6 +93,12 @@ func (o *Order) end() shop.Means {
 		}
 	}
 	return shop.Unknown
+}
+
+// unserved reports whether its last call has no answer, or one that says that the service failed.
+func (o *Order) unserved() bool {
+	n := len(o.Calls)
+	return n == 0 || o.Calls[n-1].Status == 0 || o.Calls[n-1].Status >= http.StatusInternalServerError
 }
 
 // placed reports whether the order was accepted or may be yet.

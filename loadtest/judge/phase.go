@@ -33,6 +33,7 @@ type phase struct {
 	orders []*prepared
 	start  time.Time
 	kills  int
+	deaths []Death
 	// reserved: carts hold pieces before the first order.
 	reserved bool
 
@@ -64,6 +65,9 @@ func (p *phase) judge(ctx context.Context, first bool) (*Verdict, error) {
 	stop := fire.ShowProgress(ctx, p.Progress, p.progress, p.line)
 	err := p.fire(ctx)
 	stop()
+	if err == nil {
+		err = p.probe(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -73,9 +77,14 @@ func (p *phase) judge(ctx context.Context, first bool) (*Verdict, error) {
 // open brings the stock to where the file says, and reads the books.
 func (p *phase) open(ctx context.Context, first bool) error {
 	p.vars = shop.Vars{"run": p.id, "phase": p.name, "serial": serials.take(1)}
-	if !first && len(p.f.Reset) == 0 && !p.f.Fresh() && p.f.Books == nil {
+	if !first && !p.renewed() {
 		return errors.New("the stock is not known after the first phase: reset: brings it back, or name the products " +
 			"with {{phase}}")
+	}
+	if p.service != nil {
+		if err := p.service.ensure(ctx); err != nil {
+			return err
+		}
 	}
 	if err := p.reset(ctx); err != nil {
 		return fmt.Errorf("reset: %w", err)
@@ -149,28 +158,35 @@ func (p *phase) plan() error {
 	}
 	draw, first := p.random(0), orderNumbers.take(n)
 	for i := range n {
-		o := &prepared{}
-		o.Key = fmt.Sprintf("%s-%s-%d", p.id, p.name, i)
-		o.Basket = baskets[draw.IntN(len(baskets))]
-		o.UUID = uuid.NewSHA1(uuid.NameSpaceURL, []byte(o.Key)).String()
-		o.Number = first + int64(i)
-		o.vars = p.vars.With(shop.Vars{"key": o.Key, "uuid": o.UUID, "n": o.Number, "i": i + 1})
-		if len(o.Basket) == 1 {
-			o.vars["product"], o.vars["pieces"] = o.Basket[0].Product, o.Basket[0].Pieces
+		if err := p.add(baskets[draw.IntN(len(baskets))], i, first+int64(i)); err != nil {
+			return err
 		}
-		if item := p.f.Order.Item; item != nil {
-			items := []any{}
-			for _, it := range o.Basket {
-				value, err := o.vars.With(shop.Vars{"product": it.Product, "pieces": it.Pieces}).Value(item)
-				if err != nil {
-					return err
-				}
-				items = append(items, value)
-			}
-			o.vars["items"] = items
-		}
-		p.orders = append(p.orders, o)
 	}
+	return nil
+}
+
+// add adds an order.
+func (p *phase) add(basket []Item, i int, number int64) error {
+	o := &prepared{}
+	o.Key = fmt.Sprintf("%s-%s-%d", p.id, p.name, i)
+	o.Basket, o.Number = basket, number
+	o.UUID = uuid.NewSHA1(uuid.NameSpaceURL, []byte(o.Key)).String()
+	o.vars = p.vars.With(shop.Vars{"key": o.Key, "uuid": o.UUID, "n": o.Number, "i": i + 1})
+	if len(o.Basket) == 1 {
+		o.vars["product"], o.vars["pieces"] = o.Basket[0].Product, o.Basket[0].Pieces
+	}
+	if of := p.f.Order.Item; of != nil {
+		items := []any{}
+		for _, it := range o.Basket {
+			value, err := o.vars.With(shop.Vars{"product": it.Product, "pieces": it.Pieces}).Value(of)
+			if err != nil {
+				return err
+			}
+			items = append(items, value)
+		}
+		o.vars["items"] = items
+	}
+	p.orders = append(p.orders, o)
 	return nil
 }
 
@@ -205,14 +221,14 @@ func (p *phase) fire(ctx context.Context) error {
 	}
 	p.start = time.Now()
 	switch p.name {
-	case Together:
-		return p.together(ctx)
+	case Alone:
+		return p.each(ctx, 1, p.orders, func(ctx context.Context, o *prepared) { p.call(ctx, o, First) })
 	case Repeated:
 		return p.repeated(ctx)
 	case Killed:
 		return p.killed(ctx)
 	}
-	return p.each(ctx, 1, p.orders, func(ctx context.Context, o *prepared) { p.call(ctx, o, First) })
+	return p.together(ctx)
 }
 
 // each does work for each order that has a request, by so many clients.
@@ -368,9 +384,14 @@ func (p *phase) line() string {
 
 // verdict waits until the books are quiet, and judges.
 func (p *phase) verdict(ctx context.Context) (*Verdict, error) {
-	e := Evidence{Stock: p.stock, Moved: p.moved, Reserved: p.reserved, Passing: map[string]bool{}}
+	e := Evidence{
+		Stock: p.stock, Moved: p.moved, Reserved: p.reserved, Passing: map[string]bool{}, Deaths: p.deaths, Serves: p.serves,
+	}
 	for _, o := range p.orders {
 		e.Orders = append(e.Orders, &o.Order)
+	}
+	if last := e.probe(); last != nil && last.end() != shop.Unknown {
+		p.serves = true
 	}
 	if p.f.Books == nil {
 		return Judge(e), nil

@@ -58,6 +58,8 @@ type Phase struct {
 	// Skipped says why the phase was not run, although nothing is wrong; else "".
 	Skipped string `json:"skipped,omitempty"`
 	Verdict
+	// Clients is the number of calls at the same time in a phase that is run again with fewer of them; else 0.
+	Clients int `json:"clients,omitempty"`
 	// Kills counts the kills.
 	Kills int   `json:"kills,omitempty"`
 	Took  int64 `json:"took_ms"`
@@ -89,6 +91,7 @@ type run struct {
 	reader  *books.Reader // nil without books
 	service *service      // nil without service
 	moved   bool          // the queries have seen orders of this shop
+	serves  bool          // an order that was sent after a phase was served
 }
 
 // begin starts what a run needs. An error is a reason not to know.
@@ -146,14 +149,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		return result, ctx.Err()
 	}
 	shown := 0
-	for i, name := range Phases() {
-		if len(cfg.Phases) > 0 && !slices.Contains(cfg.Phases, name) {
-			continue
-		}
-		p := r.runPhase(ctx, name, i, shown == 0)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
+	show := func(p Phase) {
 		if p.Skipped == "" {
 			shown++
 			result.Outcome = result.Outcome.Or(p.Outcome)
@@ -163,11 +159,51 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 			cfg.Done(p)
 		}
 	}
+	for i, name := range Phases() {
+		if len(cfg.Phases) > 0 && !slices.Contains(cfg.Phases, name) {
+			continue
+		}
+		p := r.runPhase(ctx, newPhase(r, name, i), shown == 0)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		show(p)
+		for _, again := range r.withFewer(&p, shown == 1) {
+			p := r.runPhase(ctx, again, false)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			p.Clients = again.Clients
+			if show(p); len(p.Violations) > 0 {
+				break
+			}
+		}
+	}
 	if shown == 0 {
 		result.Outcome, result.Reasons = verify.Unknown, []string{"no phase could be run"}
 	}
 	return result, nil
 }
+
+// withFewer returns the phases that repeat the phase together with 2, 4 and 8 clients, if most of its orders were not
+// served: a shop that locks up with many clients may show with a few of them that it is wrong.
+func (r *run) withFewer(p *Phase, first bool) (again []*phase) {
+	unserved := p.Name == Together && 2*p.Served < p.Orders
+	if !unserved || !r.renewed() || !first && !r.serves {
+		return nil
+	}
+	for _, clients := range []int{2, 4, 8} {
+		if clients < r.Clients {
+			fewer := *r
+			fewer.Clients = clients
+			again = append(again, newPhase(&fewer, fmt.Sprintf("%s-%d", Together, clients), len(Phases())+clients))
+		}
+	}
+	return again
+}
+
+// renewed reports whether the stock of a later phase is known.
+func (r *run) renewed() bool { return len(r.f.Reset) > 0 || r.f.Fresh() || r.f.Books != nil }
 
 // result returns the result of a run without phases.
 func (r *run) result(outcome verify.Outcome) *Result {
@@ -220,13 +256,12 @@ func (r *run) skipped(name string) string {
 }
 
 // runPhase runs and judges one phase.
-func (r *run) runPhase(ctx context.Context, name string, number int, first bool) Phase {
-	p := Phase{Name: name, Skipped: r.skipped(name)}
+func (r *run) runPhase(ctx context.Context, w *phase, first bool) Phase {
+	p := Phase{Name: w.name, Skipped: r.skipped(w.name)}
 	if p.Skipped != "" {
 		return p
 	}
 	start := time.Now()
-	w := newPhase(r, name, number)
 	v, err := w.judge(ctx, first)
 	if err != nil {
 		v = &Verdict{Outcome: verify.Unknown, Orders: len(w.orders), Unknown: len(w.orders), Reasons: []string{err.Error()}}

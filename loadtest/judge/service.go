@@ -57,6 +57,30 @@ func (s *service) start(ctx context.Context) (err error) {
 	return s.awaitReady(ctx)
 }
 
+// ensure starts the service if nothing answers at its address.
+func (s *service) ensure(ctx context.Context) error {
+	if s.sender.Reach(ctx, s.target) == nil {
+		return nil
+	}
+	return s.start(ctx)
+}
+
+// diesWithin is how long a process may take to end after its address is closed.
+const diesWithin = time.Second
+
+// died reports whether the process that the judge started has ended and nothing answers at its address, and how.
+func (s *service) died(ctx context.Context) (how string, dead bool) {
+	if s.ended == nil || s.sender.Reach(ctx, s.target) == nil {
+		return "", false
+	}
+	select {
+	case <-s.ended:
+		return s.cmd.ProcessState.String(), true
+	case <-time.After(diesWithin):
+		return "", false
+	}
+}
+
 // launch starts the process in its own group.
 func (s *service) launch() (err error) {
 	if s.output == nil {
@@ -90,7 +114,7 @@ func (s *service) awaitReady(ctx context.Context) error {
 		}
 		select {
 		case <-s.ended: // never, if it is not the judge's child
-			return fmt.Errorf("the service ended before it was ready: %s%s", s.cmd.ProcessState, s.lastLines())
+			return fmt.Errorf("the service ended before it was ready: %s%s", s.cmd.ProcessState, s.said())
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(50 * time.Millisecond):
@@ -100,7 +124,7 @@ func (s *service) awaitReady(ctx context.Context) error {
 				err = fmt.Errorf("%d %s", a.Status, cut(string(a.Body), bodyShown))
 			}
 			return fmt.Errorf("the service is not ready after %s: GET %s: %w%s",
-				time.Duration(s.conf.Within), ready, err, s.lastLines())
+				time.Duration(s.conf.Within), ready, err, s.said())
 		}
 	}
 }
@@ -137,7 +161,7 @@ const killWithin = 5 * time.Second
 func (s *service) killGroup() error {
 	select {
 	case <-s.ended:
-		return fmt.Errorf("the service has ended by itself: %s%s", s.cmd.ProcessState, s.lastLines())
+		return fmt.Errorf("the service has ended by itself: %s%s", s.cmd.ProcessState, s.said())
 	default:
 	}
 	if err := servers.Group(s.cmd.Process.Pid).Kill(); err != nil {
@@ -176,20 +200,28 @@ func (s *service) end() {
 	}
 }
 
-// lastLines returns the end of the service's output, on new lines.
-func (s *service) lastLines() string {
+// said returns the end of the service's output, on new lines.
+func (s *service) said() string {
+	if lines := s.lastLines(); len(lines) > 0 {
+		return "\n" + strings.Join(lines, "\n")
+	}
+	return ""
+}
+
+// lastLines returns the end of the service's output.
+func (s *service) lastLines() []string {
 	if s.output == nil {
-		return ""
+		return nil
 	}
 	const most = 1000
 	info, err := s.output.Stat()
-	if err != nil || info.Size() == 0 {
-		return ""
+	if err != nil {
+		return nil
 	}
 	from := max(0, info.Size()-most)
 	text, err := io.ReadAll(io.NewSectionReader(s.output, from, most))
 	if err != nil {
-		return ""
+		return nil
 	}
-	return "\n" + strings.TrimSpace(string(text))
+	return strings.FieldsFunc(strings.TrimSpace(string(text)), func(r rune) bool { return r == '\n' })
 }

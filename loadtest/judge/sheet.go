@@ -12,9 +12,9 @@ import (
 // Line describes the phase in a line.
 func (p *Phase) Line() string {
 	if p.Skipped != "" {
-		return fmt.Sprintf("%-9s not run    %s", p.Name, p.Skipped)
+		return fmt.Sprintf("%-10s not run    %s", p.Name, p.Skipped)
 	}
-	line := fmt.Sprintf("%-9s %-10s %s", p.Name, strings.ToUpper(string(p.Outcome)), p.served())
+	line := fmt.Sprintf("%-10s %-10s %s", p.Name, strings.ToUpper(string(p.Outcome)), p.served())
 	if loud := p.Loud(); loud != "" {
 		line += "  " + loud
 	}
@@ -30,6 +30,9 @@ func (p *Phase) served() string {
 		text += fmt.Sprintf(" pending=%d", p.Pending)
 	}
 	text += fmt.Sprintf(" unknown=%d", p.Unknown)
+	if p.Clients > 0 {
+		text += fmt.Sprintf(" clients=%d", p.Clients)
+	}
 	if p.Kills > 0 {
 		text += fmt.Sprintf(" kills=%d", p.Kills)
 	}
@@ -69,6 +72,9 @@ func (e *Example) lines() (lines []string) {
 			break
 		}
 		lines = append(lines, "books: "+row)
+	}
+	for _, line := range e.Output {
+		lines = append(lines, "output: "+line)
 	}
 	return lines
 }

@@ -83,9 +83,6 @@ func (t *trying) run(ctx context.Context) (*Verdict, error) {
 	return t.verdict(ctx)
 }
 
-// hopeless is the number of orders without a known end after which a try gives up.
-const hopeless = 3
-
 // one sends an order, shows the first ones, and reports whether to go on.
 func (t *trying) one(ctx context.Context, o *prepared, i int) (on bool, err error) {
 	if err := t.buyer(ctx, o); err != nil {

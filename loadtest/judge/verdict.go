@@ -29,6 +29,8 @@ type Example struct {
 	Key   string   `json:"key,omitempty"`
 	Calls []Call   `json:"calls,omitempty"`
 	Rows  []string `json:"rows,omitempty"`
+	// Output is the end of what the service printed.
+	Output []string `json:"output,omitempty"`
 }
 
 // Unchecked is an invariant that could not be judged.
@@ -78,8 +80,12 @@ func Judge(e Evidence) *Verdict { return e.judge() }
 // judge judges the phase; the evidence is indexed then.
 func (e *Evidence) judge() *Verdict {
 	e.index()
-	v := &Verdict{Orders: len(e.Orders)}
+	v := &Verdict{}
 	for _, o := range e.Orders {
+		if o.Probe {
+			continue
+		}
+		v.Orders++
 		switch o.end() {
 		case shop.Accepted:
 			v.Accepted++
@@ -166,7 +172,7 @@ func (e *Evidence) shows(v *Verdict) (reasons []string) {
 func (e *Evidence) unclear() string {
 	var texts []string
 	for _, o := range e.Orders {
-		if o.end() != shop.Unknown {
+		if o.end() != shop.Unknown || o.Probe {
 			continue
 		}
 		text := "not sent"

@@ -208,6 +208,15 @@ func TestWhatIsViolated(t *testing.T) {
 		"deducted for nobody": {func(e *judge.Evidence) {
 			e.After.Deductions = append(e.After.Deductions, books.Row{ID: "9", Product: "1", Pieces: shop.Whole})
 		}, judge.DeductedOnce},
+		"does not serve any more":    {func(e *judge.Evidence) { e.Serves = true; after(e, shop.Unknown, 500) }, judge.KeepsServing},
+		"does not answer any more":   {func(e *judge.Evidence) { e.Serves = true; after(e, shop.Unknown, 0) }, judge.KeepsServing},
+		"limits requests":            {func(e *judge.Evidence) { e.Serves = true; after(e, shop.Unknown, 429) }, ""},
+		"refuses in an unlisted way": {func(e *judge.Evidence) { after(e, shop.Unknown, 500) }, ""},
+		"serves on":                  {func(e *judge.Evidence) { e.Serves = true; after(e, shop.Rejected, 409) }, ""},
+		"dies, and serves on": {func(e *judge.Evidence) {
+			e.Deaths = []judge.Death{{Text: "exit status 1"}}
+			after(e, shop.Rejected, 409)
+		}, judge.KeepsServing},
 		"left open": {func(e *judge.Evidence) {
 			silent(e, 4)
 			e.After.Orders[4].State = "NEW"
@@ -227,6 +236,15 @@ func TestWhatIsViolated(t *testing.T) {
 			t.Errorf("%s: %s, %v; want a pass", name, v.Outcome, v.Reasons)
 		}
 	}
+}
+
+// after adds an order that was sent after the phase.
+func after(e *judge.Evidence, means shop.Means, status int) {
+	c := judge.Call{Kind: judge.Probe, Sent: at(200), Done: at(201), Status: status}
+	c.Means = means
+	e.Orders = append(e.Orders, &judge.Order{
+		Key: "probe", Basket: []judge.Item{{Product: "1", Pieces: shop.Whole}}, Calls: []judge.Call{c}, Probe: true,
+	})
 }
 
 // rekey gives the rows keys of another form, which the orders know or not.
@@ -352,6 +370,7 @@ func TestWhatIsNotChecked(t *testing.T) {
 		},
 	} {
 		e := world()
+		after(&e, shop.Rejected, 409)
 		c.change(&e)
 		v := judge.Judge(e)
 		var not, whys []string

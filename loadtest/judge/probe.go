@@ -1,0 +1,76 @@
+package judge
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"orderstock/loadtest/judge/shop"
+)
+
+// probe looks after the service once the orders are sent: if it has ended by itself, that is kept, and it is started
+// again. Else it sends one order alone. If the service fails at it, another one follows, for at most the time to settle:
+// a breaker may be open for a while.
+func (p *phase) probe(ctx context.Context) error {
+	if len(p.orders) == 0 {
+		return nil
+	}
+	if err := p.bury(ctx); err != nil || len(p.deaths) > 0 {
+		return err
+	}
+	deadline := time.Now().Add(time.Duration(p.f.Settle))
+	for pause := readEvery; ; pause *= 2 {
+		n := len(p.orders)
+		if err := p.add(p.orders[0].Basket, n, orderNumbers.take(1)); err != nil {
+			return err
+		}
+		o := p.orders[n]
+		o.Probe = true
+		if err := p.buyer(ctx, o); err != nil {
+			return err
+		}
+		if o.wire != nil {
+			p.call(ctx, o, Probe)
+		}
+		if o.end() != shop.Unknown || !o.unserved() || !time.Now().Before(deadline) {
+			return nil
+		}
+		select {
+		case <-time.After(min(pause, time.Until(deadline))):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// bury keeps the death of a service that has ended by itself, and starts it again.
+func (p *phase) bury(ctx context.Context) error {
+	if p.service == nil {
+		return nil
+	}
+	how, dead := p.service.died(ctx)
+	if !dead {
+		return nil
+	}
+	d := Death{
+		Text:   fmt.Sprintf("the service ended by itself: %s, after %d orders were answered", how, p.answered()),
+		Output: p.service.lastLines(),
+	}
+	if err := p.service.start(ctx); err != nil {
+		d.Text += fmt.Sprintf("; it could not be started again: %v", err)
+	}
+	p.deaths = append(p.deaths, d)
+	return ctx.Err()
+}
+
+// answered counts the orders that have an answer.
+func (p *phase) answered() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, o := range p.orders {
+		if o.any(shop.Accepted) || o.any(shop.Rejected) || o.any(shop.Pending) {
+			n++
+		}
+	}
+	return n
+}

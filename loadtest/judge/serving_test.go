@@ -1,0 +1,173 @@
+package judge_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"orderstock/loadtest/judge"
+	"orderstock/loadtest/verify"
+)
+
+// A service that ends by itself is named, with what it said, and started again for the next phase.
+func TestAServiceThatDiesIsNamed(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr, dir := freeAddr(t), t.TempDir()
+	f := parse(t, dir, "target: http://"+addr+resetByRequest+memory+
+		fmt.Sprintf("service: {start: 'SHOP_ADDR=%s SHOP_CRASH=crashed exec %s'}", addr, self))
+	r := run(t, judge.Config{File: f, Clients: 4, Phases: []string{judge.Alone, judge.Together, judge.Repeated}})
+	if phaseOf(r, judge.Alone).Outcome != verify.Pass || phaseOf(r, judge.Repeated).Outcome != verify.Pass {
+		t.Errorf("the other phases do not pass: %s\n%s", r, text(r))
+	}
+	p := phaseOf(r, judge.Together)
+	if !slices.Equal(p.Violated(), []string{judge.KeepsServing}) {
+		t.Fatalf("%s\n%s", r, text(r))
+	}
+	e := p.Violations[0].Examples[0]
+	if !strings.Contains(e.Text, "the service ended by itself: exit status 7, after ") || !slices.Contains(e.Output, "boom") {
+		t.Errorf("said %q, with the output %q", e.Text, e.Output)
+	}
+}
+
+// phaseOf returns the phase with that name.
+func phaseOf(r *judge.Result, name string) judge.Phase {
+	i := slices.IndexFunc(r.Phases, func(p judge.Phase) bool { return p.Name == name })
+	return r.Phases[i]
+}
+
+// stopping serves a right shop until two orders come at the same time; then it answers with what stop says.
+func stopping(stop func(w http.ResponseWriter, r *http.Request, again http.Handler)) http.Handler {
+	var now atomic.Int64
+	var stopped atomic.Bool
+	var meet sync.WaitGroup
+	meet.Add(2)
+	shop := &counter{}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/orders" && strings.Contains(r.Header.Get("Idempotency-Key"), "-together-") {
+			if n := now.Add(1); n <= 2 {
+				meet.Done()
+				meet.Wait()
+				stopped.Store(true)
+			}
+		}
+		if stopped.Load() {
+			stop(w, r, shop)
+			return
+		}
+		shop.ServeHTTP(w, r)
+	})
+}
+
+// A service that served and does so no longer, after calls at the same time, is wrong. One that refuses for another
+// reason, or serves again soon, is not.
+func TestAServiceThatStopsServing(t *testing.T) {
+	t.Parallel()
+	broken := func(w http.ResponseWriter, r *http.Request, shop http.Handler) {
+		if r.URL.Path == "/orders" {
+			http.Error(w, "no connection is free", http.StatusInternalServerError)
+			return
+		}
+		shop.ServeHTTP(w, r)
+	}
+	var calls atomic.Int64
+	for name, c := range map[string]struct {
+		stop  func(http.ResponseWriter, *http.Request, http.Handler)
+		wrong bool
+	}{
+		"for ever":          {broken, true},
+		"without an answer": {func(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }, true},
+		"a limit of requests": {func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+			http.Error(w, "slow down", http.StatusTooManyRequests)
+		}, false},
+		"for a while": {func(w http.ResponseWriter, r *http.Request, shop http.Handler) {
+			if r.URL.Path == "/orders" && calls.Add(1) <= 31 { // all orders and the first one after them
+				broken(w, r, shop)
+				return
+			}
+			shop.ServeHTTP(w, r)
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := parse(t, "", serve(t, stopping(c.stop))+resetByRequest+memory)
+			r := run(t, judge.Config{File: f, Clients: 4, Phases: []string{judge.Alone, judge.Together}})
+			p := r.Phases[1]
+			if wrong := slices.Equal(p.Violated(), []string{judge.KeepsServing}); wrong != c.wrong || r.Phases[0].Outcome != verify.Pass {
+				t.Fatalf("%s\n%s", r, text(r))
+			}
+			if c.wrong && len(p.Violations[0].Examples[0].Calls) == 0 {
+				t.Errorf("the example has no call: %s", text(r))
+			}
+		})
+	}
+}
+
+// A refusal that the file does not list is answered like a service that stopped, and is none.
+func TestAnUnlistedRefusalIsNotTheEndOfTheService(t *testing.T) {
+	t.Parallel()
+	shop := &counter{}
+	f := parse(t, "", serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/orders" && shop.left == 0 { // one client: nobody else reads or writes it
+			http.Error(w, "sold out", http.StatusInternalServerError)
+			return
+		}
+		shop.ServeHTTP(w, r)
+	}))+resetByRequest+strings.Replace(memory, "contains: sold out", "contains: no more", 1))
+	r := run(t, judge.Config{File: f, Clients: 1, Phases: []string{judge.Alone, judge.Together}})
+	if r.Outcome != verify.Unknown || !strings.Contains(text(r), "is the refusal under answers?") {
+		t.Errorf("%s\n%s", r, text(r))
+	}
+}
+
+// A shop that locks up with many clients shows with two of them that it oversells.
+func TestFewerClientsIfManyAreNotServed(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	left, id := 0, 0
+	meet := make(chan struct{})
+	shop := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		if r.URL.Path != "/orders" {
+			left = 20
+			mu.Unlock()
+			return
+		}
+		had := left
+		mu.Unlock()
+		select { // two calls that have read the same
+		case meet <- struct{}{}:
+		case <-meet:
+		case <-time.After(200 * time.Millisecond): // there is only one
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case r.Header.Get("Phase") == judge.Together:
+			http.Error(w, "deadlock", http.StatusInternalServerError)
+		case had == 0:
+			http.Error(w, "sold out", http.StatusConflict)
+		default:
+			left = had - 1
+			id++
+			w.WriteHeader(http.StatusCreated)
+			fmt.Fprintf(w, `{"id":%d}`, id)
+		}
+	})
+	f := parse(t, "", serve(t, shop)+resetByRequest+strings.NewReplacer(
+		`headers: {Idempotency-Key: "{{key}}"}`, `headers: {Phase: "{{phase}}"}`, "repeats: key", "repeats: none",
+	).Replace(memory))
+	r := run(t, judge.Config{File: f, Clients: 40, Phases: []string{judge.Together}})
+	if len(r.Phases) != 2 || r.Phases[1].Clients != 2 || !slices.Contains(r.Phases[1].Violated(), judge.NotOversold) {
+		t.Errorf("%s\n%s", r, text(r))
+	}
+}
