@@ -74,7 +74,7 @@ func TestItExitsAsItJudges(t *testing.T) {
 		"violation": {
 			[]string{shopFile(t, seller(t, 9)), "--phase", "together", "--report", report},
 			1,
-			"not-oversold: 1× 9 pieces of product 1 were accepted, and there were 5",
+			"not-oversold: 9 pieces of product 1 were accepted, and there were 5",
 		},
 		"unknown": {[]string{shopFile(t, seller(t, 0)), "--phase", "alone"}, 2, "unknown: no order was accepted"},
 		"all phases, without reset": {

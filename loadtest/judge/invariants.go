@@ -321,8 +321,10 @@ func acceptedIsKept(e *Evidence, f *finding) {
 		for _, id := range o.ids(shop.Accepted, shop.Pending) {
 			en, accepted := e.byID[id], slices.Contains(o.ids(shop.Accepted), id)
 			switch {
+			case en == nil && accepted:
+				f.add(o, nil, "order %s was accepted, and is not in the books", id)
 			case en == nil:
-				f.add(o, nil, "order %s was acknowledged, and is not in the books", id)
+				f.add(o, nil, "order %s was answered as pending, and is not in the books", id)
 			case accepted && en.void():
 				f.add(o, en.lines, "order %s was accepted, and is void in the books", id)
 			case !en.void() && !en.holds(o):

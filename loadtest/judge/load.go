@@ -3,6 +3,7 @@ package judge
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -173,13 +174,48 @@ func (p *phase) again(ctx context.Context, orders []*prepared) error {
 	return p.each(ctx, max(1, p.Clients/2), orders, func(ctx context.Context, o *prepared) { p.call(ctx, o, Late) })
 }
 
+// makeUp sends orders for those that a kill took from a shop without keys, until one is rejected, more is accepted than
+// there is, or some in a row have no known end.
+func (p *phase) makeUp(ctx context.Context) error {
+	accepted, silent := map[string]shop.Pieces{}, 0
+	over := func(o *prepared) bool {
+		if silent++; o.end() != shop.Unknown {
+			silent = 0
+		}
+		for _, it := range o.Basket {
+			if o.end() == shop.Accepted {
+				accepted[it.Product] += it.Pieces
+			}
+			if accepted[it.Product] > p.stock[it.Product] {
+				return true
+			}
+		}
+		return o.end() == shop.Rejected
+	}
+	done := slices.ContainsFunc(p.orders, over)
+	for silent = 0; !done && silent < hopeless && len(p.orders) < 2*p.planned; {
+		orders, err := p.more(1)
+		if err == nil {
+			err = p.buyers(ctx, orders)
+		}
+		if err != nil {
+			return err
+		}
+		if orders[0].wire != nil {
+			p.call(ctx, orders[0], First)
+		}
+		done = over(orders[0])
+	}
+	return ctx.Err()
+}
+
 // tries bounds the calls of an order that did not reach the service.
 const tries = 3
 
 // killed kills the service twice in the middle, when a third and two thirds of the calls have been sent. At most a
 // quarter of the orders are under way at a time, so that each kill finds orders which were acknowledged before. Orders
 // without an answer are repeated once it serves again, if a repeat is the same order or the call did not reach the
-// service.
+// service; a shop without keys gets others in their place.
 func (p *phase) killed(ctx context.Context) error {
 	var (
 		gate    sync.RWMutex // held while the service is down
@@ -213,7 +249,7 @@ func (p *phase) killed(ctx context.Context) error {
 		return errors.Join(failed, err)
 	}
 	if p.f.Order.Repeats != "key" {
-		return nil
+		return p.makeUp(ctx)
 	}
 	return p.again(ctx, p.orders)
 }

@@ -25,15 +25,19 @@ import (
 // phase is a phase in progress.
 type phase struct {
 	*run
-	name   string
-	number int
-	vars   shop.Vars
-	stock  map[string]shop.Pieces
-	before *books.Books
-	orders []*prepared
-	start  time.Time
-	kills  int
-	deaths []Death
+	name    string
+	number  int
+	vars    shop.Vars
+	stock   map[string]shop.Pieces
+	before  *books.Books
+	after   *books.Books // by which it was judged
+	baskets [][]Item
+	draw    *rand.Rand // of the baskets
+	orders  []*prepared
+	planned int // orders; a few more may follow
+	start   time.Time
+	kills   int
+	deaths  []Death
 	// reserved: carts hold pieces before the first order.
 	reserved bool
 
@@ -141,28 +145,34 @@ const mostOrders = 2000
 
 // plan draws the orders.
 func (p *phase) plan() error {
-	baskets := make([][]Item, len(p.f.Order.Baskets))
+	p.baskets = make([][]Item, len(p.f.Order.Baskets))
 	for i, basket := range p.f.Order.Baskets {
 		for name, pieces := range basket {
 			product, err := p.vars.Text(name)
 			if err != nil {
 				return err
 			}
-			baskets[i] = append(baskets[i], Item{shop.ID(product), pieces})
+			p.baskets[i] = append(p.baskets[i], Item{shop.ID(product), pieces})
 		}
-		slices.SortFunc(baskets[i], func(a, b Item) int { return strings.Compare(a.Product, b.Product) })
+		slices.SortFunc(p.baskets[i], func(a, b Item) int { return strings.Compare(a.Product, b.Product) })
 	}
-	n := p.Orders
-	if n == 0 {
-		n = min(enough(p.stock, baskets), mostOrders)
+	p.draw, p.planned = p.random(0), p.Orders
+	if p.planned == 0 {
+		p.planned = min(enough(p.stock, p.baskets), mostOrders)
 	}
-	draw, first := p.random(0), orderNumbers.take(n)
+	_, err := p.more(p.planned)
+	return err
+}
+
+// more draws so many orders more, and returns them.
+func (p *phase) more(n int) ([]*prepared, error) {
+	first := orderNumbers.take(n)
 	for i := range n {
-		if err := p.add(baskets[draw.IntN(len(baskets))], i, first+int64(i)); err != nil {
-			return err
+		if err := p.add(p.baskets[p.draw.IntN(len(p.baskets))], len(p.orders), first+int64(i)); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return p.orders[len(p.orders)-n:], nil
 }
 
 // add adds an order.
@@ -213,7 +223,7 @@ func enough(stock map[string]shop.Pieces, baskets [][]Item) (orders int) {
 
 // fire gets the buyers ready and sends the orders of the phase.
 func (p *phase) fire(ctx context.Context) error {
-	if err := p.buyers(ctx); err != nil {
+	if err := p.buyers(ctx, p.orders); err != nil {
 		return err
 	}
 	if err := p.carts(ctx); err != nil {
@@ -252,11 +262,14 @@ func (p *phase) each(
 	return group.Wait()
 }
 
-// buyers does the steps of each order's buyer.
-func (p *phase) buyers(ctx context.Context) error {
+// buyers does the steps of each order's buyer: several at the same time, unless nothing is to overlap.
+func (p *phase) buyers(ctx context.Context, orders []*prepared) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(min(p.Clients, 16))
-	for _, o := range p.orders {
+	if p.name == Alone {
+		group.SetLimit(1)
+	}
+	for _, o := range orders {
 		group.Go(func() error {
 			defer p.ready.Add(1)
 			return p.buyer(ctx, o)
@@ -365,16 +378,16 @@ func (p *phase) rounds() int64 {
 }
 
 func (p *phase) progress() (now, total int64) {
-	n := int64(len(p.orders))
+	n := int64(p.planned)
 	if len(p.f.Buyer) > 0 {
-		return p.ready.Load() + p.ended.Load(), n + p.rounds()*n
+		return min(p.ready.Load(), n) + p.ended.Load(), n + p.rounds()*n
 	}
 	return p.ended.Load(), p.rounds() * n
 }
 
 func (p *phase) line() string {
 	if p.ended.Load() == 0 && len(p.f.Buyer) > 0 {
-		return fmt.Sprintf("%s: %d of %d buyers are ready", p.name, p.ready.Load(), len(p.orders))
+		return fmt.Sprintf("%s: %d of %d buyers are ready", p.name, p.ready.Load(), p.planned)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -427,7 +440,7 @@ func (p *phase) settle(ctx context.Context, e Evidence) (*Verdict, error) {
 		}
 		if judged == nil && (same || over) {
 			judged = e.judge()
-			p.moved = p.moved || e.moved()
+			p.after, p.moved = now, p.moved || e.moved()
 		}
 		switch {
 		case over && !same:

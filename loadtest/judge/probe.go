@@ -20,11 +20,11 @@ func (p *phase) probe(ctx context.Context) error {
 	}
 	deadline := time.Now().Add(time.Duration(p.f.Settle))
 	for pause := readEvery; ; pause *= 2 {
-		n := len(p.orders)
-		if err := p.add(p.orders[0].Basket, n, orderNumbers.take(1)); err != nil {
+		drawn, err := p.more(1)
+		if err != nil {
 			return err
 		}
-		o := p.orders[n]
+		o := drawn[0]
 		o.Probe = true
 		if err := p.buyer(ctx, o); err != nil {
 			return err

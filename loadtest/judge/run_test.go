@@ -403,6 +403,50 @@ func TestAKillDoesNotComeBeforeTheFirstAnswers(t *testing.T) {
 	}
 }
 
+// In the phase alone, nothing overlaps, the steps of the buyers neither.
+func TestAloneIsOneBuyerAfterAnother(t *testing.T) {
+	t.Parallel()
+	s, shop := &inFlight{}, &counter{}
+	f := parse(t, "", serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/cart" {
+			s.ServeHTTP(w, r)
+			return
+		}
+		shop.ServeHTTP(w, r)
+	}))+"\nbuyer: [{post: /cart}]"+resetByRequest+memory)
+	r := run(t, judge.Config{File: f, Phases: []string{judge.Alone}})
+	if most := s.most.Load(); most != 1 || r.Outcome != verify.Pass {
+		t.Errorf("%d buyers at the same time; want 1\n%s", most, text(r))
+	}
+}
+
+// A kill may take so many orders of a shop without keys that the others do not empty the stock: more are sent, until one
+// is rejected, or more are accepted than there is.
+func TestOrdersThatAKillTookAreMadeUpFor(t *testing.T) {
+	t.Parallel()
+	for _, wrong := range []bool{false, true} {
+		var lost atomic.Int64
+		shop := &counter{wrong: wrong}
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/orders" && lost.Add(1) <= 14 {
+				panic(http.ErrAbortHandler)
+			}
+			shop.ServeHTTP(w, r)
+		}))
+		server.Config.ReadHeaderTimeout = time.Second // ends the connection by which the judge sees a kill
+		server.Start()
+		t.Cleanup(server.Close)
+		once := strings.Replace(memory, "repeats: key", "repeats: none", 1)
+		f := parse(t, "", "target: "+server.URL+resetByRequest+once+"service: {kill: 'true', start: 'true', ready: /login}")
+		r := run(t, judge.Config{File: f, Clients: 4, Phases: []string{judge.Killed}})
+		p := &r.Phases[0]
+		if !wrong && (r.Outcome != verify.Pass || p.Accepted != 20 || p.Rejected == 0) ||
+			wrong && !slices.Equal(p.Violated(), []string{judge.NotOversold}) {
+			t.Errorf("wrong %t: %s\n%s", wrong, p.Line(), text(r))
+		}
+	}
+}
+
 // What people get wrong is unknown, with the reason, and never a pass.
 func TestWrongUseIsUnknown(t *testing.T) {
 	t.Parallel()
@@ -493,6 +537,42 @@ func TestOnePhaseWithoutReset(t *testing.T) {
 	r := run(t, judge.Config{File: f})
 	if r.Phases[0].Outcome != verify.Pass || r.Phases[1].Outcome != verify.Unknown || r.Outcome != verify.Unknown {
 		t.Errorf("%s\n%s", r, text(r))
+	}
+}
+
+// A try shows the rows as they are once the shop has finished with them, also if it does so after its answer.
+func TestATryShowsTheBooksOnceTheyHaveSettled(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, rows string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("id,product,pieces,state\n"+rows), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	shop := &counter{}
+	f := parse(t, dir, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/orders" && len(shop.ids) == 0 {
+			write("next1", "1,1,1,PENDING\n")
+			write("next2", "1,1,1,PAID\n")
+		}
+		shop.ServeHTTP(w, r)
+		if r.URL.Path != "/orders" {
+			shop.left = 1
+			write("rows", "")
+		}
+	}))+resetByRequest+strings.Replace(memory, `"1": 20`, `"1": 1`, 1)+`
+books: # with each read, the shop does its next step
+  command: cat rows; for next in next1 next2; do if [ -f $next ]; then mv $next rows; break; fi; done
+  orders: x
+  sold: [PAID]`)
+	var out bytes.Buffer
+	r, err := judge.Try(t.Context(), judge.Config{File: f}, &out)
+	if err != nil || r.Outcome != verify.Pass {
+		t.Fatalf("%v\n%s\n%s", err, &out, text(r))
+	}
+	_, after, _ := strings.Cut(out.String(), "books: ")
+	if !strings.HasPrefix(after, "new row: order 1: 1 of product 1, state PAID\n") {
+		t.Errorf("printed\n%s", &out)
 	}
 }
 

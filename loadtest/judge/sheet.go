@@ -46,7 +46,11 @@ func (p *Phase) Write(w io.Writer) {
 		fmt.Fprintln(w, indented("unknown: "+reason, "  "))
 	}
 	for _, v := range p.Violations {
-		fmt.Fprintf(w, "  %s: %d× %s\n", v.Invariant, v.Count, v.Examples[0].Text)
+		times := ""
+		if v.Count > 1 {
+			times = fmt.Sprintf(", %d times, such as", v.Count)
+		}
+		fmt.Fprintf(w, "  %s%s: %s\n", v.Invariant, times, v.Examples[0].Text)
 		for _, line := range v.Examples[0].lines() {
 			fmt.Fprintln(w, indented(line, "      "))
 		}

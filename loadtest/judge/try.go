@@ -77,10 +77,11 @@ func (t *trying) run(ctx context.Context) (*Verdict, error) {
 		}
 	}
 	t.summary()
-	if err := t.changes(ctx); err != nil {
-		return nil, err
+	v, err := t.verdict(ctx) // waits until the books are quiet
+	if err == nil && t.after != nil {
+		t.changes(t.after)
 	}
-	return t.verdict(ctx)
+	return v, err
 }
 
 // one sends an order, shows the first ones, and reports whether to go on.
@@ -99,13 +100,13 @@ func (t *trying) one(ctx context.Context, o *prepared, i int) (on bool, err erro
 	c := t.call(ctx, o, First)
 	if i == 0 {
 		t.show(c)
-		if err := t.changes(ctx); err != nil {
+		if err := t.settled(ctx); err != nil {
 			return false, err
 		}
 		if t.f.Order.Repeats == "key" {
 			t.say("repeat", "the same bytes")
 			t.show(t.call(ctx, o, Repeat))
-			if err := t.changes(ctx); err != nil {
+			if err := t.settled(ctx); err != nil {
 				return false, err
 			}
 		}
@@ -130,15 +131,54 @@ func (t *trying) show(c Call) {
 	}
 }
 
-// changes shows what has changed in the books.
-func (t *trying) changes(ctx context.Context) error {
+// quiet is how long the books may stay as they were before nothing is expected to change.
+const quiet = time.Second
+
+// settled shows what has changed in the books once they are quiet, and new orders in them are sold or void, or the time
+// to settle is over.
+func (t *trying) settled(ctx context.Context) error {
 	if t.f.Books == nil {
 		return nil
 	}
-	now, err := t.reader.Read(ctx, t.vars)
-	if err != nil {
-		return err
+	start, last := time.Now(), t.last
+	for {
+		now, err := t.reader.Read(ctx, t.vars)
+		if err != nil {
+			return err
+		}
+		waited := time.Since(start)
+		changed := !now.Equal(t.last)
+		if now.Equal(last) && (changed && !t.opened(now) || !changed && waited >= quiet) ||
+			waited >= time.Duration(t.f.Settle) {
+			t.changes(now)
+			return nil
+		}
+		last = now
+		select {
+		case <-time.After(readEvery):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
+}
+
+// opened reports whether the books have new rows of orders that are neither sold nor void.
+func (t *trying) opened(now *books.Books) bool {
+	e := Evidence{After: now, Sold: t.f.Books.Sold, Void: t.f.Books.Void}
+	return slices.ContainsFunc(added(t.last.Orders, now.Orders), func(r books.Row) bool { return e.class(r.State) == open })
+}
+
+// added returns the rows that are new.
+func added(was, now []books.Row) []books.Row {
+	known := map[books.Row]bool{}
+	for _, row := range was {
+		known[row] = true
+	}
+	return slices.DeleteFunc(slices.Clone(now), func(row books.Row) bool { return known[row] })
+}
+
+// changes shows what has changed in the books.
+func (t *trying) changes(now *books.Books) {
 	changed := false
 	was, is := t.last.Stock(), now.Stock()
 	for _, product := range (&Evidence{Stock: t.stock}).products() {
@@ -151,11 +191,7 @@ func (t *trying) changes(ctx context.Context) error {
 		name     string
 		was, now []books.Row
 	}{{"", t.last.Orders, now.Orders}, {"deduction of ", t.last.Deductions, now.Deductions}} {
-		known := map[books.Row]bool{}
-		for _, row := range part.was {
-			known[row] = true
-		}
-		added := slices.DeleteFunc(slices.Clone(part.now), func(row books.Row) bool { return known[row] })
+		added := added(part.was, part.now)
 		for i, row := range added {
 			if i == rowsShown {
 				t.say("", "books: … and %d more rows", len(added)-i)
@@ -169,7 +205,6 @@ func (t *trying) changes(ctx context.Context) error {
 		t.say("", "books: nothing has changed")
 	}
 	t.last = now
-	return nil
 }
 
 // rowsShown bounds the rows that are shown at a time.

@@ -386,6 +386,36 @@ func TestWhatIsNotChecked(t *testing.T) {
 	}
 }
 
+// A violation says what it counts, and what was answered.
+func TestWhatIsSaid(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*judge.Evidence)
+		want   string
+	}{
+		"one": {
+			func(e *judge.Evidence) { remove(e, 2) },
+			"  accepted-is-kept: order 102 was accepted, and is not in the books\n",
+		},
+		"two": {
+			func(e *judge.Evidence) { remove(e, 2); remove(e, 2) },
+			"  accepted-is-kept, 2 times, such as: order 102 was accepted, and is not in the books\n",
+		},
+		"pending": {
+			func(e *judge.Evidence) { remove(e, 2); e.Orders[2].Calls[0].Means = shop.Pending },
+			"  accepted-is-kept: order 102 was answered as pending, and is not in the books\n",
+		},
+	} {
+		e := world()
+		c.change(&e)
+		var out strings.Builder
+		p := judge.Phase{Name: judge.Alone, Verdict: *judge.Judge(e)}
+		if p.Write(&out); !strings.Contains(out.String(), c.want) {
+			t.Errorf("%s: printed\n%s\nwant %s", name, &out, c.want)
+		}
+	}
+}
+
 func sorted(names []string) string { return strings.Join(slices.Sorted(slices.Values(names)), " ") }
 
 // A shop that serves little is named as loudly as one that is wrong.
