@@ -24,6 +24,11 @@ import (
 // config has the flags.
 type config struct {
 	judge.Config
+	output
+}
+
+// output has the flags that say where the result goes.
+type output struct {
 	JSON   bool   `flag:"json" help:"print the result as JSON, and the text to the standard error"`
 	Report string `flag:"report" help:"file for a report as one HTML page that needs no server"`
 }
@@ -47,7 +52,8 @@ loadtest/judge/README.md describes the file and what each violation means.
 ` + command.Codes,
 		Example: `  loadtest judge new --curl "curl http://127.0.0.1/orders -H 'Idempotency-Key: a' -d '{…}'" >shop.yaml
   loadtest judge try shop.yaml
-  loadtest judge shop.yaml --orders 400 --clients 40 --seed 7 --report out.html`,
+  loadtest judge shop.yaml --orders 400 --clients 40 --seed 7 --report out.html --out evidence
+  loadtest judge again evidence`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cfg.load(args[0]); err != nil {
@@ -66,7 +72,8 @@ loadtest/judge/README.md describes the file and what each violation means.
 	cmd.SetErr(progress)
 	command.Flags(cmd.Flags(), &cfg)
 	cmd.Flags().StringSliceVar(&cfg.Phases, "phase", nil, "run these phases only: "+strings.Join(judge.Phases(), ", "))
-	cmd.AddCommand(fileCommand(), tryCommand(), demoCommand())
+	cmd.Flags().StringVar(&cfg.Out, "out", "", "keep all calls, rows and the file in this new folder, for judge again")
+	cmd.AddCommand(fileCommand(), tryCommand(), againCommand(), demoCommand())
 	return cmd
 }
 
@@ -78,7 +85,7 @@ func (c *config) load(file string) (err error) {
 }
 
 // conclude prints the end of the result, saves the report, and returns the exit code.
-func (c *config) conclude(cmd *cobra.Command, result *judge.Result, err error) error {
+func (c *output) conclude(cmd *cobra.Command, result *judge.Result, err error) error {
 	if err != nil {
 		return err
 	}
@@ -96,7 +103,7 @@ func (c *config) conclude(cmd *cobra.Command, result *judge.Result, err error) e
 }
 
 // text returns where the text goes.
-func (c *config) text(cmd *cobra.Command) io.Writer {
+func (c *output) text(cmd *cobra.Command) io.Writer {
 	if c.JSON {
 		return cmd.ErrOrStderr()
 	}
@@ -145,6 +152,32 @@ func tryCommand() *cobra.Command {
 		},
 	}
 	command.Flags(cmd.Flags(), &cfg)
+	return cmd
+}
+
+func againCommand() *cobra.Command {
+	var to output
+	cmd := &cobra.Command{
+		Use:   "again DIR",
+		Short: "Judge anew what --out has kept in a folder, after a change of the file there; nothing is sent",
+		Long: `Judge anew what --out has kept in a folder. Change shop.yaml there before: answers, books.sold and books.void count as
+they are now, for the calls and rows that were kept. Nothing is sent, and no database is asked.
+
+Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
+		Example: `  loadtest judge shop.yaml --out evidence
+  loadtest judge again evidence --report out.html`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			result, err := judge.Again(args[0])
+			if err == nil {
+				for i := range result.Phases {
+					result.Phases[i].Write(to.text(cmd))
+				}
+			}
+			return to.conclude(cmd, result, err)
+		},
+	}
+	command.Flags(cmd.Flags(), &to)
 	return cmd
 }
 

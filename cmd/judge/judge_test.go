@@ -121,6 +121,38 @@ func TestAnInterruptedJudgementIsNoPass(t *testing.T) {
 	}
 }
 
+// What --out has kept is judged again after a change of the file.
+func TestItJudgesAgain(t *testing.T) {
+	t.Parallel()
+	dir, file := filepath.Join(t.TempDir(), "evidence"), shopFile(t, seller(t, 5))
+	change := func(name, old, new string) {
+		t.Helper()
+		text, err := os.ReadFile(name)
+		if err == nil {
+			err = os.WriteFile(name, bytes.Replace(text, []byte(old), []byte(new), 1), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(file, "contains: sold out", "contains: no more")
+	args := []string{file, "--phase", "alone", "--out", dir}
+	if out, errs, exit := program(t.Context(), args...); exit != 2 || !strings.Contains(out, "is the refusal under answers?") {
+		t.Fatalf("exit code %d\n%s%s", exit, out, errs)
+	}
+	change(filepath.Join(dir, "shop.yaml"), "contains: no more", "contains: sold out")
+	out, errs, exit := program(t.Context(), "again", dir)
+	if exit != 0 || !strings.Contains(out, "alone      PASS       orders=10 accepted=5 rejected=5") {
+		t.Errorf("exit code %d\n%s%s", exit, out, errs)
+	}
+	if out, errs, exit := program(t.Context(), args...); exit == 0 || !strings.Contains(errs, "is not empty") {
+		t.Errorf("into the same folder: exit code %d\n%s%s", exit, out, errs)
+	}
+	if out, errs, exit := program(t.Context(), "again", "none"); exit == 0 || !strings.Contains(errs, "no evidence of the judge") {
+		t.Errorf("of no folder: exit code %d\n%s%s", exit, out, errs)
+	}
+}
+
 func TestItPrintsJSON(t *testing.T) {
 	t.Parallel()
 	out, errs, _ := program(t.Context(), shopFile(t, seller(t, 9)), "--phase", "alone", "--json")

@@ -23,6 +23,8 @@ type Evidence struct {
 	Passing map[string]bool
 	// Moved: an earlier phase has shown that the queries see the orders of this shop.
 	Moved bool
+	// Unsettled says that the books still changed when the time to settle was over, or is empty.
+	Unsettled []string
 	// Reserved: carts may hold pieces that nobody orders, so any order may find the stock short.
 	Reserved bool
 

@@ -152,7 +152,7 @@ func (f *finding) add(o *Order, rows func() []string, format string, args ...any
 		example.Rows = rows()
 	}
 	if o != nil {
-		example.Key, example.Calls = o.Key, o.Calls
+		example.Key, example.Calls = o.Key, withoutAnswers(o.Calls)
 	}
 	f.Examples = append(f.Examples, example)
 }

@@ -52,6 +52,9 @@ func (p *phase) answer(ctx context.Context, o *prepared, held *send.Held, c Call
 	}
 	c.Done, c.Status, c.Body = time.Since(p.start), a.Status, cut(string(a.Body), bodyShown)
 	c.Reading = p.f.Read(a, o.vars)
+	if p.keeper != nil {
+		c.Answer, o.Vars = a, o.vars
+	}
 	return p.keep(o, c)
 }
 

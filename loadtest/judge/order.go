@@ -27,6 +27,8 @@ type Order struct {
 	// Probe: it was sent alone after the phase, to see whether the service still serves. No figure counts it.
 	Probe bool   `json:"probe,omitempty"`
 	Calls []Call `json:"calls"`
+	// Vars are the variables of the order, if the evidence is kept.
+	Vars shop.Vars `json:"vars,omitempty"`
 }
 
 // Call is one call and its answer. Times count from the start of the phase.
@@ -42,6 +44,8 @@ type Call struct {
 	Failure string `json:"failure,omitempty"`
 	Unsent  bool   `json:"unsent,omitempty"`
 	shop.Reading
+	// Answer is the whole answer, if the evidence is kept.
+	Answer *shop.Answer `json:"answer,omitempty"`
 }
 
 // Kind is the reason for a call.

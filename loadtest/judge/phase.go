@@ -25,19 +25,19 @@ import (
 // phase is a phase in progress.
 type phase struct {
 	*run
-	name    string
-	number  int
-	vars    shop.Vars
-	stock   map[string]shop.Pieces
-	before  *books.Books
-	after   *books.Books // by which it was judged
-	baskets [][]Item
-	draw    *rand.Rand // of the baskets
-	orders  []*prepared
-	planned int // orders; a few more may follow
-	start   time.Time
-	kills   int
-	deaths  []Death
+	name     string
+	number   int
+	vars     shop.Vars
+	stock    map[string]shop.Pieces
+	before   *books.Books
+	evidence *Evidence // by which it was judged
+	baskets  [][]Item
+	draw     *rand.Rand // of the baskets
+	orders   []*prepared
+	planned  int // orders; a few more may follow
+	start    time.Time
+	kills    int
+	deaths   []Death
 	// reserved: carts hold pieces before the first order.
 	reserved bool
 
@@ -309,6 +309,9 @@ func (p *phase) buyer(ctx context.Context, o *prepared) error {
 			}
 			captured, failed := p.step(ctx, o.session, step, vars)
 			if failed != nil {
+				if o.Vars = o.vars; p.keeper == nil {
+					failed.Answer, o.Vars = nil, nil
+				}
 				p.keep(o, *failed)
 				return ctx.Err()
 			}
@@ -340,6 +343,7 @@ func (p *phase) step(
 	if err != nil {
 		return fail(err)
 	}
+	call.Answer = a
 	captured, err = capture(r, a, vars)
 	if err == nil && send.Succeeded(r, a) {
 		return captured, nil
@@ -406,11 +410,12 @@ func (p *phase) verdict(ctx context.Context) (*Verdict, error) {
 	if last := e.probe(); last != nil && last.end() != shop.Unknown {
 		p.serves = true
 	}
+	p.evidence = &e
 	if p.f.Books == nil {
-		return Judge(e), nil
+		return e.judge(), nil
 	}
 	e.Before, e.Sold, e.Void = p.before, p.f.Books.Sold, p.f.Books.Void
-	return p.settle(ctx, e)
+	return p.settle(ctx, &e)
 }
 
 // Between two reads of the books there is a pause of at least readEvery, and of so many times what a read took: large
@@ -421,7 +426,7 @@ const (
 )
 
 // settle judges by the books once two reads found the same and nothing in them is wrong, or the time to settle is over.
-func (p *phase) settle(ctx context.Context, e Evidence) (*Verdict, error) {
+func (p *phase) settle(ctx context.Context, e *Evidence) (*Verdict, error) {
 	deadline := time.Now().Add(time.Duration(p.f.Settle))
 	var judged *Verdict // by the last books
 	for {
@@ -440,12 +445,13 @@ func (p *phase) settle(ctx context.Context, e Evidence) (*Verdict, error) {
 		}
 		if judged == nil && (same || over) {
 			judged = e.judge()
-			p.after, p.moved = now, p.moved || e.moved()
+			p.moved = p.moved || e.moved()
 		}
 		switch {
 		case over && !same:
-			judged.Reasons = append(judged.Reasons, fmt.Sprintf("the books still change %s after the last answer",
-				time.Duration(p.f.Settle)))
+			e.Unsettled = []string{fmt.Sprintf("the books still change %s after the last answer",
+				time.Duration(p.f.Settle))}
+			judged.Reasons = append(judged.Reasons, e.Unsettled...)
 			judged.Outcome = judged.Outcome.Or(verify.Unknown)
 			return judged, nil
 		case over || same && judged.Outcome == verify.Pass:

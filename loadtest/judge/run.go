@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -47,6 +48,8 @@ type Config struct {
 	Hosts []string `flag:"host" help:"the target's host, if that is another machine; it must be one where you may do this"`
 	// Phases to run. Default: all that the file allows.
 	Phases []string
+	// Out, if not "", is a new folder for the evidence, which Again reads.
+	Out string
 	// Progress, if not nil, shows the work. Done, if not nil, is called after each phase.
 	Progress io.Writer
 	Done     func(Phase)
@@ -90,6 +93,7 @@ type run struct {
 	sender  *send.Sender
 	reader  *books.Reader // nil without books
 	service *service      // nil without service
+	keeper  *keeper       // nil unless the evidence is kept
 	moved   bool          // the queries have seen orders of this shop
 	serves  bool          // an order that was sent after a phase was served
 }
@@ -135,18 +139,25 @@ func (r *run) end() {
 	r.sender.Close()
 }
 
-// Run judges a shop. An error means that ctx ended or that a name of a phase is wrong; everything else is in the
-// result.
-func Run(ctx context.Context, cfg Config) (*Result, error) {
+// Run judges a shop. An error means that ctx ended, that a name of a phase is wrong, or that the evidence cannot be kept;
+// everything else is in the result.
+func Run(ctx context.Context, cfg Config) (result *Result, err error) {
 	if err := checkPhases(cfg.Phases); err != nil {
 		return nil, err
 	}
+	var kept *keeper
+	if cfg.Out != "" {
+		if kept, err = newKeeper(cfg); err != nil {
+			return nil, err
+		}
+	}
 	r, err := begin(ctx, cfg)
 	defer r.end()
-	result := r.result(verify.Pass)
+	r.keeper = kept
+	result = r.result(verify.Pass)
 	if err != nil {
 		result.Outcome, result.Reasons = verify.Unknown, []string{err.Error()}
-		return result, ctx.Err()
+		return result, errors.Join(ctx.Err(), r.keep(ctx, result))
 	}
 	shown := 0
 	show := func(p Phase) {
@@ -163,17 +174,16 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		if len(cfg.Phases) > 0 && !slices.Contains(cfg.Phases, name) {
 			continue
 		}
-		p := r.runPhase(ctx, newPhase(r, name, i), shown == 0)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+		p, err := r.runPhase(ctx, newPhase(r, name, i), shown == 0)
+		if err != nil {
+			return nil, err
 		}
 		show(p)
 		for _, again := range r.withFewer(&p, shown == 1) {
-			p := r.runPhase(ctx, again, false)
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
+			p, err := r.runPhase(ctx, again, false)
+			if err != nil {
+				return nil, err
 			}
-			p.Clients = again.Clients
 			if show(p); len(p.Violations) > 0 {
 				break
 			}
@@ -182,7 +192,15 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	if shown == 0 {
 		result.Outcome, result.Reasons = verify.Unknown, []string{"no phase could be run"}
 	}
-	return result, nil
+	return result, r.keep(ctx, result)
+}
+
+// keep ends the keeping of evidence.
+func (r *run) keep(ctx context.Context, result *Result) error {
+	if r.keeper == nil {
+		return nil
+	}
+	return r.keeper.end(result, r.reader.Versions(ctx))
 }
 
 // withFewer returns the phases that repeat the phase together with 2, 4 and 8 clients, if most of its orders were not
@@ -255,17 +273,23 @@ func (r *run) skipped(name string) string {
 	return ""
 }
 
-// runPhase runs and judges one phase.
-func (r *run) runPhase(ctx context.Context, w *phase, first bool) Phase {
+// runPhase runs and judges one phase. An error means that ctx ended, or that the evidence cannot be kept.
+func (r *run) runPhase(ctx context.Context, w *phase, first bool) (Phase, error) {
 	p := Phase{Name: w.name, Skipped: r.skipped(w.name)}
-	if p.Skipped != "" {
-		return p
+	if w.Clients != r.Clients {
+		p.Clients = w.Clients
 	}
-	start := time.Now()
-	v, err := w.judge(ctx, first)
-	if err != nil {
-		v = &Verdict{Outcome: verify.Unknown, Orders: len(w.orders), Unknown: len(w.orders), Reasons: []string{err.Error()}}
+	if p.Skipped == "" {
+		start := time.Now()
+		v, err := w.judge(ctx, first)
+		if err != nil {
+			n := len(w.orders)
+			v, w.evidence = &Verdict{Outcome: verify.Unknown, Orders: n, Unknown: n, Reasons: []string{err.Error()}}, nil
+		}
+		p.Verdict, p.Kills, p.Took = *v, w.kills, time.Since(start).Milliseconds()
 	}
-	p.Verdict, p.Kills, p.Took = *v, w.kills, time.Since(start).Milliseconds()
-	return p
+	if ctx.Err() != nil || r.keeper == nil {
+		return p, ctx.Err()
+	}
+	return p, r.keeper.phase(p, w.evidence)
 }

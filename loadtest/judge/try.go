@@ -78,8 +78,8 @@ func (t *trying) run(ctx context.Context) (*Verdict, error) {
 	}
 	t.summary()
 	v, err := t.verdict(ctx) // waits until the books are quiet
-	if err == nil && t.after != nil {
-		t.changes(t.after)
+	if err == nil && t.evidence.After != nil {
+		t.changes(t.evidence.After)
 	}
 	return v, err
 }

@@ -6,7 +6,9 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +34,17 @@ func (r *Reader) Close() {
 	for _, db := range r.open {
 		_ = db.Close() // nothing is written
 	}
+}
+
+// Versions returns what the databases say that they are, those that say something.
+func (r *Reader) Versions(ctx context.Context) (versions []string) {
+	for _, dsn := range slices.Sorted(maps.Keys(r.open)) {
+		var version string
+		if r.open[dsn].QueryRowContext(ctx, "SELECT VERSION()").Scan(&version) == nil {
+			versions = append(versions, version)
+		}
+	}
+	return versions
 }
 
 // part is a query of the books.

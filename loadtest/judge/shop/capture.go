@@ -6,6 +6,7 @@ import (
 	"html"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/theory/jsonpath"
@@ -13,12 +14,36 @@ import (
 
 // Answer is an answer to a request.
 type Answer struct {
-	Status int
-	Header http.Header
-	Body   []byte
+	Status int         `json:"status"`
+	Header http.Header `json:"header"`
+	Body   Body        `json:"body"`
 
 	parsed bool
 	json   any
+}
+
+// Body is the body of an answer. As JSON, it is a text if it is one, else a list with its bytes in base64.
+type Body []byte
+
+// MarshalJSON implements json.Marshaler.
+func (b Body) MarshalJSON() ([]byte, error) {
+	if utf8.Valid(b) {
+		return json.Marshal(string(b))
+	}
+	return json.Marshal([][]byte{b})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (b *Body) UnmarshalJSON(text []byte) error {
+	var readable string
+	if json.Unmarshal(text, &readable) == nil {
+		*b = Body(readable)
+		return nil
+	}
+	var binary [1][]byte
+	err := json.Unmarshal(text, &binary)
+	*b = binary[0]
+	return err
 }
 
 // JSON returns the body's value, or nil if it is no JSON. It is not safe for concurrent use.

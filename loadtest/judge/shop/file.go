@@ -5,6 +5,7 @@ package shop
 
 import (
 	_ "embed"
+	"strings"
 	"time"
 )
 
@@ -40,6 +41,8 @@ type File struct {
 
 	// Dir is the folder of the file, where commands run.
 	Dir string `yaml:"-"`
+	// Text is the file as it is written.
+	Text []byte `yaml:"-"`
 }
 
 // Request is an HTTP request with variables. Exactly one of the methods, or URL, is set.
@@ -110,6 +113,25 @@ type Query struct {
 	DSN     string `yaml:"dsn"`
 	Command string `yaml:"command"`
 	Query   string `yaml:"query"`
+}
+
+// Text returns what is asked, and where.
+func (q Query) Text() string { return strings.Join([]string{q.DSN, q.Command, q.Query}, "\n") }
+
+// Queries returns the queries of the books by their names.
+func (f *File) Queries() map[string]Query {
+	queries := map[string]Query{}
+	if f.Books == nil {
+		return queries
+	}
+	for name, q := range map[string]*Query{
+		"stock": f.Books.Stock, "orders": f.Books.Orders, "deductions": f.Books.Deductions,
+	} {
+		if q != nil {
+			queries[name] = *q
+		}
+	}
+	return queries
 }
 
 // Service says how the service is killed and started.

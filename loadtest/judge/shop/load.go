@@ -36,7 +36,7 @@ func Parse(text []byte, hosts []string) (*File, error) {
 	if len(tree.Docs) != 1 || tree.Docs[0].Body == nil {
 		return nil, errors.New("want one document that describes a shop")
 	}
-	f := &File{}
+	f := &File{Text: text}
 	if err := decode(tree.Docs[0].Body, f); err != nil {
 		return nil, err
 	}

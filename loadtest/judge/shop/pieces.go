@@ -40,3 +40,9 @@ func (p Pieces) String() string {
 
 // MarshalJSON writes the number.
 func (p Pieces) MarshalJSON() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalJSON reads the number.
+func (p *Pieces) UnmarshalJSON(text []byte) (err error) {
+	*p, err = ParsePieces(string(text))
+	return err
+}

@@ -1,0 +1,105 @@
+package judge_test
+
+import (
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"orderstock/loadtest/judge"
+	"orderstock/loadtest/verify"
+)
+
+// brief is memory without a time to settle.
+var brief = strings.Replace(memory, "settle: 1s\n", "", 1)
+
+// kept runs the judge over a right shop with a file, keeps the evidence, and closes the shop.
+func kept(t *testing.T, rest string) (dir string, r *judge.Result) {
+	t.Helper()
+	server := httptest.NewServer(&counter{})
+	dir = filepath.Join(t.TempDir(), "out")
+	f := parse(t, t.TempDir(), "target: "+server.URL+resetByRequest+rest)
+	r = run(t, judge.Config{File: f, Name: "shop.yaml", Out: dir, Clients: 4, Phases: []string{judge.Alone, judge.Repeated}})
+	server.Close()
+	return dir, r
+}
+
+// edit changes the file beside the evidence.
+func edit(t *testing.T, dir, old, new string) {
+	t.Helper()
+	name := filepath.Join(dir, "shop.yaml")
+	text, err := os.ReadFile(name)
+	if err != nil || !strings.Contains(string(text), old) {
+		t.Fatalf("%v: %q is not in\n%s", err, old, text)
+	}
+	if err := os.WriteFile(name, []byte(strings.Replace(string(text), old, new, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What was kept is judged as it was, although the shop has gone.
+func TestAgainIsTheSame(t *testing.T) {
+	t.Parallel()
+	dir, before := kept(t, brief+`
+books:
+  command: printf 'id,key,product,pieces,state\n7,x,1,20,NEW\n'
+  stock: x
+  orders: x
+  sold: [SOLD]
+settle: 300ms`)
+	after, err := judge.Again(dir)
+	if err != nil || text(after) != text(before) || len(before.Phases) != 2 {
+		t.Errorf("%v\n%s\nwas\n%s", err, text(after), text(before))
+	}
+}
+
+// After a change of the file, calls and rows that were kept are read by it.
+func TestAgainReadsByAChangedFile(t *testing.T) {
+	t.Parallel()
+	dir, before := kept(t, strings.Replace(memory, "contains: sold out", "contains: no more", 1))
+	edit(t, dir, "contains: no more", "$.error: sold out")
+	after, err := judge.Again(dir)
+	if err != nil || before.Outcome != verify.Unknown || after.Outcome != verify.Pass || after.Phases[0].Rejected != 10 {
+		t.Errorf("%v\n%s\nwas\n%s", err, text(after), text(before))
+	}
+
+	dir, before = kept(t, brief+`
+books:
+  command: printf 'id,product,pieces,state\n7,2,1,NEW\n'
+  orders: x
+  sold: [SOLD]
+settle: 300ms`)
+	if !strings.Contains(text(before), "neither the stock nor the orders") {
+		t.Errorf("%s", text(before))
+	}
+	edit(t, dir, "orders: x", "orders: y")
+	if after, err := judge.Again(dir); err == nil || !strings.Contains(err.Error(), "books.orders has another query") {
+		t.Errorf("a changed query: %v\n%s", err, text(after))
+	}
+}
+
+// What cannot be kept or judged again is said before anything is sent.
+func TestEvidenceThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	full := t.TempDir()
+	if err := os.WriteFile(filepath.Join(full, "mine"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shop := &counter{}
+	f := parse(t, "", serve(t, shop)+resetByRequest+memory)
+	_, err := judge.Run(t.Context(), judge.Config{File: f, Out: full})
+	if err == nil || !strings.Contains(err.Error(), "is not empty") || shop.ids != nil {
+		t.Errorf("into a folder with a file: %v, and the shop has %v", err, shop.ids)
+	}
+	if _, err := judge.Again(full); err == nil || !strings.Contains(err.Error(), "has no evidence of the judge") {
+		t.Errorf("again, of another folder: %v", err)
+	}
+	dir, _ := kept(t, memory)
+	if err := os.WriteFile(filepath.Join(dir, "alone.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := judge.Again(dir); err == nil || !strings.Contains(err.Error(), "alone.json") {
+		t.Errorf("again, of a file that is cut off: %v", err)
+	}
+}
