@@ -159,9 +159,10 @@ func againCommand() *cobra.Command {
 	var to output
 	cmd := &cobra.Command{
 		Use:   "again DIR",
-		Short: "Judge anew what --out has kept in a folder, after a change of the file there; nothing is sent",
-		Long: `Judge anew what --out has kept in a folder. Change shop.yaml there before: answers, books.sold and books.void count as
-they are now, for the calls and rows that were kept. Nothing is sent, and no database is asked.
+		Short: "Judge the evidence in a folder again, after a change of the file there; nothing is sent",
+		Long: `Judge the evidence that --out has kept in a folder again. Change shop.yaml there
+before: answers, books.sold and books.void count as they are now, for the calls
+and rows that were kept. Nothing is sent, and no database is asked.
 
 Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
 		Example: `  loadtest judge shop.yaml --out evidence

@@ -67,7 +67,10 @@ func TestItExitsAsItJudges(t *testing.T) {
 		exit int
 		want string
 	}{
-		"pass": {[]string{shopFile(t, seller(t, 5)), "--phase", "alone"}, 0, "\nchecked 4 of 11\n  not checked: one-answer-per-key: no order was sent twice"},
+		"pass": {
+			[]string{shopFile(t, seller(t, 5)), "--phase", "alone"}, 0,
+			"\nchecked 4 of 11\n  not checked: one-answer-per-key: no order was sent twice",
+		},
 		"pass, by answers": {
 			[]string{shopFile(t, seller(t, 5)), "--phase", "alone"}, 0, "VERDICT: PASS alone=pass, by the answers alone",
 		},
@@ -121,7 +124,7 @@ func TestAnInterruptedJudgementIsNoPass(t *testing.T) {
 	}
 }
 
-// What --out has kept is judged again after a change of the file.
+// The evidence is judged again after a change of the file.
 func TestItJudgesAgain(t *testing.T) {
 	t.Parallel()
 	dir, file := filepath.Join(t.TempDir(), "evidence"), shopFile(t, seller(t, 5))
@@ -137,18 +140,20 @@ func TestItJudgesAgain(t *testing.T) {
 	}
 	change(file, "contains: sold out", "contains: no more")
 	args := []string{file, "--phase", "alone", "--out", dir}
-	if out, errs, exit := program(t.Context(), args...); exit != 2 || !strings.Contains(out, "is the refusal under answers?") {
+	out, errs, exit := program(t.Context(), args...)
+	if exit != 2 || !strings.Contains(out, "is the refusal under answers?") {
 		t.Fatalf("exit code %d\n%s%s", exit, out, errs)
 	}
 	change(filepath.Join(dir, "shop.yaml"), "contains: no more", "contains: sold out")
-	out, errs, exit := program(t.Context(), "again", dir)
+	out, errs, exit = program(t.Context(), "again", dir)
 	if exit != 0 || !strings.Contains(out, "alone      PASS       orders=10 accepted=5 rejected=5") {
 		t.Errorf("exit code %d\n%s%s", exit, out, errs)
 	}
 	if out, errs, exit := program(t.Context(), args...); exit == 0 || !strings.Contains(errs, "is not empty") {
 		t.Errorf("into the same folder: exit code %d\n%s%s", exit, out, errs)
 	}
-	if out, errs, exit := program(t.Context(), "again", "none"); exit == 0 || !strings.Contains(errs, "no evidence of the judge") {
+	out, errs, exit = program(t.Context(), "again", "none")
+	if exit == 0 || !strings.Contains(errs, "no evidence of the judge") {
 		t.Errorf("of no folder: exit code %d\n%s%s", exit, out, errs)
 	}
 }

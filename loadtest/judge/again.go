@@ -15,7 +15,7 @@ import (
 	"orderstock/pkg/command"
 )
 
-// The files of a folder with evidence, besides one for each phase.
+// The files of a folder with evidence. Each phase has another one.
 const (
 	runFile  = "run.json"
 	shopFile = "shop.yaml"
@@ -24,20 +24,20 @@ const (
 // evidenceForm is the form of the files. Again reads no other.
 const evidenceForm = 1
 
-// keptRun is what is kept of a run.
+// keptRun is the evidence of a run.
 type keptRun struct {
 	Form    int    `json:"form"`
 	Version string `json:"version"` // of the program
 	// Servers are the versions of the databases.
 	Servers []string `json:"servers,omitempty"`
-	// Asked holds the queries whose rows are kept.
+	// Asked holds the queries of the rows.
 	Asked  map[string]shop.Query `json:"asked,omitempty"`
 	Hosts  []string              `json:"hosts,omitempty"`
 	Phases []string              `json:"phases"`
 	Result *Result               `json:"result"`
 }
 
-// keptPhase is what is kept of a phase. Without evidence, its verdict is for good.
+// keptPhase is the evidence of a phase. Without it, the verdict is for good.
 type keptPhase struct {
 	Phase    Phase     `json:"phase"`
 	Evidence *Evidence `json:"evidence,omitempty"`
@@ -92,9 +92,9 @@ func (k *keeper) write(name string, v any) error {
 	return nil
 }
 
-// Again judges the evidence that a run has kept in a folder, by the file shop.yaml there, which may have been changed
-// since in answers, books.sold and books.void. It sends nothing and asks no database. An error means that the folder has
-// no such evidence, or that the file is wrong or has other queries than those whose rows were kept.
+// Again judges the evidence that a run has kept in a folder, by the file shop.yaml there. Its answers, books.sold and
+// books.void may have been changed since. It sends nothing and asks no database. An error means that the folder has no
+// such evidence, or that the file is wrong or has a query whose rows were not kept.
 func Again(dir string) (*Result, error) {
 	var kept keptRun
 	if err := readKept(dir, runFile, &kept); err != nil || kept.Form != evidenceForm || kept.Result == nil {

@@ -20,7 +20,8 @@ func kept(t *testing.T, rest string) (dir string, r *judge.Result) {
 	server := httptest.NewServer(&counter{})
 	dir = filepath.Join(t.TempDir(), "out")
 	f := parse(t, t.TempDir(), "target: "+server.URL+resetByRequest+rest)
-	r = run(t, judge.Config{File: f, Name: "shop.yaml", Out: dir, Clients: 4, Phases: []string{judge.Alone, judge.Repeated}})
+	phases := []string{judge.Alone, judge.Repeated}
+	r = run(t, judge.Config{File: f, Name: "shop.yaml", Out: dir, Clients: 4, Phases: phases})
 	server.Close()
 	return dir, r
 }
@@ -38,7 +39,7 @@ func edit(t *testing.T, dir, old, new string) {
 	}
 }
 
-// What was kept is judged as it was, although the shop has gone.
+// The verdict by the evidence is the same, although the shop has gone.
 func TestAgainIsTheSame(t *testing.T) {
 	t.Parallel()
 	dir, before := kept(t, brief+`
@@ -79,7 +80,7 @@ settle: 300ms`)
 	}
 }
 
-// What cannot be kept or judged again is said before anything is sent.
+// A folder that cannot be used is named before anything is sent.
 func TestEvidenceThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	full := t.TempDir()

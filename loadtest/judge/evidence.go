@@ -46,7 +46,7 @@ type Evidence struct {
 
 // Death is an end of the service by itself.
 type Death struct {
-	// Text says how it ended, and when; Output is the end of what it printed.
+	// Text says how it ended, and when; Output is the end of its output.
 	Text   string
 	Output []string
 }
@@ -75,7 +75,7 @@ type item struct {
 	sold   bool // it has a row that is sold
 }
 
-// sums are what the orders, their answers and the books have of one product.
+// sums are the pieces of one product in the orders, their answers and the books.
 type sums struct {
 	ordered       map[shop.Means]shop.Pieces // by the orders' ends, without orders that cannot have reached the shop
 	last          *Order                     // the accepted one that was sent last
@@ -170,7 +170,7 @@ func (e *Evidence) index() {
 	e.explain()
 }
 
-// sumUp adds up what was ordered and what was and is in stock.
+// sumUp adds up the pieces that were ordered, and those in stock before and after.
 func (e *Evidence) sumUp() {
 	for _, o := range e.Orders {
 		end := o.end()

@@ -31,7 +31,7 @@ const (
 // invariant is one thing that must hold in each phase.
 type invariant struct {
 	name, says string
-	// missing says why it cannot be judged, mostly what it needs; or it returns "".
+	// missing returns the reason why it cannot be judged, mostly a part of the file that is not there; or "".
 	missing func(*Evidence) string
 	check   func(*Evidence, *finding)
 }
@@ -73,11 +73,13 @@ func shortness(e *Evidence) string {
 }
 
 func stockRows(e *Evidence) string {
-	return e.reads(func(b *books.Books) bool { return b.Levels != nil }, "it needs books.stock, the pieces of each product")
+	has := func(b *books.Books) bool { return b.Levels != nil }
+	return e.reads(has, "it needs books.stock, the pieces of each product")
 }
 
 func orderRows(e *Evidence) string {
-	return e.reads(func(b *books.Books) bool { return b.Orders != nil }, "it needs books.orders, a row for each item of an order")
+	has := func(b *books.Books) bool { return b.Orders != nil }
+	return e.reads(has, "it needs books.orders, a row for each item of an order")
 }
 
 func deductionRows(e *Evidence) string {
@@ -86,7 +88,8 @@ func deductionRows(e *Evidence) string {
 }
 
 func states(e *Evidence) string {
-	return e.reads(func(b *books.Books) bool { return b.Orders != nil && b.HasState }, "it needs the column state in books.orders")
+	has := func(b *books.Books) bool { return b.Orders != nil && b.HasState }
+	return e.reads(has, "it needs the column state in books.orders")
 }
 
 func probes(e *Evidence) string {
@@ -104,7 +107,7 @@ func probes(e *Evidence) string {
 	return ""
 }
 
-// reads returns "" if the books have a part and can be understood, else what they need.
+// reads returns "" if the books have a part and can be understood, else the reason why not.
 func (e *Evidence) reads(has func(*books.Books) bool, part string) string {
 	switch {
 	case e.After == nil || !has(e.After):
@@ -141,7 +144,7 @@ type finding struct{ Violation }
 // samples is how many examples of a violation are kept.
 const samples = 5
 
-// add adds a violation: o, if not nil, is the order, and rows, if not nil, returns what the books have.
+// add adds a violation: o, if not nil, is the order, and rows, if not nil, returns its rows in the books.
 func (f *finding) add(o *Order, rows func() []string, format string, args ...any) {
 	f.Count++
 	if len(f.Examples) == samples {
@@ -231,7 +234,7 @@ func rejectedOnlyWhenShort(e *Evidence, f *finding) {
 		from, to := o.sent(), o.Calls[i].Done
 		left := func(it Item) shop.Pieces {
 			left := e.Stock[it.Product] - taken[it.Product].until(to-1) + returned[it.Product].until(from)
-			if o.reached() && from < to { // the order itself is among those that may hold pieces
+			if o.reached() && from < to { // the order itself may not be in its way
 				left += it.Pieces * o.times()
 			}
 			if o.reached() && o.rejectedBy() <= from {
@@ -246,8 +249,8 @@ func rejectedOnlyWhenShort(e *Evidence, f *finding) {
 	}
 }
 
-// holdings returns, by product, the pieces that orders may hold from the time when they were sent, and those that they
-// hold no longer, as they were rejected.
+// holdings returns, by product, the pieces that orders may hold from the time when they were sent, and the pieces that
+// they hold no longer, as they were rejected.
 func (e *Evidence) holdings() (taken, returned map[string]timeline) {
 	taken, returned = map[string]timeline{}, map[string]timeline{}
 	for _, o := range e.Orders {
@@ -289,10 +292,11 @@ func (t timeline) addUp() {
 
 // until returns the pieces until a time, including it.
 func (t timeline) until(at time.Duration) shop.Pieces {
-	if i, _ := slices.BinarySearchFunc(t, at+1, func(m moment, at time.Duration) int { return cmp.Compare(m.at, at) }); i > 0 {
-		return t[i-1].pieces
+	i, _ := slices.BinarySearchFunc(t, at+1, func(m moment, at time.Duration) int { return cmp.Compare(m.at, at) })
+	if i == 0 {
+		return 0
 	}
-	return 0
+	return t[i-1].pieces
 }
 
 func stockMatchesOrders(e *Evidence, f *finding) {

@@ -16,7 +16,7 @@ import (
 	"orderstock/loadtest/judge/shop"
 )
 
-// crowd is what is known about a phase of n orders for n/2 pieces, one after another, the second half rejected. With
+// crowd is the evidence of a phase of n orders for n/2 pieces, one after another, the second half rejected. With
 // seats, each piece is a product, and one order of two is for a seat that is sold.
 func crowd(n int, seats bool) judge.Evidence {
 	e := world()
@@ -53,12 +53,16 @@ func TestTheTimeToJudgeGrowsWithTheOrders(t *testing.T) {
 		seats  bool
 		change func(*judge.Evidence)
 	}{
-		"right":               {false, func(*judge.Evidence) {}},
-		"seats":               {true, func(*judge.Evidence) {}},
-		"answers alone":       {false, withoutBooks},
-		"no answers":          {false, eachOrder(func(_ *judge.Evidence, o *judge.Order) { o.Calls[0].Means = shop.Unknown })},
-		"all are rejected":    {false, eachOrder(func(_ *judge.Evidence, o *judge.Order) { o.Calls[0].Means = shop.Rejected })},
-		"all seats are sold":  {true, eachOrder(func(_ *judge.Evidence, o *judge.Order) { o.Calls[0].Means = shop.Accepted })},
+		"right":         {false, func(*judge.Evidence) {}},
+		"seats":         {true, func(*judge.Evidence) {}},
+		"answers alone": {false, withoutBooks},
+		"no answers":    {false, eachOrder(func(_ *judge.Evidence, o *judge.Order) { o.Calls[0].Means = shop.Unknown })},
+		"all are rejected": {false, eachOrder(func(_ *judge.Evidence, o *judge.Order) {
+			o.Calls[0].Means = shop.Rejected
+		})},
+		"all seats are sold": {true, eachOrder(func(_ *judge.Evidence, o *judge.Order) {
+			o.Calls[0].Means = shop.Accepted
+		})},
 		"seats, and no stock": {true, func(e *judge.Evidence) { clear(e.Before.Levels); clear(e.After.Levels) }},
 		"no order is in the books": {false, func(e *judge.Evidence) {
 			e.After.Orders, e.After.Deductions = e.After.Orders[:1], e.After.Deductions[:0]

@@ -177,7 +177,7 @@ func (p *phase) again(ctx context.Context, orders []*prepared) error {
 	return p.each(ctx, max(1, p.Clients/2), orders, func(ctx context.Context, o *prepared) { p.call(ctx, o, Late) })
 }
 
-// makeUp sends orders for those that a kill took from a shop without keys, until one is rejected, more is accepted than
+// makeUp sends orders in the place of the ones that a kill took from a shop without keys, until one is rejected, more is accepted than
 // there is, or some in a row have no known end.
 func (p *phase) makeUp(ctx context.Context) error {
 	accepted, silent := map[string]shop.Pieces{}, 0

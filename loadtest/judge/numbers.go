@@ -13,8 +13,8 @@ type numbers struct {
 	next int64
 }
 
-// serials are the values of {{serial}}, and orderNumbers those of {{n}}. A phase takes longer than a millisecond, and an
-// order longer than a microsecond, so a later process does not give the same.
+// serials are the values of {{serial}}, and orderNumbers the values of {{n}}. A phase takes longer than a millisecond,
+// and an order longer than a microsecond, so a later process does not give the same.
 var (
 	serials      = numbers{unit: time.Millisecond}
 	orderNumbers = numbers{unit: time.Microsecond}

@@ -137,7 +137,8 @@ func (o *Order) done() (last time.Duration) {
 	return last
 }
 
-// rejectedBy is when a rejected order holds no pieces any more, or never. It is after it was sent, whatever the clock says.
+// rejectedBy is when a rejected order holds no pieces any more, or never. It is later than when it was sent, also by a
+// coarse clock.
 func (o *Order) rejectedBy() time.Duration {
 	if o.end() != shop.Rejected {
 		return 1 << 62

@@ -30,7 +30,7 @@ type phase struct {
 	vars     shop.Vars
 	stock    map[string]shop.Pieces
 	before   *books.Books
-	evidence *Evidence // by which it was judged
+	evidence *Evidence // for its verdict
 	baskets  [][]Item
 	draw     *rand.Rand // of the baskets
 	orders   []*prepared
@@ -418,8 +418,8 @@ func (p *phase) verdict(ctx context.Context) (*Verdict, error) {
 	return p.settle(ctx, &e)
 }
 
-// Between two reads of the books there is a pause of at least readEvery, and of so many times what a read took: large
-// books would keep a database busy.
+// Between two reads of the books there is a pause of at least readEvery, and of so many times as long as a read took:
+// large books would keep a database busy.
 const (
 	readEvery  = 200 * time.Millisecond
 	pauseTimes = 5

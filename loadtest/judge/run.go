@@ -78,7 +78,7 @@ type Result struct {
 	// AnswersAlone: the file has no books, so only the answers were compared.
 	AnswersAlone bool    `json:"answers_alone,omitempty"`
 	Phases       []Phase `json:"phases"`
-	// Checked names the invariants that a phase could judge, and Unchecked those that none could.
+	// Checked names the invariants that a phase could judge, and Unchecked the others.
 	Checked   []string    `json:"checked"`
 	Unchecked []Unchecked `json:"unchecked,omitempty"`
 	// Reasons say why nothing could be judged.
@@ -139,8 +139,8 @@ func (r *run) end() {
 	r.sender.Close()
 }
 
-// Run judges a shop. An error means that ctx ended, that a name of a phase is wrong, or that the evidence cannot be kept;
-// everything else is in the result.
+// Run judges a shop. An error means that ctx ended, that a name of a phase is wrong, or that the evidence cannot be
+// kept; everything else is in the result.
 func Run(ctx context.Context, cfg Config) (result *Result, err error) {
 	if err := checkPhases(cfg.Phases); err != nil {
 		return nil, err

@@ -134,7 +134,7 @@ func (t *trying) show(c Call) {
 // quiet is how long the books may stay as they were before nothing is expected to change.
 const quiet = time.Second
 
-// settled shows what has changed in the books once they are quiet, and new orders in them are sold or void, or the time
+// settled shows the changes in the books once they are quiet, and new orders in them are sold or void, or the time
 // to settle is over.
 func (t *trying) settled(ctx context.Context) error {
 	if t.f.Books == nil {
@@ -165,7 +165,9 @@ func (t *trying) settled(ctx context.Context) error {
 // opened reports whether the books have new rows of orders that are neither sold nor void.
 func (t *trying) opened(now *books.Books) bool {
 	e := Evidence{After: now, Sold: t.f.Books.Sold, Void: t.f.Books.Void}
-	return slices.ContainsFunc(added(t.last.Orders, now.Orders), func(r books.Row) bool { return e.class(r.State) == open })
+	return slices.ContainsFunc(added(t.last.Orders, now.Orders), func(r books.Row) bool {
+		return e.class(r.State) == open
+	})
 }
 
 // added returns the rows that are new.
@@ -177,7 +179,7 @@ func added(was, now []books.Row) []books.Row {
 	return slices.DeleteFunc(slices.Clone(now), func(row books.Row) bool { return known[row] })
 }
 
-// changes shows what has changed in the books.
+// changes shows the changes in the books.
 func (t *trying) changes(now *books.Books) {
 	changed := false
 	was, is := t.last.Stock(), now.Stock()

@@ -29,14 +29,14 @@ type Example struct {
 	Key   string   `json:"key,omitempty"`
 	Calls []Call   `json:"calls,omitempty"`
 	Rows  []string `json:"rows,omitempty"`
-	// Output is the end of what the service printed.
+	// Output is the end of the service's output.
 	Output []string `json:"output,omitempty"`
 }
 
 // Unchecked is an invariant that could not be judged.
 type Unchecked struct {
 	Invariant string `json:"invariant"`
-	// Why it could not be judged: mostly, what the file would have to have.
+	// Why it could not be judged: mostly, a part of the file that is not there.
 	Why string `json:"why"`
 }
 
@@ -201,8 +201,8 @@ func cut(text string, most int) string {
 	return text
 }
 
-// withoutMeaning returns the states of orders in the books that are in neither list, and are not known to be passing: none
-// was seen to leave it, and orders with an answer for good are in it.
+// withoutMeaning returns the states of orders in the books that are in neither list, and are not known to be passing:
+// none was seen to leave it, and orders with an answer for good are in it.
 func (e *Evidence) withoutMeaning() (states []string) {
 	anySold := slices.ContainsFunc(e.added, func(en *entry) bool { return en.has[sold] })
 	seen := map[string]bool{}

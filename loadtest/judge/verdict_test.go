@@ -208,8 +208,12 @@ func TestWhatIsViolated(t *testing.T) {
 		"deducted for nobody": {func(e *judge.Evidence) {
 			e.After.Deductions = append(e.After.Deductions, books.Row{ID: "9", Product: "1", Pieces: shop.Whole})
 		}, judge.DeductedOnce},
-		"does not serve any more":    {func(e *judge.Evidence) { e.Serves = true; after(e, shop.Unknown, 500) }, judge.KeepsServing},
-		"does not answer any more":   {func(e *judge.Evidence) { e.Serves = true; after(e, shop.Unknown, 0) }, judge.KeepsServing},
+		"does not serve any more": {
+			func(e *judge.Evidence) { e.Serves = true; after(e, shop.Unknown, 500) }, judge.KeepsServing,
+		},
+		"does not answer any more": {
+			func(e *judge.Evidence) { e.Serves = true; after(e, shop.Unknown, 0) }, judge.KeepsServing,
+		},
 		"limits requests":            {func(e *judge.Evidence) { e.Serves = true; after(e, shop.Unknown, 429) }, ""},
 		"refuses in an unlisted way": {func(e *judge.Evidence) { after(e, shop.Unknown, 500) }, ""},
 		"serves on":                  {func(e *judge.Evidence) { e.Serves = true; after(e, shop.Rejected, 409) }, ""},
@@ -350,7 +354,9 @@ func TestWhatIsNotChecked(t *testing.T) {
 		"everything": {func(e *judge.Evidence) { again(e, 11, shop.Rejected, "") }, "", ""},
 		"no repeats": {func(*judge.Evidence) {}, "one-answer-per-key", "no order was sent twice"},
 		"no books":   {withoutBooks, notRepeats + rows, "it needs books.orders"},
-		"no stock":   {func(e *judge.Evidence) { e.After.Levels = nil }, notRepeats + "stock-matches-orders", "it needs books.stock"},
+		"no stock": {
+			func(e *judge.Evidence) { e.After.Levels = nil }, notRepeats + "stock-matches-orders", "it needs books.stock",
+		},
 		"no orders": {
 			func(e *judge.Evidence) { e.After.Orders, e.After.Deductions = nil, nil }, notRepeats + orderRows,
 			"it needs books.orders",
@@ -366,7 +372,8 @@ func TestWhatIsNotChecked(t *testing.T) {
 			func(e *judge.Evidence) { e.Reserved = true }, notRepeats + "rejected-only-when-short", "carts hold pieces",
 		},
 		"a state in no list": {
-			func(e *judge.Evidence) { e.After.Orders[10].State = "REFUSED" }, notRepeats + rows, "under books.sold or books.void",
+			func(e *judge.Evidence) { e.After.Orders[10].State = "REFUSED" }, notRepeats + rows,
+			"under books.sold or books.void",
 		},
 	} {
 		e := world()
@@ -386,7 +393,7 @@ func TestWhatIsNotChecked(t *testing.T) {
 	}
 }
 
-// A violation says what it counts, and what was answered.
+// A violation names the count, and the answer.
 func TestWhatIsSaid(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

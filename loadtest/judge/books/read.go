@@ -36,7 +36,7 @@ func (r *Reader) Close() {
 	}
 }
 
-// Versions returns what the databases say that they are, those that say something.
+// Versions returns the versions of the databases that were read. One that has no such function is left out.
 func (r *Reader) Versions(ctx context.Context) (versions []string) {
 	for _, dsn := range slices.Sorted(maps.Keys(r.open)) {
 		var version string

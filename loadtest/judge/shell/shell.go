@@ -14,7 +14,7 @@ import (
 
 // Run runs a line of the shell in the folder dir, with input as its standard input, and returns its standard output. It
 // returns as soon as the command has ended: a process that the command leaves in the background goes on and is not
-// waited for. If ctx ends before, the command and all its processes are killed. An error has what the command printed.
+// waited for. If ctx ends before, the command and all its processes are killed. An error has the command's output.
 func Run(ctx context.Context, dir, line, input string) (output string, err error) {
 	var files [3]*os.File // not pipes, which would be open as long as any process has them
 	for i := range files {

@@ -141,7 +141,7 @@ func shellWords(text string) (words []string, err error) {
 	return words, nil
 }
 
-// quotedPart returns what a quoted text at the beginning of text says, and the rest after it.
+// quotedPart returns the text in the quotes at the beginning of text, and the rest after it.
 func quotedPart(text string) (says, rest string, err error) {
 	open := text[:1]
 	if open == "$" {
@@ -178,7 +178,7 @@ var escapes = map[byte]string{
 // coded is an escape with a number in $'…': the digits of a byte in octal or hexadecimal, or of a character.
 var coded = regexp.MustCompile(`^\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|(?:u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})))`)
 
-// escape returns what an escape at the beginning of text says, and the rest after it.
+// escape returns the meaning of the escape at the beginning of text, and the rest after it.
 func escape(text string) (says, rest string) {
 	if m := coded.FindStringSubmatch(text); m != nil {
 		base, digits, char := 16, m[2]+m[3]+m[4], m[3]+m[4] != ""

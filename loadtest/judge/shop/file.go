@@ -115,7 +115,7 @@ type Query struct {
 	Query   string `yaml:"query"`
 }
 
-// Text returns what is asked, and where.
+// Text returns the query, and where it is asked.
 func (q Query) Text() string { return strings.Join([]string{q.DSN, q.Command, q.Query}, "\n") }
 
 // Queries returns the queries of the books by their names.

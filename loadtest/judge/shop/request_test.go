@@ -35,7 +35,8 @@ func TestVariablesKeepTheirTypes(t *testing.T) {
 
 func TestARequestIsRendered(t *testing.T) {
 	t.Parallel()
-	text := strings.Replace(good, "json: {items: [{product_id: 1, quantity: 1}]}", `form: {q: "{{key}} &", seat: [1, "{{token}}"]}`, 1)
+	text := strings.Replace(good, "json: {items: [{product_id: 1, quantity: 1}]}",
+		`form: {q: "{{key}} &", seat: [1, "{{token}}"]}`, 1)
 	f, err := shop.Parse([]byte(text), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +45,8 @@ func TestARequestIsRendered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Method != "POST" || r.URL.String() != "http://127.0.0.1:8080/api/orders" || string(r.Body) != "q=k+%26&seat=1&seat=t" ||
+	if r.Method != "POST" || r.URL.String() != "http://127.0.0.1:8080/api/orders" ||
+		string(r.Body) != "q=k+%26&seat=1&seat=t" ||
 		r.Header.Get("Content-Type") != "application/x-www-form-urlencoded" || r.Header.Get("Authorization") != "Bearer t" {
 		t.Errorf("rendered %+v, body %s", r, r.Body)
 	}
@@ -87,7 +89,8 @@ func TestAFileFromCurl(t *testing.T) {
 		},
 		{"curl localhost:3000/buy/1 -u me:pw -o /dev/null --compressed", []string{`get: "/buy/1"`, `"Basic bWU6cHc="`}},
 		{
-			`curl 'https://127.0.0.1:8443/buy' -H $'X-Note: it\'s \u0021\x21\041\tnew' --data-raw $'{"sku":"A\\"1","n":"\\n"}' -k`,
+			`curl 'https://127.0.0.1:8443/buy' -H $'X-Note: it\'s \u0021\x21\041\tnew' -k ` +
+				`--data-raw $'{"sku":"A\\"1","n":"\\n"}'`,
 			[]string{
 				`target: https://127.0.0.1:8443`, "insecure: true", `"X-Note": "it's !!!\tnew"`, `stock: {"A\"1": 100}`,
 				`json: {"n":"\n","sku":"A\"1"}`,
