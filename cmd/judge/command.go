@@ -159,17 +159,18 @@ func againCommand() *cobra.Command {
 	var to output
 	cmd := &cobra.Command{
 		Use:   "again DIR",
-		Short: "Judge the evidence in a folder again, after a change of the file there; nothing is sent",
+		Short: "Judge the evidence in a folder again, after a change of the file there; no order is sent",
 		Long: `Judge the evidence that --out has kept in a folder again. Change shop.yaml there
 before: answers, books.sold and books.void count as they are now, for the calls
-and rows that were kept. Nothing is sent, and no database is asked.
+and rows that were kept. A changed query is asked for the last phase, whose rows
+must still be there. No order is sent.
 
 Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
 		Example: `  loadtest judge shop.yaml --out evidence
   loadtest judge again evidence --report out.html`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			result, err := judge.Again(args[0])
+			result, err := judge.Again(cmd.Context(), args[0])
 			if err == nil {
 				for i := range result.Phases {
 					result.Phases[i].Write(to.text(cmd))

@@ -2,14 +2,17 @@ package judge
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 
+	"orderstock/loadtest/judge/books"
 	"orderstock/loadtest/judge/shop"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
@@ -32,6 +35,7 @@ type keptRun struct {
 	Servers []string `json:"servers,omitempty"`
 	// Asked holds the queries of the rows.
 	Asked  map[string]shop.Query `json:"asked,omitempty"`
+	Dir    string                `json:"dir"` // of the file, where commands run
 	Hosts  []string              `json:"hosts,omitempty"`
 	Phases []string              `json:"phases"`
 	Result *Result               `json:"result"`
@@ -62,7 +66,7 @@ func newKeeper(cfg Config) (*keeper, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("keep the evidence: %w", err)
 	}
-	k := &keeper{dir, keptRun{Form: evidenceForm, Version: command.Version(), Asked: cfg.File.Queries(), Hosts: cfg.Hosts}}
+	k := &keeper{dir, keptRun{Form: evidenceForm, Version: command.Version(), Asked: cfg.File.Queries(), Dir: cfg.File.Dir, Hosts: cfg.Hosts}}
 	if err := os.WriteFile(filepath.Join(dir, shopFile), cfg.File.Text, 0o600); err != nil {
 		return nil, fmt.Errorf("keep the evidence: %w", err)
 	}
@@ -93,9 +97,10 @@ func (k *keeper) write(name string, v any) error {
 }
 
 // Again judges the evidence that a run has kept in a folder, by the file shop.yaml there. Its answers, books.sold and
-// books.void may have been changed since. It sends nothing and asks no database. An error means that the folder has no
-// such evidence, or that the file is wrong or has a query whose rows were not kept.
-func Again(dir string) (*Result, error) {
+// books.void may have been changed since. It sends nothing. If a query was changed, the books are read for the last phase,
+// whose rows must still be there, and the other phases are unknown. An error means that the folder has no such evidence,
+// that the file is wrong, or that the books cannot be read.
+func Again(ctx context.Context, dir string) (*Result, error) {
 	var kept keptRun
 	if err := readKept(dir, runFile, &kept); err != nil || kept.Form != evidenceForm || kept.Result == nil {
 		if err == nil {
@@ -107,11 +112,8 @@ func Again(dir string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, query := range f.Queries() {
-		if was, found := kept.Asked[name]; !found || was.Text() != query.Text() {
-			return nil, fmt.Errorf("books.%s has another query than the one whose rows were kept: run the judge for it", name)
-		}
-	}
+	f.Dir = kept.Dir
+	changed := !maps.EqualFunc(f.Queries(), kept.Asked, func(a, b shop.Query) bool { return a.Text() == b.Text() })
 	r := kept.Result
 	again := &Result{
 		File: r.File, Target: r.Target, Run: r.Run, Seed: r.Seed, Outcome: verify.Pass, AnswersAlone: r.AnswersAlone,
@@ -120,10 +122,15 @@ func Again(dir string) (*Result, error) {
 	if len(r.Reasons) > 0 {
 		again.Outcome = verify.Unknown
 	}
-	for _, name := range kept.Phases {
+	for i, name := range kept.Phases {
 		var p keptPhase
 		if err := readKept(dir, name+".json", &p); err != nil {
 			return nil, fmt.Errorf("folder %s: %w", dir, err)
+		}
+		if p.Evidence != nil && changed {
+			if err := p.Evidence.reread(ctx, f, name, i == len(kept.Phases)-1); err != nil {
+				return nil, err
+			}
 		}
 		if p.Evidence != nil {
 			p.Phase.Verdict = *p.Evidence.again(f)
@@ -173,6 +180,46 @@ func (e *Evidence) again(f *shop.File) *Verdict {
 		v.Outcome = v.Outcome.Or(verify.Unknown)
 	}
 	return v
+}
+
+// reread reads the books of the last phase by changed queries. Another phase has none any more.
+func (e *Evidence) reread(ctx context.Context, f *shop.File, name string, last bool) error {
+	was := e.Before
+	e.Before, e.After, e.Unsettled = nil, nil, nil
+	if !last {
+		e.Unsettled = []string{"a query was changed, and the rows of this phase are gone: it is judged by the answers alone"}
+	}
+	if !last || f.Books == nil {
+		return nil
+	}
+	reader := books.NewReader(f)
+	defer reader.Close()
+	now, err := reader.Read(ctx, e.Vars)
+	if err != nil {
+		return err
+	}
+	e.index() // of the answers alone
+	e.After, e.Before, e.Reread = now, &books.Books{Levels: now.Levels}, true
+	if was != nil {
+		e.Before.Orders = was.Orders
+	}
+	own := map[string]bool{}
+	for _, row := range now.Orders {
+		own[row.ID] = own[row.ID] || e.idOwner[row.ID] != nil || row.Key != "" && e.byKey[row.Key] != nil
+	}
+	if placed := slices.ContainsFunc(e.Orders, (*Order).placed); placed && now.Orders != nil &&
+		!slices.Contains(slices.Collect(maps.Values(own)), true) {
+		return fmt.Errorf("the books have no row of an order of the phase %s any more: run the judge again by the changed query",
+			name)
+	}
+	older := func(row books.Row) bool { return !own[row.ID] }
+	e.Before.Orders = slices.Concat(e.Before.Orders, filter(now.Orders, older))
+	e.Before.Deductions = filter(now.Deductions, older)
+	return nil
+}
+
+func filter(rows []books.Row, keep func(books.Row) bool) []books.Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(row books.Row) bool { return !keep(row) })
 }
 
 // withoutAnswers returns calls without their whole answers.

@@ -23,8 +23,12 @@ type Evidence struct {
 	Passing map[string]bool
 	// Moved: an earlier phase has shown that the queries see the orders of this shop.
 	Moved bool
-	// Unsettled says that the books still changed when the time to settle was over, or is empty.
+	// Unsettled says why the books are not the last word, as that they still changed when the time to settle was over.
 	Unsettled []string
+	// Reread: the books were read later by other queries. Rows that are of no order of the phase count as older ones.
+	Reread bool
+	// Vars are the variables of the phase, for its queries.
+	Vars shop.Vars
 	// Reserved: carts may hold pieces that nobody orders, so any order may find the stock short.
 	Reserved bool
 

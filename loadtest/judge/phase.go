@@ -403,6 +403,7 @@ func (p *phase) line() string {
 func (p *phase) verdict(ctx context.Context) (*Verdict, error) {
 	e := Evidence{
 		Stock: p.stock, Moved: p.moved, Reserved: p.reserved, Passing: map[string]bool{}, Deaths: p.deaths, Serves: p.serves,
+		Vars: p.vars,
 	}
 	for _, o := range p.orders {
 		e.Orders = append(e.Orders, &o.Order)
