@@ -374,6 +374,7 @@ func TestWantedSharesItsWatch(t *testing.T) {
 	}
 	a := begin(t.Context(), zklock.NewMutex(connect(t), m.Path()))
 	must(t, lock.Wanted(t.Context()))
+	must(t, poll(0))
 	release(t, lock)
 	release(t, a.wait(t))
 }

@@ -136,6 +136,9 @@ func (l *Lock) ValidFor() time.Duration {
 // this process for a local hand-off, do not count. A holder that would use the lock again soon may keep it until then.
 // It may ask again and again: ZooKeeper is asked once for each change of the queue.
 func (l *Lock) Wanted(ctx context.Context) error {
+	if l.ctx.Err() != nil {
+		return context.Cause(l.ctx)
+	}
 	ctx, stop := conn.Until(ctx, l.ctx)
 	defer stop()
 	return l.holder.awaitRival(ctx)

@@ -173,7 +173,7 @@ func (n *node) find(ctx context.Context) ([]string, error) {
 // the parent, changed receives the next change of the queue. look fails with errVanished if the node is not
 // there or is not of the session of life.
 func (n *node) look(ctx context.Context, life *conn.Lifetime) (
-	predecessor string, changed <-chan zk.Event, err error,
+	predecessor string, changed <-chan struct{}, err error,
 ) {
 	names := n.names
 	n.names = nil

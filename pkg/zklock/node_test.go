@@ -430,3 +430,65 @@ func TestParentMadeAgainIsLookedAt(t *testing.T) {
 		}
 	}
 }
+
+// The server drops the event of a watch whose owner may not read the node just then. All that wait look again.
+func TestReadPermissionIsAwayForAMoment(t *testing.T) {
+	t.Parallel()
+	s, other := connect(t, zklock.WithSessionTimeout(2*time.Second)), connect(t)
+	dir := serverstest.ZooKeeperRoot(t)
+	set := func(node string, perms int32) {
+		t.Helper()
+		must(t, errorOf(other.Conn().SetACL(node, zk.WorldACL(perms), -1)))
+	}
+	for name, c := range map[string]struct {
+		held, wanted acquirer
+		queue        string
+		own          bool // each waiter watches the node before its own, and not the queue
+	}{
+		"semaphore": {
+			held: zklock.NewSemaphore(other, dir+"/semaphore", 1), wanted: zklock.NewSemaphore(s, dir+"/semaphore", 1),
+			queue: dir + "/semaphore/leases",
+		},
+		"parent": {
+			held: zklock.NewMutex(other, dir+"/parent"), wanted: zklock.NewMutex(s, dir+"/parent", zklock.WithParentWatch()),
+			queue: dir + "/parent",
+		},
+		"mutex": {
+			held: zklock.NewMutex(other, dir+"/mutex"), wanted: zklock.NewMutex(s, dir+"/mutex"),
+			queue: dir + "/mutex", own: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lock := acquire(t, c.held)
+			node := c.queue
+			if c.own {
+				node = path.Join(c.queue, awaitChildren(t, other.Conn(), c.queue, 1)[0])
+			}
+			a := begin(t.Context(), c.wanted)
+			awaitChildren(t, other.Conn(), c.queue, 2)
+			a.waits(t, s, c.queue, "acquired beside another holder") // it has set its watch
+			set(node, zk.PermAll&^zk.PermRead)
+			release(t, lock)
+			if !c.own {
+				set(node, zk.PermAll)
+			}
+			release(t, a.wait(t))
+		})
+	}
+	t.Run("wanted", func(t *testing.T) {
+		t.Parallel()
+		m := zklock.NewMutex(s, dir+"/wanted")
+		lock := acquire(t, m)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		wanted := make(chan error, 1)
+		go func() { wanted <- lock.Wanted(ctx) }()
+		time.Sleep(50 * time.Millisecond) // it has set its watch, on most machines
+		set(m.Path(), zk.PermAll&^zk.PermRead)
+		must(t, errorOf(other.Conn().Create(m.Path()+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))))
+		set(m.Path(), zk.PermAll)
+		must(t, <-wanted)
+		release(t, lock)
+	})
+}

@@ -85,12 +85,7 @@ func (s *Session) ID() int64 {
 }
 
 // Timeout returns the session timeout as the server set it, and 0 while there is no session.
-func (s *Session) Timeout() time.Duration {
-	if life := s.conn.Lifetime(); life != nil {
-		return time.Duration(life.Timeout.Load())
-	}
-	return 0
-}
+func (s *Session) Timeout() time.Duration { return s.conn.Timeout() }
 
 // Lost returns a channel that is closed when the current ZooKeeper session is lost, or may be by the
 // local clock, or when the Session is closed. While there is no session, the channel is closed

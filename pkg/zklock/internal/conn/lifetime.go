@@ -142,6 +142,14 @@ func (c *Conn) Lifetime() *Lifetime {
 	return c.lifetime
 }
 
+// Timeout returns the session timeout as the server set it, and 0 while no session is alive.
+func (c *Conn) Timeout() time.Duration {
+	if l := c.Lifetime(); l != nil {
+		return time.Duration(l.Timeout.Load())
+	}
+	return 0
+}
+
 // Up reports whether there is a connection on which a session is served.
 func (c *Conn) Up() bool {
 	up, _, _ := c.monitor.state()

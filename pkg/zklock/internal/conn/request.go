@@ -25,18 +25,23 @@ func (c *Conn) Children(ctx context.Context, dir string) ([]string, error) {
 
 // Listing is a list of a node's children, and a watch on their next change. Any number of goroutines may wait for it.
 type Listing struct {
-	Names   []string        // of the children, once Wait has returned nil
-	Changed <-chan zk.Event // closed after their next change
+	Names   []string      // of the children, once Wait has returned nil
+	Changed chan struct{} // closed after their next change
 	err     error
-	read    chan struct{} // closed when the others are valid
+	read    chan struct{} // closed when Names and err are valid
 }
 
 // List begins to list a node's children. The watch stays until their next change, since the library cannot remove one.
 func (c *Conn) List(dir string) *Listing {
-	l := &Listing{read: make(chan struct{})}
+	l := &Listing{Changed: make(chan struct{}), read: make(chan struct{})}
 	begun := c.Go(func() {
-		l.Names, _, l.Changed, l.err = c.ZK.ChildrenW(dir)
+		names, stat, events, err := c.ZK.ChildrenW(dir)
+		l.Names, l.err = names, err
 		close(l.read)
+		if err == nil {
+			c.next(dir, stat, events)
+			close(l.Changed)
+		}
 	})
 	if !begun {
 		l.err = ErrClosed
@@ -45,26 +50,25 @@ func (c *Conn) List(dir string) *Listing {
 	return l
 }
 
-// Wait waits until the children are listed.
+// Wait waits until the children are listed. If they are, it does not matter whether ctx has ended.
 func (l *Listing) Wait(ctx context.Context) error {
-	if err := Wait(ctx, l.read); err != nil {
-		return err
+	if !closed(l.read) {
+		if err := Wait(ctx, l.read); err != nil {
+			return err
+		}
 	}
 	return l.err
 }
 
 // Outdated reports whether the request has failed, or the children have changed since.
-func (l *Listing) Outdated() bool {
+func (l *Listing) Outdated() bool { return closed(l.Changed) || closed(l.read) && l.err != nil }
+
+func closed(c <-chan struct{}) bool {
 	select {
-	case <-l.read:
-	default:
-		return false
-	}
-	select {
-	case <-l.Changed:
+	case <-c:
 		return true
 	default:
-		return l.err != nil
+		return false
 	}
 }
 

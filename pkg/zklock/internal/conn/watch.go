@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"sync"
@@ -123,10 +124,7 @@ func (w *Watch) keep() {
 	}
 	w.stat = *stat
 	close(w.armed)
-	select {
-	case w.event = <-events:
-	case <-w.conn.ctx.Done():
-	}
+	w.event = w.conn.next(w.node, stat, events)
 	w.forget()
 	close(w.fired)
 	if w.listing.Load() && w.conn.ctx.Err() == nil {
@@ -135,4 +133,26 @@ func (w *Watch) keep() {
 		}
 	}
 	close(w.listed)
+}
+
+// next waits for the event of a watch on the node, which had that state, and returns none if c is closed before. The
+// server drops an event whose receiver may not read the node at that moment. So next looks once in a session timeout
+// whether the node is there with the same children, which needs no permission.
+func (c *Conn) next(node string, was *zk.Stat, events <-chan zk.Event) zk.Event {
+	for {
+		select {
+		case event := <-events:
+			return event
+		case <-c.ctx.Done():
+			return zk.Event{}
+		case <-time.After(cmp.Or(c.Timeout(), watchDelay)):
+		}
+		switch there, stat, err := c.ZK.Exists(node); {
+		case err != nil: // the session or the connection is away
+		case !there:
+			return zk.Event{Type: zk.EventNodeDeleted}
+		case stat.Pzxid != was.Pzxid:
+			return zk.Event{Type: zk.EventNodeChildrenChanged}
+		}
+	}
 }
