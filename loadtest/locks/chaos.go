@@ -194,9 +194,6 @@ func (r *round) prepare(ctx context.Context) (err error) {
 			}
 			m.wires, w.Servers = append(m.wires, wire), append(w.Servers, wire.Addr())
 		}
-		if len(addrs) == 1 { // with one address, the client library waits a second before each reconnect
-			w.Servers = append(w.Servers, w.Servers[0])
-		}
 		if err := r.start(ctx, m); err != nil {
 			return err
 		}

@@ -259,3 +259,39 @@ func TestConnectRefusesImpossibleTimeouts(t *testing.T) {
 		cancel()
 	}
 }
+
+// Servers that accept a session and then drop the connection do not make their clients reconnect without a pause.
+func TestReconnectsArePaced(t *testing.T) {
+	t.Parallel()
+	_, port, err := net.SplitHostPort(serverstest.ZooKeeper(t).Addr())
+	must(t, err)
+	var dials atomic.Int32
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	s, err := zklock.Connect(ctx, []string{"127.0.0.1:" + port, "localhost:" + port},
+		zklock.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+			dials.Add(1)
+			conn, err := net.DialTimeout(network, address, timeout)
+			return &droppedConn{Conn: conn}, err
+		}))
+	must(t, err)
+	defer closeSession(t, s)
+	before := dials.Load()
+	time.Sleep(3 * time.Second)
+	if n := dials.Load() - before; n > 10 { // three without a pause, and one a second
+		t.Errorf("%d reconnects in three seconds", n)
+	}
+}
+
+// droppedConn ends after the handshake.
+type droppedConn struct {
+	net.Conn
+	answered atomic.Bool
+}
+
+func (c *droppedConn) Read(p []byte) (int, error) {
+	if c.answered.Swap(true) {
+		_ = c.Conn.Close()
+	}
+	return c.Conn.Read(p)
+}

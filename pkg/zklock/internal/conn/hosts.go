@@ -20,6 +20,8 @@ const (
 	lookupTimeout = 3 * time.Second
 	// quickLookup bounds it when addresses are known, after one round in vain; each further one doubles it.
 	quickLookup = 250 * time.Millisecond
+	// shortLived is how long a connection lasts at most after which the library pauses, as long as its pause.
+	shortLived = time.Second
 )
 
 // hosts chooses the server to dial next, as a zk.HostProvider. It goes through all addresses of all
@@ -27,19 +29,21 @@ const (
 // session must not be lost to a name server that is silent. A name that does not resolve keeps its former
 // addresses.
 //
-// It makes the library pause for a second before a round if the round before failed, or if the only
-// address is the lost connection's. It leaves some of these pauses out: with one server each reconnect
-// would take a second and each expired session two, and nobody could have the lock.
+// It makes the library pause for a second before a round if the round before failed, or if the lost connection was
+// short-lived: servers that accept a session and then drop it would be called hundreds of times a second. It leaves
+// some of these pauses out: while connections fail now and then, each reconnect would take a second and each expired
+// session two, and nobody could have the lock.
 type hosts struct {
 	lookup  func(ctx context.Context, host string) (addrs []string, err error)
 	noPause *rate.Limiter // allows rounds without the pause
 
 	mu      sync.Mutex
 	servers []server
-	round   []string // addresses still to be tried
-	current string   // the address that was tried last
-	rounds  int      // in a row that no server has answered
-	unknown error    // why names did not resolve
+	round   []string  // addresses still to be tried
+	current string    // the address that was tried last
+	rounds  int       // in a row that no server has answered
+	since   time.Time // when a server has answered last
+	unknown error     // why names did not resolve
 }
 
 // server is one of the servers that Connect was given.
@@ -79,8 +83,7 @@ func (h *hosts) Next() (addr string, pause bool) {
 	defer h.mu.Unlock()
 	if len(h.round) == 0 {
 		h.beginRound()
-		same := len(h.round) == 1 && h.round[0] == h.current
-		pause = (h.rounds > 0 || same) && !h.noPause.Allow()
+		pause = (h.rounds > 0 || time.Since(h.since) < shortLived) && !h.noPause.Allow()
 		h.rounds++
 	}
 	h.current, h.round = h.round[0], h.round[1:]
@@ -92,7 +95,7 @@ func (h *hosts) Next() (addr string, pause bool) {
 func (h *hosts) Connected() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.round, h.rounds = nil, 0
+	h.round, h.rounds, h.since = nil, 0, time.Now()
 }
 
 // beginRound begins a round with the known addresses. The caller holds the mutex.

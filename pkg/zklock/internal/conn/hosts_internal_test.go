@@ -72,25 +72,28 @@ func TestNamesAreResolvedAgain(t *testing.T) {
 	}
 }
 
-func TestNoPauseToAnotherServer(t *testing.T) {
+// However many servers there are, the library pauses after a connection that has lasted for a moment only.
+func TestPauseAfterAShortConnection(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		addrs []string
-		pause bool
-	}{
-		"three servers": {[]string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}, false},
-		"one server":    {[]string{"10.0.0.1"}, true},
+	for name, addrs := range map[string][]string{
+		"three servers":    {"10.0.0.1", "10.0.0.2", "10.0.0.3"},
+		"one server twice": {"10.0.0.1", "10.0.0.1"},
+		"one server":       {"10.0.0.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := hostsOf(t, names{"zk": test.addrs}, "zk:2181")
-			h.noPause = rate.NewLimiter(0, 0)
-			h.Next()
-			for range 5 {
-				h.Connected()
-				if addr, pause := h.Next(); pause != test.pause {
-					t.Errorf("after a connection, a pause before %s: %v", addr, pause)
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := hostsOf(t, names{"zk": addrs}, "zk:2181")
+				h.noPause = rate.NewLimiter(0, 0)
+				h.Next()
+				for lasted, want := range map[time.Duration]bool{0: true, 900 * time.Millisecond: true, time.Minute: false} {
+					h.Connected()
+					time.Sleep(lasted)
+					if addr, pause := h.Next(); pause != want {
+						t.Errorf("after a connection of %s, a pause before %s: %v", lasted, addr, pause)
+					}
 				}
-			}
+			})
 		})
 	}
 }
