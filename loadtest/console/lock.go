@@ -49,7 +49,7 @@ func contenders(of []zklock.Contender) []Contender {
 		}
 		all[i] = Contender{
 			Node: k.Node, Mode: k.Mode, Token: fmt.Sprintf("%x", k.Token.Czxid), SinceMS: time.Since(k.Since).Milliseconds(),
-			Owner: owner, Session: fmt.Sprintf("0x%x", k.Session),
+			Owner: owner, Session: k.Session.String(),
 		}
 	}
 	return all

@@ -26,9 +26,6 @@ import (
 // ErrNotAcquired and the cause of ctx's end if ctx ends while another is before us, and with the cause alone
 // if it ends while ZooKeeper has not answered.
 func (s *Session) acquire(ctx context.Context, l line, try bool) (*holder, error) {
-	if ctx.Err() != nil {
-		return nil, notAcquired(ctx)
-	}
 	ctx, stop := conn.Until(ctx, s.conn.Context())
 	defer stop()
 	return s.queue(ctx, l, try)

@@ -52,7 +52,7 @@
 // # The locks
 //
 // Mutex, ReentrantMutex, RWMutex, Semaphore, and Multi, which is several at once. Do runs a function
-// under any of them; Lock.Guard makes a transaction of ZooKeeper depend on one. A leader is the holder
+// under any of the first four; Lock.Guard makes a transaction of ZooKeeper depend on one. A leader is the holder
 // of a Mutex without hand-off, which WithLabel names to Inspect. The nodes in ZooKeeper follow Apache
 // Curator's recipes, so that programs in other languages can share the locks. A Mutex also excludes the
 // Lock of github.com/go-zookeeper/zk and, with WithNames, kazoo's. Kinds do not mix: a Mutex and an

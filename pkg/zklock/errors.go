@@ -53,18 +53,31 @@ func notAcquired(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", ErrNotAcquired, context.Cause(ctx))
 }
 
+// ended returns the error of an acquisition that asks nothing, since ctx had ended before.
+func ended(ctx context.Context, path string) error {
+	err := context.Cause(ctx)
+	if !errors.Is(err, ctx.Err()) {
+		err = fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+	return fmt.Errorf("acquire %s: %w", path, err)
+}
+
 // acquireError adds the lock's path to err. If ctx has ended, and it is not known that another holder has the
-// lock, it adds ErrNoAnswer.
+// lock, it adds ErrNoAnswer, and why there is no connection.
 func (s *Session) acquireError(ctx context.Context, path string, err error) error {
 	if err == nil {
 		return nil
 	}
+	err = conn.Explained(err)
 	if ctx.Err() != nil && !errors.Is(err, ErrSessionClosed) {
 		if !errors.Is(err, ctx.Err()) {
 			err = fmt.Errorf("%w: %w", ctx.Err(), err)
 		}
 		if !errors.Is(err, ErrNotAcquired) {
 			err = fmt.Errorf("%w: %w", ErrNoAnswer, err)
+			if trouble := s.conn.Trouble(); trouble != nil {
+				err = fmt.Errorf("%w: %w", err, trouble)
+			}
 			if errors.Is(err, context.DeadlineExceeded) {
 				s.unanswered.Do(func() { s.conn.Log.Warn("zookeeper has not answered", "lock", path, "cause", err) })
 			}

@@ -43,9 +43,6 @@ type waiter struct {
 
 // acquireLocally acquires the lock through the process's queue.
 func (m *Mutex) acquireLocally(ctx context.Context) (*Lock, error) {
-	if ctx.Err() != nil {
-		return nil, notAcquired(ctx)
-	}
 	q, w := m.join()
 	select {
 	case <-w.ready:

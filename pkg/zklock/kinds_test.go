@@ -359,3 +359,13 @@ func TestSemaphoreRefusesAnotherNumber(t *testing.T) {
 	release(t, lease)
 	release(t, acquire(t, zklock.NewSemaphore(other, dir, 3))) // nobody has any: the number may change
 }
+
+func TestReleaseOfAReentrantLockNamesItOnce(t *testing.T) {
+	s := connect(t, zklock.WithSessionTimeout(20*time.Second))
+	lock := acquireWith(t, zklock.WithOwner(t.Context()), zklock.NewReentrantMutex(s, serverstest.ZooKeeperRoot(t)+"/lock"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := lock.Release(ctx); err != nil && strings.Count(err.Error(), "release ") != 1 {
+		t.Errorf("release says %v", err)
+	}
+}

@@ -111,7 +111,7 @@ func TestDo(t *testing.T) {
 		t.Error("run without the lock")
 		return nil
 	})
-	wantErr(t, err, zklock.ErrNotAcquired, "the error")
+	wantErr(t, err, context.Canceled, "the error")
 
 	err = zklock.Do(t.Context(), m, func(ctx context.Context, _ *zklock.Lock) error {
 		l.expire(t)

@@ -13,8 +13,8 @@ func NewMutex(s *Session, path string, opts ...Option) *Mutex {
 	return &Mutex{queued{s, path, optionsOf(s, path, opts)}}
 }
 
-// Acquire waits for the lock until ctx ends, over reconnects and session losses. If ctx ends first,
-// the error is both ErrNotAcquired and the context's.
+// Acquire waits for the lock until ctx ends, over reconnects and session losses. If ctx ends first, the error is both
+// the context's and ErrNotAcquired, or ErrNoAnswer. If ctx has ended before the call, it is the context's alone.
 func (m *Mutex) Acquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, false) }
 
 // TryAcquire acquires the lock if it is free, and returns ErrNotAcquired at once if it is not. ctx bounds
@@ -23,6 +23,8 @@ func (m *Mutex) TryAcquire(ctx context.Context) (*Lock, error) { return m.acquir
 
 func (m *Mutex) acquire(ctx context.Context, try bool) (lock *Lock, err error) {
 	switch {
+	case ctx.Err() != nil:
+		return nil, ended(ctx, m.path)
 	case m.opts.handoffs <= 1:
 		lock, err = m.acquireInQueue(ctx, m.opts.mutexLine(m.path), try)
 	case try:

@@ -128,7 +128,7 @@ func (m *ReentrantMutex) handle(ctx context.Context, key holdKey, h *hold) *Lock
 		if !m.leave(key, h) {
 			return nil
 		}
-		return h.lock.Release(ctx)
+		return h.lock.release(ctx)
 	}
 	return newLock(ctx, key.path, h.lock.token, h.lock.holder, Hooks{}, release)
 }

@@ -42,6 +42,9 @@ func (m side) Acquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx
 func (m side) TryAcquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, m.write, true) }
 
 func (m *RWMutex) acquire(ctx context.Context, write, try bool) (*Lock, error) {
+	if ctx.Err() != nil {
+		return nil, ended(ctx, m.path)
+	}
 	l := line{
 		dir: m.path, own: readKind, kinds: []kind{readKind, writeKind}, before: shared,
 		watchParent: m.opts.watchParent, opts: &m.opts,

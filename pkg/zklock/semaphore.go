@@ -40,6 +40,9 @@ func (m *Semaphore) Acquire(ctx context.Context) (*Lock, error) { return m.acqui
 func (m *Semaphore) TryAcquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, true) }
 
 func (m *Semaphore) acquire(ctx context.Context, try bool) (*Lock, error) {
+	if ctx.Err() != nil {
+		return nil, ended(ctx, m.path)
+	}
 	lock, err := m.lease(ctx, try)
 	return lock, m.s.acquireError(ctx, m.path, err)
 }
@@ -50,8 +53,6 @@ func (m *Semaphore) lease(ctx context.Context, try bool) (*Lock, error) {
 		return nil, fmt.Errorf("semaphore of %d leases: give NewSemaphore 1 or more", m.leases)
 	case m.opts.invalid != nil:
 		return nil, m.opts.invalid
-	case ctx.Err() != nil:
-		return nil, notAcquired(ctx)
 	}
 	requests, stop := conn.Until(ctx, m.s.conn.Context())
 	defer stop()

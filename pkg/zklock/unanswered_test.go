@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,15 +21,8 @@ import (
 
 // While ZooKeeper is away, an acquisition does not say that somebody has the lock.
 func TestNoAnswerIsNotATakenLock(t *testing.T) {
-	var (
-		mu  sync.Mutex
-		log bytes.Buffer
-	)
-	s, l := dialLink(t, zklock.WithLogger(slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		return log.Write(p)
-	}), nil))))
+	log := &safeLog{}
+	s, l := dialLink(t, zklock.WithLogger(slog.New(slog.NewTextHandler(log, nil))))
 	dir := serverstest.ZooKeeperRoot(t)
 	l.silence()
 	defer l.restore()
@@ -40,16 +35,10 @@ func TestNoAnswerIsNotATakenLock(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	mu.Lock()
-	defer mu.Unlock()
 	if !strings.Contains(log.String(), "zookeeper has not answered") {
-		t.Errorf("the log says %q", log.String())
+		t.Errorf("the log says %q", log)
 	}
 }
-
-type writerFunc func([]byte) (int, error)
-
-func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // lockers returns a lock of each kind, on different paths.
 func lockers(s *zklock.Session, dir string) map[string]zklock.Locker {
@@ -267,4 +256,80 @@ func TestDoOfAFunctionThatReleases(t *testing.T) {
 	t.Parallel()
 	m := zklock.NewMutex(connect(t), serverstest.ZooKeeperRoot(t)+"/lock")
 	check(t, zklock.Do(t.Context(), m, func(_ context.Context, lock *zklock.Lock) error { return lock.Release(t.Context()) }))
+}
+
+// An acquisition whose context has ended asks nothing, and says neither that somebody has the lock nor that ZooKeeper
+// is away.
+func TestAcquireWithAnEndedContext(t *testing.T) {
+	s, l := dialLink(t)
+	reason := errors.New("the caller is gone")
+	ctx, cancel := context.WithCancelCause(zklock.WithOwner(t.Context()))
+	cancel(reason)
+	for name, m := range lockers(s, serverstest.ZooKeeperRoot(t)) {
+		for _, acquire := range []func(context.Context) (*zklock.Lock, error){m.Acquire, m.TryAcquire} {
+			_, err := acquire(ctx)
+			if !errors.Is(err, context.Canceled) || !errors.Is(err, reason) ||
+				errors.Is(err, zklock.ErrNotAcquired) || errors.Is(err, zklock.ErrNoAnswer) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if n := l.requests(opCreate); n > 0 {
+		t.Errorf("%d nodes were made", n)
+	}
+}
+
+// While nothing listens, the errors and the log say so.
+func TestRefusedConnectionIsNamed(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	must(t, listener.Close()) // nothing listens there any more
+	log := &safeLog{}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err = zklock.Connect(ctx, []string{listener.Addr().String()}, zklock.WithLogger(slog.New(slog.NewTextHandler(log, nil))))
+	wantErr(t, err, syscall.ECONNREFUSED, "Connect")
+	wantErr(t, err, context.DeadlineExceeded, "Connect")
+	if !strings.Contains(log.String(), "connection refused") {
+		t.Errorf("the log says %q", log)
+	}
+}
+
+// A server that has as many connections as it may ends further ones without a word, and one that asks for
+// authentication refuses all requests. The errors and the log say what may be the reason.
+func TestServerThatServesNobodyElse(t *testing.T) {
+	t.Parallel()
+	addr := startServer(t, "-Dzookeeper.maxCnxns=1", "-Dzookeeper.enforce.auth.enabled=true",
+		"-Dzookeeper.enforce.auth.schemes=digest").Addr()
+	log := &safeLog{}
+	first := connectTo(t, addr)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	_, err := zklock.Connect(ctx, []string{addr}, zklock.WithLogger(slog.New(slog.NewTextHandler(log, nil))))
+	if err == nil || !strings.Contains(err.Error()+log.String(), "maxClientCnxns") { // some connects fail at once
+		t.Errorf("beyond the limit, Connect says %v, and the log %q", err, log)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, err := zklock.NewMutex(first, "/lock").Acquire(ctx); err == nil || !strings.Contains(err.Error(), "WithAuth") {
+		t.Errorf("without authentication: %v", err)
+	}
+}
+
+type safeLog struct {
+	mu  sync.Mutex
+	log bytes.Buffer
+}
+
+func (l *safeLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.log.Write(p)
+}
+
+func (l *safeLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.log.String()
 }

@@ -2,6 +2,7 @@ package conn
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -23,39 +24,45 @@ const (
 	Unknown Class = "unknown"
 )
 
-// Codes classifies the error codes of ZooKeeper's KeeperException.Code.
-var Codes = map[int]Class{
-	-1:   Failed,  // system error
-	-2:   Failed,  // runtime inconsistency
-	-3:   Failed,  // data inconsistency
-	-4:   Unknown, // connection loss
-	-5:   Failed,  // marshalling error: the server's answer to its own exception
-	-6:   Refused, // unknown operation
-	-7:   Unknown, // operation timeout
-	-8:   Refused, // bad arguments
-	-12:  Later,   // unknown session
-	-13:  Later,   // no quorum for a new configuration
-	-14:  Later,   // reconfiguration in progress
-	-100: Refused, // API error
-	-101: Refused, // no node
-	-102: Refused, // no permission
-	-103: Refused, // bad version
-	-108: Refused, // no children for ephemeral nodes
-	-110: Refused, // node exists
-	-111: Refused, // not empty
-	-112: Later,   // session expired
-	-113: Refused, // invalid callback
-	-114: Refused, // invalid ACL
-	-115: Refused, // authentication failed
-	-118: Unknown, // session moved
-	-119: Later,   // a read-only server
-	-120: Refused, // ephemeral node in a local session
-	-121: Refused, // no watcher
-	-122: Unknown, // request timeout
-	-123: Refused, // reconfiguration disabled
-	-124: Refused, // the server asks for SASL
-	-125: Refused, // quota exceeded
-	-127: Later,   // throttled
+// Code is an error code of ZooKeeper.
+type Code struct {
+	Class Class
+	Text  string // for errors that the client library has no name for
+}
+
+// Codes has the error codes of ZooKeeper's KeeperException.Code.
+var Codes = map[int]Code{
+	-1:   {Failed, "system error"},
+	-2:   {Failed, "runtime inconsistency"},
+	-3:   {Failed, "data inconsistency"},
+	-4:   {Unknown, "connection loss"},
+	-5:   {Failed, "marshalling error: the server's answer to its own exception"},
+	-6:   {Refused, "unknown operation"},
+	-7:   {Unknown, "operation timeout"},
+	-8:   {Refused, "bad arguments"},
+	-12:  {Later, "unknown session"},
+	-13:  {Later, "no quorum for a new configuration"},
+	-14:  {Later, "reconfiguration in progress"},
+	-100: {Refused, "API error"},
+	-101: {Refused, "no node"},
+	-102: {Refused, "no permission"},
+	-103: {Refused, "bad version"},
+	-108: {Refused, "no children for ephemeral nodes"},
+	-110: {Refused, "node exists"},
+	-111: {Refused, "not empty"},
+	-112: {Later, "session expired"},
+	-113: {Refused, "invalid callback"},
+	-114: {Refused, "invalid ACL"},
+	-115: {Refused, "authentication failed"},
+	-118: {Unknown, "session moved"},
+	-119: {Later, "a read-only server"},
+	-120: {Refused, "ephemeral node in a local session"},
+	-121: {Refused, "no watcher"},
+	-122: {Unknown, "request timeout"},
+	-123: {Refused, "reconfiguration disabled"},
+	-124: {Refused, "the server serves nobody without authentication: use WithAuth, or a server that does not ask for SASL"},
+	-125: {Refused, "quota exceeded"},
+	-127: {Later, "throttled"},
 }
 
 // classOf returns the class of an error, and "" for nil.
@@ -72,8 +79,8 @@ func classOf(err error) Class {
 	if !ok {
 		return Refused
 	}
-	if class, ok := Codes[code]; ok {
-		return class
+	if c, ok := Codes[code]; ok {
+		return c.Class
 	}
 	return Failed
 }
@@ -88,6 +95,14 @@ func unnamedCode(err error) (code int, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// Explained adds the meaning of a code to an error that the client library has no name for.
+func Explained(err error) error {
+	if code, ok := unnamedCode(err); ok && Codes[code].Text != "" {
+		return fmt.Errorf("%w: %s", err, Codes[code].Text)
+	}
+	return err
 }
 
 // OverQuota reports whether the server refused a request because a quota would be exceeded.

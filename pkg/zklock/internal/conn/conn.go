@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"golang.org/x/time/rate"
 )
 
 // closeTimeout bounds how long Close waits for what runs in the background.
@@ -27,8 +28,9 @@ type Conn struct {
 	// Log is the logger of the options.
 	Log *slog.Logger
 
-	monitor *Monitor
-	events  <-chan zk.Event // closed when ZK has ended; nil if ZK is the caller's
+	monitor  *Monitor
+	troubled rate.Sometimes  // bounds the log
+	events   <-chan zk.Event // closed when ZK has ended; nil if ZK is the caller's
 
 	ctx     context.Context // ends at Close
 	cancel  context.CancelCauseFunc
@@ -76,7 +78,7 @@ func Connect(ctx context.Context, servers []string, o Options) (*Conn, error) {
 	c := newConn(zkConn, events, monitor, o)
 	if err := c.begin(ctx, o); err != nil {
 		_ = c.Close(nil) // there is nothing to lose yet
-		return nil, fmt.Errorf("connect to ZooKeeper at %v: %w", servers, errors.Join(err, hosts.trouble()))
+		return nil, fmt.Errorf("connect to ZooKeeper at %v: %w", servers, errors.Join(err, hosts.trouble(), c.Trouble()))
 	}
 	return c, nil
 }
@@ -97,7 +99,7 @@ func Wrap(ctx context.Context, zkConn *zk.Conn, monitor *Monitor, o Options) (*C
 	}
 	if err != nil {
 		_ = c.Close(func(time.Duration) {}) // as above
-		return nil, fmt.Errorf("wrap ZooKeeper connection: %w", err)
+		return nil, fmt.Errorf("wrap ZooKeeper connection: %w", errors.Join(err, c.Trouble()))
 	}
 	return c, nil
 }
@@ -109,11 +111,26 @@ func newConn(zkConn *zk.Conn, events <-chan zk.Event, monitor *Monitor, o Option
 	}
 	c := &Conn{
 		ZK: zkConn, ACL: acl, events: events, monitor: monitor, Log: o.Log,
-		changed: make(chan struct{}), watches: map[string]*Watch{},
+		changed: make(chan struct{}), watches: map[string]*Watch{}, troubled: rate.Sometimes{Interval: 10 * time.Second},
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background()) //nolint:forbidigo // it lives until Close
+	monitor.mu.Lock()
+	monitor.report = c.logTrouble
+	monitor.mu.Unlock()
 	c.Go(c.keepLifetime)
 	return c
+}
+
+// logTrouble logs that there is no connection, now and then.
+func (c *Conn) logTrouble(trouble error) {
+	c.troubled.Do(func() { c.Log.Warn("no connection to zookeeper", "cause", trouble) })
+}
+
+// Trouble returns why the newest try to connect has failed, or nil.
+func (c *Conn) Trouble() error {
+	c.monitor.mu.Lock()
+	defer c.monitor.mu.Unlock()
+	return c.monitor.trouble
 }
 
 // begin waits for the session and authenticates it.

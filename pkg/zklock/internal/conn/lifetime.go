@@ -129,7 +129,7 @@ func (c *Conn) endLifetime(cause error) {
 		return
 	}
 	if !errors.Is(cause, ErrClosed) {
-		c.Log.Warn("zookeeper session over", "session", fmt.Sprintf("%#x", l.ID), "cause", cause)
+		c.Log.Warn("zookeeper session over", "session", fmt.Sprintf("%#x", uint64(l.ID)), "cause", cause)
 	}
 	l.end(cause)
 	c.Go(l.remove)

@@ -33,6 +33,8 @@ type Monitor struct {
 	up      bool   // the newest connection's handshake is done and it is not closed
 	clock   *Clock // of the newest session, nil before the first and after an expiry
 	changed chan struct{}
+	trouble error       // why the newest try to connect failed; nil once a session is served
+	report  func(error) // is called with each trouble; nil before newConn
 }
 
 // NewMonitor returns a monitor of the connections that dial makes; nil means net.DialTimeout.
@@ -53,6 +55,7 @@ func (m *Monitor) Dial(network, address string, timeout time.Duration) (net.Conn
 	}
 	conn, err := m.dial(network, address, timeout)
 	if err != nil {
+		m.failed(err)
 		return nil, err
 	}
 	w := m.monitor(conn)
@@ -92,6 +95,17 @@ func (m *Monitor) over() bool {
 	return clock == nil || clock.Left() <= 0
 }
 
+// failed notes why there is no connection.
+func (m *Monitor) failed(trouble error) {
+	m.mu.Lock()
+	report := m.report
+	m.trouble = trouble
+	m.mu.Unlock()
+	if report != nil {
+		report(trouble)
+	}
+}
+
 // tell wakes all that wait for a change. The caller holds the mutex.
 func (m *Monitor) tell() {
 	close(m.changed)
@@ -109,6 +123,7 @@ func (m *Monitor) established(w *monitoredConn, id int64, timeout time.Duration,
 	m.clock.Timeout.Store(int64(timeout))
 	m.clock.hear(sent)
 	m.up = m.newest == w
+	m.trouble = nil
 	m.tell()
 	return m.clock
 }

@@ -3,6 +3,8 @@ package conn
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"sync"
@@ -167,9 +169,26 @@ func (w *monitoredConn) Read(p []byte) (int, error) {
 		w.mu.Unlock()
 	}
 	if err != nil {
+		w.ended(err)
 		w.monitor.down(w)
 	}
 	return n, err
+}
+
+// ended notes an end before a session is served.
+func (w *monitoredConn) ended(err error) {
+	w.mu.Lock()
+	served := w.clock != nil
+	w.mu.Unlock()
+	var timeout net.Error
+	switch {
+	case served, errors.Is(err, net.ErrClosed):
+	case errors.As(err, &timeout) && timeout.Timeout():
+		w.monitor.failed(fmt.Errorf("%s does not answer: %w", w.RemoteAddr(), err))
+	default:
+		w.monitor.failed(fmt.Errorf("%s ends the connection at once: it has no quorum, or maxClientCnxns connections "+
+			"already, or less data than this client has seen: %w", w.RemoteAddr(), err))
+	}
 }
 
 // follow parses the next bytes that came in, and takes the zxids out of them.
