@@ -49,7 +49,7 @@ func contenders(of []zklock.Contender) []Contender {
 		}
 		all[i] = Contender{
 			Node: k.Node, Mode: k.Mode, Token: fmt.Sprintf("%x", k.Token.Czxid), SinceMS: time.Since(k.Since).Milliseconds(),
-			Owner: owner, Session: k.Session.String(),
+			Owner: owner, Session: fmt.Sprintf("%#x", uint64(k.Session)),
 		}
 	}
 	return all

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"orderstock/pkg/zklock"
-	"orderstock/pkg/zklock/herd"
+	"orderstock/pkg/herd"
 )
 
 // connect connects for the locks that work on a zklock.Session, or by connectClient.

@@ -61,7 +61,7 @@
 // This table relates the locks of the published case study and of Curator to this package:
 //
 //	lock                                 here
-//	single node ("low")                  herd.SingleNode
+//	single node ("low")                  none: its release wakes all waiters; Mutex
 //	sequential, all watch the parent     Mutex with WithParentWatch
 //	sequential ("high")                  Mutex with WithHandoff(1, 0)
 //	named locks under one root           Mutex with WithNames; or one for each path, and Multi
@@ -77,8 +77,7 @@
 // On one path, Curator's lock and its counterpart exclude each other; each was tested with Curator
 // 5.4 itself.
 //
-// The locks of package herd are there to be measured and not to be used. Each fault of the published
-// forms has a test that names it:
+// Each fault of the published forms has a test that names it:
 //
 //	fault                                             test
 //	I  exists, then create, for the parent            TestFaultIParentMadeByAllAtOnce, TestFaultIParentReaped

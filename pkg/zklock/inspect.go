@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -33,28 +32,8 @@ type Contender struct {
 	Mode    string    `json:"mode"`    // lock, read, write or lease
 	Token   Token     `json:"token"`   // Local is 0
 	Since   time.Time `json:"since"`   // when it queued, by ZooKeeper's clock
-	Session SessionID `json:"session"` // ZooKeeper session
+	Session int64     `json:"session"` // ZooKeeper session; its log has it as %#x of the uint64
 	Owner   Owner     `json:"owner"`
-}
-
-// SessionID is the number of a ZooKeeper session. It is printed as in ZooKeeper's log, such as 0x10000ab27780003, and
-// also in JSON.
-type SessionID int64
-
-// String returns the number in hexadecimal, without a sign.
-func (id SessionID) String() string { return fmt.Sprintf("%#x", uint64(id)) }
-
-// MarshalText returns String.
-func (id SessionID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
-
-// UnmarshalText reads what MarshalText returns.
-func (id *SessionID) UnmarshalText(text []byte) error {
-	n, err := strconv.ParseUint(string(text), 0, 64)
-	if err != nil {
-		return fmt.Errorf("read session: %w", err)
-	}
-	*id = SessionID(n)
-	return nil
 }
 
 // modes are the modes of the kinds that are not a Mutex's.
@@ -164,7 +143,7 @@ func contenderOf(ctx context.Context, c *conn.Conn, dir string, m member) (Conte
 		}
 		return Contender{
 			Node: m.name, Mode: cmp.Or(modes[m.kind], "lock"), Token: Token{Czxid: stat.Czxid},
-			Since: time.UnixMilli(stat.Ctime), Session: SessionID(stat.EphemeralOwner), Owner: ownerOf(data),
+			Since: time.UnixMilli(stat.Ctime), Session: stat.EphemeralOwner, Owner: ownerOf(data),
 		}, nil
 	})
 }

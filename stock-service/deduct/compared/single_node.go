@@ -3,8 +3,8 @@ package compared
 import (
 	"context"
 
+	"orderstock/pkg/herd"
 	"orderstock/pkg/operation"
-	"orderstock/pkg/zklock/herd"
 	"orderstock/stock-service/deduct"
 )
 

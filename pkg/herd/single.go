@@ -11,9 +11,12 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"orderstock/pkg/retry"
 	"orderstock/pkg/zklock"
-	"orderstock/pkg/zklock/internal/conn"
 )
+
+// pauses are those before a request that was not answered is sent again.
+var pauses = retry.Policy{First: 5 * time.Millisecond, Max: time.Second}
 
 // cleanupTimeout bounds the removal of a node whose contender has gone. A session that cannot be
 // reached for so long has usually expired, and its nodes with it.
@@ -42,12 +45,15 @@ func (m *SingleNode) Acquire(ctx context.Context) (*Lock, error) {
 	l := &Lock{m: m, proof: m.path + "." + rand.Text(), lost: m.s.Lost()}
 	l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	go func() {
-		if conn.Wait(l.ctx, l.lost) == nil {
+		select {
+		case <-l.lost:
 			l.end(zklock.ErrLost)
+		case <-l.ctx.Done():
 		}
 	}()
-	ctx, stop := conn.Until(ctx, l.ctx)
-	defer stop()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })()
+	defer cancel(nil)
 	if err := l.acquire(ctx); err != nil {
 		l.end(err)
 		go l.abandon(context.WithoutCancel(ctx))
@@ -69,16 +75,20 @@ type Lock struct {
 }
 
 // ask runs a request, again until it is answered or ctx ends.
-func ask[T any](ctx context.Context, l *Lock, request func(*zk.Conn) (T, error)) (answer T, err error) {
-	err = conn.Retry(ctx, func() error {
+func ask[T any](ctx context.Context, l *Lock, request func(*zk.Conn) (T, error)) (T, error) {
+	return retry.Do(ctx, pauses, func() (T, error) {
 		l.requests.Add(1)
-		answer, err = zklock.Call(ctx, func() (T, error) {
+		answer, err := zklock.Call(ctx, func() (T, error) {
 			defer l.requests.Done()
 			return request(l.m.s.Conn())
 		})
-		return err
+		for _, later := range []error{zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrSessionExpired, zk.ErrSessionMoved} {
+			if errors.Is(err, later) {
+				return answer, err
+			}
+		}
+		return answer, retry.Stop(err)
 	})
-	return answer, err
 }
 
 // acquire creates the node, or waits for its end and tries again.
@@ -105,8 +115,10 @@ func (l *Lock) acquire(ctx context.Context) error {
 		if gone == nil {
 			continue
 		}
-		if err := conn.Wait(ctx, gone); err != nil {
-			return err
+		select {
+		case <-gone:
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 		if l.m.Woken != nil {
 			l.m.Woken()
@@ -168,7 +180,9 @@ func (l *Lock) hold(ctx context.Context) error {
 	l.token = zklock.Token{Czxid: now.stat.Czxid}
 	go func() {
 		for err == nil && now.stat.Czxid == l.token.Czxid {
-			if conn.Wait(l.ctx, now.changed) != nil {
+			select {
+			case <-now.changed:
+			case <-l.ctx.Done():
 				return
 			}
 			now, err = l.look(l.ctx)

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/pkg/herd"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
-	"orderstock/pkg/zklock/herd"
 )
 
 // limit bounds each step; a lost wake-up makes a test reach it.
