@@ -56,7 +56,7 @@ func parseName(name string, kinds ...kind) (member, bool) {
 	return member{}, false
 }
 
-// isContender reports whether name is of a node of this package, or of Curator's recipes, of whatever kind.
+// isContender reports whether name is of a contender of this package or of Curator's recipes, of any kind.
 func isContender(name string) bool {
 	digits := name[max(0, len(name)-minDigits):]
 	return strings.HasPrefix(name, "_c_") && strings.Trim(digits, "0123456789") == ""

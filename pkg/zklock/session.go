@@ -52,8 +52,8 @@ func Connect(ctx context.Context, servers []string, opts ...SessionOption) (*Ses
 // the monitor's Dial as its dialer; see Monitor. Wrap returns when there is a session, or when ctx
 // ends; it fails if the connection turns out to have another dialer. Close the Session before the connection: it
 // then removes the nodes of its locks. If the connection is closed first, all use fails with ErrSessionClosed. The
-// ZooKeeper session is the owner's too, and is never left for a new one, as that of Connect is when the servers have
-// lost their data: they refuse the connection then, as without Wrap, until its owner makes another.
+// ZooKeeper session is the owner's, too. Connect begins a new one when the servers have lost their data, and Wrap does
+// not: the servers refuse the connection then, as they do without Wrap, until its owner makes another.
 func Wrap(ctx context.Context, zkConn *zk.Conn, monitor *Monitor, opts ...SessionOption) (*Session, error) {
 	c, err := conn.Wrap(ctx, zkConn, monitor, sessionOptionsOf(opts))
 	if err != nil {

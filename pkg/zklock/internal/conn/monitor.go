@@ -117,7 +117,7 @@ func (m *Monitor) established(w *monitoredConn, id int64, timeout time.Duration,
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.clock == nil || m.clock.ID != id {
-		m.clock = &Clock{ID: id}         // after a session that the server has ended, or one that was left: see monitoredConn.shake
+		m.clock = &Clock{ID: id}         // the session before is over, or was left: see monitoredConn.shake
 		m.clock.heard.Store(int64(sent)) // instants may be negative, in a bubble of testing/synctest
 	}
 	m.clock.Timeout.Store(int64(timeout))
