@@ -58,6 +58,9 @@ func (g *grouped) Close() error {
 		p.calls.Close()
 	}
 	g.across.calls.Close()
+	for _, k := range g.across.keepers {
+		k.close()
+	}
 	return g.Session.Close()
 }
 

@@ -136,6 +136,53 @@ func TestAStuckHolderIsPassedBy(t *testing.T) {
 	})
 }
 
+// A release that ZooKeeper does not answer holds up neither the caller whose group it ends nor those of the next groups:
+// they go on without the lock. The lock is used again after it.
+func TestAReleaseThatHangsHoldsNobodyUp(t *testing.T) {
+	p := stocktest.New(t)
+	goods := p.Goods(t, 1000)
+	hangs, answer := make(chan struct{}, 1), make(chan struct{})
+	var first atomic.Bool
+	s := p.Open(t, "grouped", func(c *compared.Config) {
+		c.LockPatience = 10 * time.Millisecond
+		c.WrapLock = func(acquire deduct.Acquire) deduct.Acquire {
+			return func(ctx context.Context) (deduct.Lock, error) {
+				lock, err := acquire(ctx)
+				release := lock.Release
+				lock.Wanted = nil // so that the group releases it
+				lock.Release = func(ctx context.Context) error {
+					if first.CompareAndSwap(false, true) {
+						hangs <- struct{}{}
+						select {
+						case <-answer:
+						case <-ctx.Done():
+							t.Error("deductions waited until the release had failed")
+						}
+					}
+					return release(context.WithoutCancel(ctx))
+				}
+				return lock, err
+			}
+		}
+	})
+	deduction := func() operation.Operation {
+		op, err := s.Deduct(t.Context(), one(p, goods))
+		if err != nil || op.State != operation.Done {
+			t.Errorf("%+v, %v; want it done", op, err)
+		}
+		return op
+	}
+	eventually(t, "the first lock", func() bool { return !deduction().Token.IsZero() }) // the session may not be there at first
+	<-hangs
+	for range 3 {
+		if op := deduction(); !op.Token.IsZero() {
+			t.Errorf("token %s while the lock is not released", op.Token)
+		}
+	}
+	close(answer)
+	eventually(t, "a deduction under the lock", func() bool { return !deduction().Token.IsZero() })
+}
+
 // TestATraceSaysThatAGroupHadNoLock: the wait for the lock stands in the trace, with the reason why it ended.
 func TestATraceSaysThatAGroupHadNoLock(t *testing.T) {
 	tracing.Enable()
@@ -369,6 +416,39 @@ func TestAKeptLockIsReleasedAfterItsTenure(t *testing.T) {
 			t.Fatal("kept for ten seconds")
 		}
 	}
+}
+
+// A lock was released before its tenure was over, and the process waits for it in the queue again: the end of that tenure
+// leaves it there, where it has its turn.
+func TestAnOldTenureWithdrawsNoNewAcquisition(t *testing.T) {
+	grant, withdrawn := make(chan struct{}, 1), make(chan struct{}, 1)
+	grant <- struct{}{}
+	k := deduct.NewKeeper(
+		func(ctx context.Context) (deduct.Lock, error) {
+			select {
+			case <-grant:
+			case <-ctx.Done():
+				withdrawn <- struct{}{}
+				return deduct.Lock{}, ctx.Err()
+			}
+			release := func(context.Context) error { return nil }
+			return deduct.Lock{Alive: context.WithoutCancel(t.Context()), Release: release}, nil
+		},
+		func(context.Context) (operation.Token, error) { return operation.Token{}, errors.New("nobody answers") },
+		5*time.Millisecond)
+	eventually(t, "granted", func() bool { return k.Hold(t.Context()).Release != nil })
+	k.Leave(t.Context(), false) // at once: the tenure is not over
+	if lock := k.Hold(t.Context()); lock.Release != nil {
+		t.Fatal("granted twice")
+	}
+	select {
+	case <-withdrawn:
+		t.Error("the acquisition was withdrawn")
+	case <-time.After(250 * time.Millisecond): // several tenures
+	}
+	grant <- struct{}{}
+	eventually(t, "granted in its turn", func() bool { return k.Hold(t.Context()).Release != nil })
+	k.LetGo(t.Context())
 }
 
 // TestEveryDeductionIsUnderItsLocks: while no holder is stuck, two processes deduct orders of one and of several

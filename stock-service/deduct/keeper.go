@@ -44,6 +44,11 @@ type keeper struct {
 	// asked gets the outcome of the pending acquisition, and stop ends it; nil if there is none.
 	asked chan acquired
 	stop  context.CancelFunc
+	// from is the acquisition that kept is of; nil if the lock is not held.
+	from chan acquired
+	// released is closed when the last lock is released, or its queue left; nil if there was none. The next acquisition
+	// waits for it.
+	released chan struct{}
 	// denied is true from when patience is used up until the lock is granted.
 	denied bool
 	// seen is the holder at the last look since the lock was granted; nil before the first look. The zero token means that
@@ -92,7 +97,9 @@ func (k *keeper) has(ctx context.Context, yield func()) bool {
 	if k.kept != nil && k.kept.Alive.Err() == nil {
 		return true
 	}
-	k.giveBack(ctx)
+	if k.kept != nil {
+		k.letGo(ctx)
+	}
 	patience := k.patience
 	switch {
 	case k.asked == nil:
@@ -108,16 +115,19 @@ func (k *keeper) has(ctx context.Context, yield func()) bool {
 	return !k.denied
 }
 
-// ask begins to acquire the lock. The acquisition lasts beyond a group.
+// ask begins to acquire the lock, once the last release is done. The acquisition lasts beyond a group.
 func (k *keeper) ask(ctx context.Context) {
 	ctx, k.stop = context.WithCancel(context.WithoutCancel(ctx))
-	asked := make(chan acquired, 1)
+	asked, released := make(chan acquired, 1), k.released
 	k.asked = asked
 	go func() {
+		if released != nil {
+			<-released // within releaseLimit
+		}
 		lock, err := k.take(ctx, k.acquire)
 		at := time.Now() // before the timer starts: when it fires, the tenure is over
 		if err == nil {
-			k.scheduleEnd(ctx)
+			k.scheduleEnd(ctx, asked)
 		}
 		asked <- acquired{lock, at, err}
 	}()
@@ -184,11 +194,12 @@ func (s *Session) holder(ctx context.Context, path string) (operation.Token, err
 // granted records the outcome of the acquisition, and reports whether the lock is held.
 func (k *keeper) granted(got acquired) bool {
 	k.stop()
+	from := k.asked
 	k.asked = nil
 	if got.err != nil {
 		return false
 	}
-	k.kept, k.since, k.used, k.seen, k.wanted = &got.lock, got.at, false, nil, nil
+	k.kept, k.from, k.since, k.used, k.seen = &got.lock, from, got.at, false, nil
 	return true
 }
 
@@ -228,7 +239,11 @@ func (k *keeper) spare(ctx context.Context) bool {
 			if ctx := context.WithoutCancel(ctx); lock.Wanted(ctx) == nil {
 				wanted.Store(true)
 				k.turn <- struct{}{}
-				k.leave(ctx, k.busy)
+				if k.wanted == wanted { // not a later lock
+					k.leave(ctx, k.busy)
+				} else {
+					<-k.turn
+				}
 			}
 		}()
 	}
@@ -250,38 +265,57 @@ func (k *keeper) drop(ctx context.Context) {
 	<-k.turn
 }
 
-func (k *keeper) scheduleEnd(ctx context.Context) {
-	time.AfterFunc(tenure, func() { k.endTenure(context.WithoutCancel(ctx)) })
+// scheduleEnd ends, after a tenure, the tenure of the lock that the acquisition granted.
+func (k *keeper) scheduleEnd(ctx context.Context, from chan acquired) {
+	time.AfterFunc(tenure, func() { k.endTenure(context.WithoutCancel(ctx), from) })
 }
 
 // endTenure begins another tenure if a group had the lock in this one and no other process waits. Otherwise it releases
 // the lock, once no group uses it; also one that was granted when nobody here waited any more.
-func (k *keeper) endTenure(ctx context.Context) {
+func (k *keeper) endTenure(ctx context.Context, from chan acquired) {
 	k.turn <- struct{}{}
 	switch {
-	case k.kept != nil && !k.usedUp(): // a later grant, or tenure, which has its own end
+	case from != k.asked && from != k.from: // that lock is released
 	case k.kept != nil && k.used && k.spare(ctx):
 		k.since, k.used = time.Now(), false
-		k.scheduleEnd(ctx)
+		k.scheduleEnd(ctx, from)
 	default:
 		k.letGo(ctx)
 	}
 	<-k.turn
 }
 
-// letGo releases the lock, or leaves the queue for it.
+// letGo releases the lock, or leaves the queue for it. It does so in the background: if ZooKeeper does not answer, the
+// next group has its patience for that, too.
 func (k *keeper) letGo(ctx context.Context) {
-	if k.asked != nil {
-		k.stop()
-		k.granted(<-k.asked)
+	asked, kept := k.asked, k.kept
+	if asked == nil && kept == nil {
+		return
 	}
-	k.giveBack(ctx)
+	if asked != nil {
+		k.stop()
+	}
+	released := make(chan struct{})
+	k.asked, k.from, k.kept, k.wanted, k.released = nil, nil, nil, nil, released
+	go func() {
+		defer close(released)
+		if asked != nil {
+			if got := <-asked; got.err == nil {
+				kept = &got.lock
+			}
+		}
+		if kept != nil {
+			k.release(ctx, []Lock{*kept})
+		}
+	}()
 }
 
-// giveBack releases the lock if it is held.
-func (k *keeper) giveBack(ctx context.Context) {
-	if k.kept != nil {
-		k.release(ctx, []Lock{*k.kept})
-		k.kept = nil
+// close waits until the last lock is released. No group may use the keeper any more.
+func (k *keeper) close() {
+	k.turn <- struct{}{}
+	released := k.released
+	<-k.turn
+	if released != nil {
+		<-released
 	}
 }
