@@ -8,9 +8,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -90,6 +92,38 @@ func TestRunPassesASecondInterruptOn(t *testing.T) {
 		`trap 'trap "exit 4" INT; : >$D/first' INT; : >$D/ready; while :; do sleep 0.02; done`)
 	if exit, ok := errors.AsType[*command.ExitError](err); !ok || exit.Code != 4 {
 		t.Errorf("error %v; want the exit code after the second interrupt, 4", err)
+	}
+}
+
+// A program that is deaf to interrupts is killed by the third one.
+func TestRunKillsAtAThirdInterrupt(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	var interrupting sync.WaitGroup
+	interrupting.Go(func() {
+		awaitFile(filepath.Join(dir, "ready"))
+		cancel()
+		awaitFile(filepath.Join(dir, "deaf"))
+		for { // run listens by now
+			_ = syscall.Kill(os.Getpid(), syscall.SIGINT)
+			select {
+			case <-over:
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	})
+	keep := make(chan os.Signal, 1) // the test program itself is not to end
+	signal.Notify(keep, os.Interrupt)
+	defer signal.Stop(keep)
+	began := time.Now()
+	err := run(ctx, append(os.Environ(), "D="+dir), "sh", "-c",
+		`trap ': >$D/deaf' INT; : >$D/ready; while :; do sleep 0.02; done`)
+	close(over)
+	interrupting.Wait()
+	if took := time.Since(began); err == nil || took > grace/2 {
+		t.Errorf("ended after %s with %v; want it killed", took, err)
 	}
 }
 

@@ -18,33 +18,36 @@ import (
 const grace = time.Minute
 
 // run runs a program with the output of this one, in that environment, or in this one's if it is nil. If ctx ends, run
-// interrupts the program's process group, once more at a second interrupt, and kills it after the grace period. An exit
-// code other than 0 is returned as an ExitError.
+// interrupts the program's process group, once more at a second interrupt, and kills it at a third or after the grace
+// period. An exit code other than 0 is returned as an ExitError.
 func run(ctx context.Context, env []string, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = env
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	servers.Lead(cmd) // go test and its test programs are interrupted together
-	interrupt := func() error { return servers.Group(cmd.Process.Pid).Interrupt() }
+	group := func() servers.Group { return servers.Group(cmd.Process.Pid) }
 	again := make(chan os.Signal, 1)
 	ended := make(chan struct{})
 	cmd.Cancel = func() error {
 		signal.Notify(again, os.Interrupt, syscall.SIGTERM)
 		go func() {
-			select {
-			case <-again:
-				_ = interrupt() // the program may have just ended
-			case <-ended:
+			for _, send := range []func(servers.Group) error{servers.Group.Interrupt, servers.Group.Kill} {
+				select {
+				case <-again:
+					_ = send(group()) // the program may have just ended
+				case <-ended:
+					return
+				}
 			}
 		}()
-		return interrupt()
+		return group().Interrupt()
 	}
 	cmd.WaitDelay = grace
 	err := cmd.Run()
 	close(ended)
 	signal.Stop(again)
 	if cmd.Process != nil {
-		_ = servers.Group(cmd.Process.Pid).Kill() // processes left behind; usually none
+		_ = group().Kill() // processes left behind; usually none
 	}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.Exited() {
 		return &command.ExitError{Code: exit.ExitCode()}

@@ -159,6 +159,7 @@ func (r *firing) run(cmd *cobra.Command) (err error) {
 		var stop context.CancelFunc
 		ctx, stop = signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
 		defer stop()
+		context.AfterFunc(ctx, stop) // a third one ends the program at once
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "judging, once all orders have ended, at most after %s\n", r.Settle)
 	cfg := r.config()

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -62,13 +63,21 @@ func Misuse(err error) error {
 	return &ExitError{Misused, err}
 }
 
-// Main runs the program: cmd, with a context that ends on SIGINT, on SIGTERM and on the other signals.
-// It does not return.
+// sameSignal is how long a further SIGINT or SIGTERM is taken for the first one: the terminal sends it to a program and to
+// its parent, which passes it on.
+const sameSignal = 500 * time.Millisecond
+
+// Main runs the program: cmd, with a context that ends on SIGINT, on SIGTERM and on the other signals. A second SIGINT
+// or SIGTERM ends the program at once, unless cmd waits for it. Main does not return.
 func Main(cmd *cobra.Command, others ...os.Signal) {
-	signals := append([]os.Signal{os.Interrupt, syscall.SIGTERM}, others...)
-	ctx, stop := signal.NotifyContext(context.Background(), signals...) //nolint:forbidigo // where all contexts begin
+	background := context.Background() //nolint:forbidigo // where all contexts begin
+	ctx, again := signal.NotifyContext(background, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, again) })
+	if len(others) > 0 {
+		ctx, _ = signal.NotifyContext(ctx, others...) // until the end: a closed terminal may send its signal twice
+	}
 	code := Run(ctx, cmd)
-	stop()
+	again()
 	Stderr().Flush(lastWords)
 	os.Exit(code)
 }

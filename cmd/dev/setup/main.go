@@ -17,10 +17,11 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) //nolint:forbidigo // main
-	defer stop()
+	// A second signal ends the program at once.
+	context.AfterFunc(ctx, stop)
 	if err := setup(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "setup:", err)
-		os.Exit(1) //nolint:gocritic // nothing is left to stop
+		os.Exit(1)
 	}
 }
 
