@@ -5,8 +5,8 @@ import (
 	"path"
 	"sync/atomic"
 
-	"orderstock/pkg/zklock"
 	"orderstock/pkg/herd"
+	"orderstock/pkg/zklock"
 )
 
 // connect connects for the locks that work on a zklock.Session, or by connectClient.

@@ -332,7 +332,7 @@ func TestALoneContenderIsNotStarved(t *testing.T) {
 	}
 }
 
-// Wanted reports those who wait in ZooKeeper's queue, who came before the call or come after it, and ends with the lock.
+// Wanted reports those who wait in ZooKeeper's queue, and came before the call or come after it. It ends with the lock.
 func TestWanted(t *testing.T) {
 	path := serverstest.ZooKeeperRoot(t) + "/lock"
 	s, other := connect(t), connect(t)

@@ -362,7 +362,8 @@ func TestSemaphoreRefusesAnotherNumber(t *testing.T) {
 
 func TestReleaseOfAReentrantLockNamesItOnce(t *testing.T) {
 	s := connect(t, zklock.WithSessionTimeout(20*time.Second))
-	lock := acquireWith(t, zklock.WithOwner(t.Context()), zklock.NewReentrantMutex(s, serverstest.ZooKeeperRoot(t)+"/lock"))
+	m := zklock.NewReentrantMutex(s, serverstest.ZooKeeperRoot(t)+"/lock")
+	lock := acquireWith(t, zklock.WithOwner(t.Context()), m)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := lock.Release(ctx); err != nil && strings.Count(err.Error(), "release ") != 1 {

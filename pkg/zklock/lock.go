@@ -65,7 +65,8 @@ func Do(ctx context.Context, l Locker, f func(ctx context.Context, lock *Lock) e
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 		defer cancel()
 		held := lock.Valid()
-		if e := lock.Release(undo); errors.Is(e, ErrLost) && !(held && errors.Is(e, conn.ErrSilence)) {
+		e := lock.Release(undo)
+		if unanswered := held && errors.Is(e, conn.ErrSilence); errors.Is(e, ErrLost) && !unanswered {
 			err = errors.Join(err, e)
 		}
 	}()

@@ -101,8 +101,8 @@ func inTurn(members []member, at int) string {
 	return members[at-1].name
 }
 
-// shared is the rule of a read-write lock: a writer waits in turn, a reader for the last writer before it, and never for
-// one that came later.
+// shared is the rule of a read-write lock: a writer waits in turn, a reader for the last writer before it, and never
+// for one that came later.
 func shared(members []member, at int) string {
 	if members[at].kind == writeKind {
 		return inTurn(members, at)

@@ -255,7 +255,9 @@ func TestDoWithoutAnAnswerToTheRelease(t *testing.T) {
 func TestDoOfAFunctionThatReleases(t *testing.T) {
 	t.Parallel()
 	m := zklock.NewMutex(connect(t), serverstest.ZooKeeperRoot(t)+"/lock")
-	check(t, zklock.Do(t.Context(), m, func(_ context.Context, lock *zklock.Lock) error { return lock.Release(t.Context()) }))
+	check(t, zklock.Do(t.Context(), m, func(_ context.Context, lock *zklock.Lock) error {
+		return lock.Release(t.Context())
+	}))
 }
 
 // An acquisition whose context has ended asks nothing, and says neither that somebody has the lock nor that ZooKeeper
@@ -288,7 +290,8 @@ func TestRefusedConnectionIsNamed(t *testing.T) {
 	log := &safeLog{}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	_, err = zklock.Connect(ctx, []string{listener.Addr().String()}, zklock.WithLogger(slog.New(slog.NewTextHandler(log, nil))))
+	_, err = zklock.Connect(ctx, []string{listener.Addr().String()},
+		zklock.WithLogger(slog.New(slog.NewTextHandler(log, nil))))
 	wantErr(t, err, syscall.ECONNREFUSED, "Connect")
 	wantErr(t, err, context.DeadlineExceeded, "Connect")
 	if !strings.Contains(log.String(), "connection refused") {

@@ -60,7 +60,7 @@ var Codes = map[int]Code{
 	-121: {Refused, "no watcher"},
 	-122: {Unknown, "request timeout"},
 	-123: {Refused, "reconfiguration disabled"},
-	-124: {Refused, "the server serves nobody without authentication: use WithAuth, or a server that does not ask for SASL"},
+	-124: {Refused, "the server asks for authentication: give WithAuth; SASL is not supported"},
 	-125: {Refused, "quota exceeded"},
 	-127: {Later, "throttled"},
 }
