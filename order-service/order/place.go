@@ -104,8 +104,8 @@ func (s *Service) draft(ctx context.Context, r Request) (Order, operation.Report
 	}, report, nil
 }
 
-// carry starts the work on a drafted order, which uses report. The work lasts up to the pending limit, also after ctx has
-// ended, and calls release at its end.
+// carry starts the work on a drafted order, which uses report. The work lasts up to the pending limit, also after ctx
+// has ended, and calls release at its end.
 func (s *Service) carry(ctx context.Context, o Order, report operation.Report, release func()) (*run, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.PendingLimit)
 	r := &run{cancel: cancel, done: make(chan struct{})}

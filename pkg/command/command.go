@@ -63,8 +63,8 @@ func Misuse(err error) error {
 	return &ExitError{Misused, err}
 }
 
-// sameSignal is how long a further SIGINT or SIGTERM is taken for the first one: the terminal sends it to a program and to
-// its parent, which passes it on.
+// sameSignal is how long a further SIGINT or SIGTERM is taken for the first one: the terminal sends it to a program and
+// to its parent, which passes it on.
 const sameSignal = 500 * time.Millisecond
 
 // Main runs the program: cmd, with a context that ends on SIGINT, on SIGTERM and on the other signals. A second SIGINT

@@ -205,8 +205,8 @@ func (r registry) move(ctx context.Context, l *lease, mark int64) (version int32
 	})
 }
 
-// claimAgain is a move for a claim that is gone, or a mark that has another version. While the mark has these IDs as its
-// writer, for example by a write whose answer was lost, nobody else has the number; otherwise the error is errLost.
+// claimAgain is a move for a claim that is gone, or a mark that has another version. While the mark has these IDs as
+// its writer, for example by a write whose answer was lost, nobody else has the number; otherwise the error is errLost.
 func (r registry) claimAgain(l *lease, mark int64) ([]zk.MultiResponse, error) {
 	data, stat, err := r.conn.Get(r.mark(l.number))
 	_, writer, _ := strings.Cut(string(data), " ")

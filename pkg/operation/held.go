@@ -26,8 +26,8 @@ const (
 )
 
 // Report ends a call that was let pass, with its result. After a Locked the product is held. After an operation that
-// locked the rows of its items none of them is. Anything else says nothing, as the zero Operation of a call that was not
-// made; the next call for the product looks instead. Only the first report of a call counts.
+// locked the rows of its items none of them is. Anything else says nothing, such as the zero Operation of a call that
+// was not made; the next call for the product looks instead. Only the first report of a call counts.
 type Report func(op Operation, err error)
 
 // Pass returns a Locked if an item is known to be held. Otherwise the call for the items may be made, and the caller

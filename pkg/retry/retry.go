@@ -24,8 +24,8 @@ type Policy struct {
 }
 
 // Do calls fn until it returns nil or an error made by Stop, the tries are used up, or ctx ends. It returns the last
-// result of fn. If ctx ends, the error wraps ctx's cause, and its text has the last failure of fn before that. If ctx is
-// traced, its span has an event for each failed try that is followed by another.
+// result of fn. If ctx ends, the error wraps ctx's cause, and its text has the last failure of fn before that. If ctx
+// is traced, its span has an event for each failed try that is followed by another.
 func Do[T any](ctx context.Context, p Policy, fn func() (T, error)) (T, error) {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval, pause.Multiplier = p.First, p.Max, 2

@@ -19,9 +19,9 @@ import (
 const lockedPause = 300 * time.Millisecond
 
 // write sends a request, repeatable by its flag, until it is answered, the tries or the budget are used up, or ctx
-// ends. A held row costs no budget: few calls that want it get past Client.Pass. If any try may have taken effect, the error is
-// ErrUnknownOutcome, unless the flag is in conflict. After ErrUnavailable, ErrLocked and ErrUnknownGoods nothing was
-// done.
+// ends. A held row costs no budget: few calls that want it get past Client.Pass. If any try may have taken effect, the
+// error is ErrUnknownOutcome, unless the flag is in conflict. After ErrUnavailable, ErrLocked and ErrUnknownGoods
+// nothing was done.
 func write[T any](
 	ctx context.Context, c *Client, send func(ctx context.Context, tries int) (T, error),
 ) (T, error) {
