@@ -74,10 +74,9 @@ type Stock interface {
 	Oversold(ctx context.Context, goodsIDs []int64) ([]int64, error)
 	// Down reports whether every call would fail with ErrUnavailable now.
 	Down() bool
-	// Pass returns the error with which a change of the items is known to fail now: ErrUnavailable or a Locked. Otherwise
-	// the caller goes on to Deduct or Cancel, and must report the end, with the result of that call, or with the zero
-	// Operation if it was not made: from time to time one order for a product that is held passes, to find out whether it
-	// still is.
+	// Pass returns ErrUnavailable or a Locked if a change of the items is known to fail now. Otherwise the caller goes on
+	// to Deduct or Cancel, and must report the end, with the result of that call, or with the zero Operation if it was
+	// not made: from time to time one order for a product that is held passes, to find out whether it still is.
 	Pass(items []operation.Item) (report operation.Report, err error)
 }
 

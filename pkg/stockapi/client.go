@@ -150,9 +150,9 @@ func (c *Client) Restock(ctx context.Context, r operation.Restock) (operation.Go
 	})
 }
 
-// Pass returns the error with which a change of the items is known to fail now: ErrUnavailable or a Locked. Otherwise
-// the caller goes on to Deduct or Cancel, and must report the end, with the result of that call, or with the zero
-// Operation if it was not made: see operation.Report.
+// Pass returns ErrUnavailable or a Locked if a change of the items is known to fail now. Otherwise the caller goes on to
+// Deduct or Cancel, and must report the end, with the result of that call, or with the zero Operation if it was not
+// made: see operation.Report.
 func (c *Client) Pass(items []operation.Item) (report operation.Report, err error) {
 	if c.Down() {
 		return nil, fmt.Errorf("%w: no replica may be called", operation.ErrUnavailable)
