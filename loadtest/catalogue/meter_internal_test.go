@@ -29,7 +29,7 @@ func TestMeterCountsPiecesOnce(t *testing.T) {
 		{0, history.Restored, 0},
 	} {
 		m.End(&fire.Event{Call: history.Call{Op: step.op, Status: step.status}, Items: items})
-		if _, sold := m.Sold(); sold[11] != step.want || sold[12] != step.want/2 {
+		if sold := m.Sale().Acknowledged; sold[11] != step.want || sold[12] != step.want/2 {
 			t.Errorf("after answer %d: %v, want %d of product 11", i, sold, step.want)
 		}
 	}
