@@ -40,6 +40,9 @@ func (s *Service) replay(ctx context.Context, prior Order, r Request) (Placement
 	return Placement{Order: prior.AtFirstEnd(), Replayed: true}, nil
 }
 
+// storedLimit bounds the read of an order whose client cannot wait longer.
+const storedLimit = time.Second
+
 // unfinished answers a client whose order is still in progress with the order as stored, usually pending.
 func (s *Service) unfinished(ctx context.Context, o Order) (Placement, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storedLimit)

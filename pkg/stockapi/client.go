@@ -150,8 +150,8 @@ func (c *Client) Restock(ctx context.Context, r operation.Restock) (operation.Go
 	})
 }
 
-// Pass returns ErrUnavailable or a Locked if a change of the items is known to fail now. Otherwise the caller goes on to
-// Deduct or Cancel, and must report the end, with the result of that call, or with the zero Operation if it was not
+// Pass returns ErrUnavailable or a Locked if a change of the items is known to fail now. Otherwise the caller goes on
+// to Deduct or Cancel, and must report the end, with the result of that call, or with the zero Operation if it was not
 // made: see operation.Report.
 func (c *Client) Pass(items []operation.Item) (report operation.Report, err error) {
 	if c.Down() {

@@ -136,8 +136,8 @@ func TestAStuckHolderIsPassedBy(t *testing.T) {
 	})
 }
 
-// A release that ZooKeeper does not answer holds up neither the caller whose group it ends nor those of the next groups:
-// they go on without the lock. The lock is used again after it.
+// A release that ZooKeeper does not answer holds up neither the caller whose group it ends nor the callers of the next
+// groups: they go on without the lock. The lock is used again after it.
 func TestAReleaseThatHangsHoldsNobodyUp(t *testing.T) {
 	p := stocktest.New(t)
 	goods := p.Goods(t, 1000)
