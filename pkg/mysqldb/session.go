@@ -138,8 +138,8 @@ func (t Table) String() string { return t.Name + " (" + t.Columns + ")" }
 // ReadyCheck returns a function that asks the server for its variables, and inserts no row into each of the tables,
 // which shows whether it would take one. A row that somebody holds cannot delay that. The function returns ErrReadOnly
 // if the server takes no writes, and ErrInvisible if the settings of transactions differ from Open's. A server whose
-// max_allowed_packet is below minPacket is not ready. Neither is one that lacks a table, a column or a right, or keeps a
-// write waiting for the lock of a table.
+// max_allowed_packet is below minPacket is not ready. Neither is one that lacks a table, a column or a right, or keeps
+// a write waiting for the lock of a table.
 func ReadyCheck(db *gorm.DB, tables ...Table) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		if err := checkWrites(ctx, db, tables); err != nil {
@@ -176,7 +176,7 @@ func checkWrites(ctx context.Context, db *gorm.DB, tables []Table) (err error) {
 	}
 	for _, t := range tables {
 		// The comment keeps it out of the fault points of tests, which are found by the beginning of a statement.
-		none := "INSERT /* no row */ INTO " + t.String() + " SELECT " + t.Columns + " FROM " + t.Name + " WHERE FALSE"
+		none := fmt.Sprintf("INSERT /* no row */ INTO %s SELECT %s FROM %s WHERE FALSE", t, t.Columns, t.Name)
 		if _, err := conn.ExecContext(ctx, none); err != nil {
 			return fmt.Errorf("write to %s: %w%s", t.Name, err, remedies[number(err)])
 		}
