@@ -51,7 +51,8 @@ func TestARightPasswordIsNotSetAgainInAGroup(t *testing.T) {
 		}
 	})
 	rememberPasswords(t, g.Members[0])
-	if err := mysqlgroup.Up(t.Context(), mysqlgroup.Config{AdminDSN: g.MySQL().AdminDSN(), Password: "secret"}); err != nil {
+	group := mysqlgroup.Config{AdminDSN: g.MySQL().AdminDSN(), Password: "secret"}
+	if err := mysqlgroup.Up(t.Context(), group); err != nil {
 		t.Fatal(err)
 	}
 	runTwiceWithMemory(t, g.MySQL())
