@@ -41,7 +41,7 @@ own.
 	root.SetOut(out)
 	root.SetErr(progress)
 	root.AddCommand(fireCommand(), verifyCommand(), demoCommand(), runCommand(), benchCommand(), consoleCommand(),
-		traceCommand(), judgeCommand(), tokenCommand())
+		traceCommand(), judgeCommand(), tokenCommand(), waitCommand())
 	return root
 }
 

@@ -158,6 +158,7 @@ func TestWrongUsage(t *testing.T) {
 		{"fire --settle 0", "", `"--settle" flag: want 1ms to`},
 		{"verify --settle -1s", "", `"--settle" flag: want 1ms to`},
 		{"fire --look-again -1s", "", `"--look-again" flag: want 0s to 24h`},
+		{"wait --for -1s", "", "--for -1s: want 0 or more"},
 		{"bench locks --window -1s", "", "--window -1s: want 0 or more"},
 		{"fire --warmup -1s", "", "--warmup -1s: want 0 or more"},
 		{"run --rate 1e-9", "", "rate 1e-09: want 0, or 0.001 to 100000"},

@@ -32,6 +32,10 @@ func newCommand() *cobra.Command {
 			}
 			return run(ctx, cfg, nil)
 		},
+		Check: func() error {
+			_, err := config.Read[settings]()
+			return err
+		},
 		Listens: func() (string, bool, error) {
 			cfg, err := config.Read[settings]()
 			return cfg.ListenAddr, cfg.TLSCert != "", err

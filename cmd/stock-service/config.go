@@ -14,6 +14,7 @@ import (
 	"orderstock/pkg/config"
 	"orderstock/pkg/service"
 	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/deduct/compared"
 )
 
 // settings are read from the environment. Their comments become the text of the help and the documents.
@@ -57,19 +58,30 @@ var environment string
 
 func newCommand() *cobra.Command {
 	var allowUnsafe bool
+	read := func() (settings, error) {
+		cfg, err := config.Read[settings]()
+		cfg.Strategy, cfg.allowUnsafe = cmp.Or(cfg.Strategy, deduct.Default), allowUnsafe
+		return cfg, err
+	}
 	c := service.Command(service.Program{
 		Name: "stock-service", Short: "Own the stock: deduct it once for each order, and never oversell",
 		Environment: environment + "\nSTOCK_STRATEGY is one of:\n" + strategies(),
 		Serve: func(ctx context.Context) error {
-			cfg, err := config.Read[settings]()
+			cfg, err := read()
 			if err != nil {
 				return err
 			}
-			cfg.Strategy, cfg.allowUnsafe = cmp.Or(cfg.Strategy, deduct.Default), allowUnsafe
 			return run(ctx, cfg, nil)
 		},
+		Check: func() error {
+			cfg, err := read()
+			if err != nil {
+				return err
+			}
+			return compared.Config{Redis: cfg.Redis(), AllowUnsafe: cfg.allowUnsafe}.Check(cfg.Strategy)
+		},
 		Listens: func() (string, bool, error) {
-			cfg, err := config.Read[settings]()
+			cfg, err := read()
 			return cfg.ListenAddr, cfg.TLSCert != "", err
 		},
 	})

@@ -259,6 +259,31 @@ func TestInvalidSettingsAreRefused(t *testing.T) {
 	}
 }
 
+// TestCheckFindsAStrategyThatIsNotPermitted, as serve does.
+func TestCheckFindsAStrategyThatIsNotPermitted(t *testing.T) {
+	for name, value := range map[string]string{
+		"MYSQL_DSN": "stock_app:hush@tcp(db)/stock", "ZOOKEEPER_ADDRS": "zookeeper:2181", "REDIS_ADDR": "redis:6379",
+		"SERVICE_TOKEN": "sesame-of-the-test",
+	} {
+		t.Setenv(name, value)
+	}
+	for _, test := range []struct{ strategy, flag, says string }{
+		{"", "", ""},
+		{"unsafe", "", "refused without --allow-unsafe"},
+		{"unsafe", "--allow-unsafe", ""},
+		{"groupde", "", "STOCK_STRATEGY: "},
+	} {
+		t.Setenv("STOCK_STRATEGY", test.strategy)
+		c := newCommand()
+		c.SilenceErrors, c.SilenceUsage = true, true
+		c.SetArgs(append([]string{"check"}, strings.Fields(test.flag)...))
+		err := c.ExecuteContext(t.Context())
+		if (err != nil) != (test.says != "") || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("check of %+v: %v", test, err)
+		}
+	}
+}
+
 func TestConfigKeepsSecrets(t *testing.T) {
 	cfg := settings{Settings: service.Settings{Token: "sesame-of-the-test", MySQLDSN: "stock_app:hush@tcp(db)/stock"}}
 	for _, text := range []string{fmt.Sprint(cfg), fmt.Sprintf("%+v", cfg), fmt.Sprintf("%v", &cfg)} {

@@ -24,12 +24,14 @@ type Program struct {
 	Environment string
 	// Serve serves until ctx ends.
 	Serve func(ctx context.Context) error
+	// Check returns an error that names each wrong setting.
+	Check func() error
 	// Listens returns where the service listens, and whether it speaks HTTPS there, for the health check.
 	Listens func() (addr string, https bool, err error)
 }
 
-// Command returns a service's command: "serve", which is the default, and "health", which asks the
-// service on this machine whether it is ready.
+// Command returns a service's command: "serve", which is the default, "check", which fails if a setting is wrong, and
+// "health", which asks the service on this machine whether it is ready.
 func Command(p Program) *cobra.Command {
 	run := func(cmd *cobra.Command, _ []string) error { return p.Serve(cmd.Context()) }
 	health := func(cmd *cobra.Command, _ []string) error {
@@ -47,12 +49,17 @@ func Command(p Program) *cobra.Command {
 		}
 		return command.Fail(httpapi.AskHealth(cmd.Context(), url))
 	}
+	check := func(*cobra.Command, []string) error { return p.Check() }
 	root := &cobra.Command{
 		Use: p.Name, Short: p.Short, Long: p.Short + ".\n\nEnvironment:\n" + p.Environment, Args: cobra.NoArgs, RunE: run,
 	}
 	root.SetErr(command.Stderr())
 	root.AddCommand(
 		&cobra.Command{Use: "serve", Short: "Serve until SIGTERM (default)", Args: cobra.NoArgs, RunE: run},
+		&cobra.Command{
+			Use: "check", Short: "Exit 0 if the settings are valid; otherwise name the wrong ones and exit 2",
+			Args: cobra.NoArgs, RunE: check,
+		},
 		&cobra.Command{
 			Use: "health", Short: "Exit 0 if the service on this machine is ready, 1 if it is not",
 			Args: cobra.NoArgs, RunE: health,

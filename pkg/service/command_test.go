@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,6 +68,28 @@ func TestHealthAsksTheServiceOnThisMachine(t *testing.T) {
 		c.SetErr(&stderr)
 		if code := command.Run(t.Context(), c); code != test.code {
 			t.Errorf("%s: exit code %d, want %d: %s", name, code, test.code, stderr.String())
+		}
+	}
+}
+
+// TestCheckReadsTheSettings, and does no more.
+func TestCheckReadsTheSettings(t *testing.T) {
+	t.Parallel()
+	for _, wrong := range []error{nil, errors.New("RATE_LIMIT_ORDERS: 100/s: want 100-S")} {
+		c := service.Command(service.Program{
+			Name: "shop", Short: "Sells",
+			Serve: func(context.Context) error { return errors.New("served") },
+			Check: func() error { return wrong },
+		})
+		c.SetArgs([]string{"check"})
+		var stderr bytes.Buffer
+		c.SetErr(&stderr)
+		code, want := command.Run(t.Context(), c), command.Passed
+		if wrong != nil {
+			want = command.Unknown
+		}
+		if code != want || (wrong != nil) != strings.Contains(stderr.String(), "RATE_LIMIT_ORDERS") {
+			t.Errorf("exit code %d, want %d: %s", code, want, stderr.String())
 		}
 	}
 }

@@ -202,7 +202,7 @@ func Services(t *testing.T, root string) map[string][]string {
 		var compose struct {
 			Services map[string]struct{ Entrypoint []string }
 		}
-		text := read(t, filepath.Join(root, file)) // a key beside "<<" may be one of it: compose lets it win
+		text := read(t, filepath.Join(root, file)) // a key may repeat one of "<<"
 		if err := yaml.UnmarshalWithOptions(text, &compose, yaml.AllowDuplicateMapKey()); err != nil {
 			t.Fatalf("read %s: %v", file, err)
 		}

@@ -38,19 +38,26 @@ type Config struct {
 // ErrUnsafe is returned for a strategy that is not safe, unless it is allowed.
 var ErrUnsafe = errors.New("refused without --allow-unsafe")
 
+// Check returns an error if there is no strategy of that name, or cfg does not permit it.
+func (cfg Config) Check(name string) error {
+	info, err := deduct.Find(name)
+	switch {
+	case err != nil:
+		return err
+	case info.Unsafe() && !cfg.AllowUnsafe:
+		return fmt.Errorf("strategy %s %s; %w", name, info.Warning, ErrUnsafe)
+	case name == "redis-lock" && cfg.Redis.Master != "":
+		return fmt.Errorf("%s needs one Redis server: REDIS_ADDR with one address", name)
+	}
+	return nil
+}
+
 // New returns the strategy of that name, of this package or of package deduct. Callers must Close it.
 func New(name string, cfg Config) (deduct.Strategy, error) {
-	info, err := deduct.Find(name)
-	if err != nil {
+	if err := cfg.Check(name); err != nil {
 		return nil, err
 	}
-	if info.Unsafe() && !cfg.AllowUnsafe {
-		return nil, fmt.Errorf("strategy %s %s; %w", name, info.Warning, ErrUnsafe)
-	}
 	cfg.Config.Ledger = cfg.Ledger
-	if name == "redis-lock" && cfg.Redis.Master != "" {
-		return nil, fmt.Errorf("%s needs one Redis server: REDIS_ADDR with one address", name)
-	}
 	switch name {
 	case "unsafe":
 		return inTheDatabase(cfg.Ledger.DeductUnsafe), nil
