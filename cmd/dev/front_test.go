@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -30,12 +31,12 @@ func compose(t *testing.T, args ...string) string {
 
 func output(t *testing.T, name string, args ...string) string {
 	t.Helper()
-	var errors bytes.Buffer
+	var failure bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), name, args...)
-	cmd.Dir, cmd.Stderr = "../..", &errors
+	cmd.Dir, cmd.Stderr = "../..", &failure
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%s: %v\n%s", cmd, err, &errors)
+		t.Fatalf("%s: %v\n%s", cmd, err, &failure)
 	}
 	return strings.TrimSpace(string(out))
 }
@@ -72,6 +73,34 @@ func TestIdleConnectionsLeaveThePortsOpen(t *testing.T) {
 		}
 		_ = resp.Body.Close()
 	}
+}
+
+// TestSilentConnectionsEndSoon: clients of the published port have one address, the engine's, and share its 2,000
+// connections. Those of one client that sends nothing are closed after 5 s. Then the port is open for the others.
+func TestSilentConnectionsEndSoon(t *testing.T) {
+	published := compose(t, "port", "front", "8000")
+	var silent []net.Conn
+	for range 2600 {
+		c, err := net.DialTimeout("tcp", published, 10*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		silent = append(silent, c)
+	}
+	limit := time.Now().Add(9 * time.Second)
+	for _, c := range silent {
+		_ = c.SetReadDeadline(limit)
+		if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatal("a silent connection is open after 9 s")
+		}
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
+	resp, err := client.Get("http://" + published + "/healthz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
 }
 
 // TestTheFrontSpeaksNoHTTP2: a connection could bring a hundred unfinished requests.
