@@ -106,7 +106,7 @@ fmt: $(GOLANGCI) ## Format all Go files
 	$(GOLANGCI) fmt ./...
 
 .PHONY: bench-lock
-bench-lock: setup-loadtest ## Compare the locks; writes out/lock-bench.json and .html [BENCH_FLAGS]
+bench-lock: setup-curator ## Compare the locks; writes out/lock-bench.json and .html [BENCH_FLAGS]
 	bin/loadtest bench locks $(BENCH_FLAGS)
 
 .PHONY: faults
@@ -165,7 +165,7 @@ clean: ## Remove bin/, out/ and the logs and data of "make up"; stops it first
 	rm -rf bin out .run
 
 # Always run: the compiler itself finds out whether anything changed. Packages are installed while it works.
-.PHONY: bin/dev setup-demo setup-stack setup-dev setup-loadtest
+.PHONY: bin/dev setup-demo setup-stack setup-dev setup-loadtest setup-curator
 bin/dev:
 	@$(SETUP) dev
 setup-demo:
@@ -175,7 +175,9 @@ setup-stack:
 setup-dev:
 	@$(SETUP) -for tests dev
 setup-loadtest:
-	@$(SETUP) -for tests loadtest
+	@$(SETUP) -for servers loadtest
+setup-curator: # one of the locks that it compares
+	@$(SETUP) -for curator loadtest
 
 $(GOLANGCI):
 	GOBIN=$(CURDIR)/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)

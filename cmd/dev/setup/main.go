@@ -28,7 +28,7 @@ func main() {
 // setup installs and compiles at the same time. If the installation fails, it does not wait for the compiler.
 func setup(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("setup", flag.ContinueOnError)
-	need := flags.String("for", "nothing", "what must be installed afterwards: nothing, servers or tests")
+	need := flags.String("for", "nothing", "what must be installed afterwards: nothing, servers, curator or tests")
 	version := flags.String("version", "", "the version that the programs print")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -68,8 +68,10 @@ func missingFor(ctx context.Context, use string) ([]*programs.MissingError, erro
 		return nil, nil
 	case "servers":
 		return programs.Missing(), nil
+	case "curator":
+		return append(programs.Missing(), programs.MissingForCurator()...), nil
 	case "tests":
 		return append(programs.Missing(), programs.MissingForTests(ctx)...), nil
 	}
-	return nil, fmt.Errorf("-for %s: want nothing, servers or tests", use)
+	return nil, fmt.Errorf("-for %s: want nothing, servers, curator or tests", use)
 }

@@ -28,19 +28,26 @@ func Missing() []*MissingError {
 	return missing([]Program{MySQL, Redis}, err)
 }
 
-// MissingForTests returns the missing programs among the additional ones of the project's tests: make, a C compiler, a
-// Java compiler, Curator and kazoo, the other clients of the lock, Chromium, Prometheus, PostgreSQL and SQLite.
-func MissingForTests(ctx context.Context) []*MissingError {
-	_, postgreSQL := PostgreSQL()
-	var curator, kazoo error
+// MissingForCurator returns the missing programs among the additional ones of a lock of Apache Curator: a Java compiler
+// and Curator.
+func MissingForCurator() []*MissingError {
+	var curator error
 	if found, err := filepath.Glob("/usr/share/java/curator-recipes*.jar"); err != nil || len(found) == 0 {
 		curator = &MissingError{Program: "Apache Curator", Packages: []string{"libcurator-recipes-java"}}
 	}
+	return missing([]Program{javac}, curator)
+}
+
+// MissingForTests returns the missing programs among the additional ones of the project's tests: make, a C compiler,
+// Curator and kazoo, the other clients of the lock, Chromium, Prometheus, PostgreSQL and SQLite.
+func MissingForTests(ctx context.Context) []*MissingError {
+	_, postgreSQL := PostgreSQL()
+	var kazoo error
 	// Debian's package belongs to Debian's Python, which another one may hide.
 	if err := exec.CommandContext(ctx, "/usr/bin/python3", "-c", "import kazoo").Run(); err != nil {
 		kazoo = &MissingError{Program: "kazoo", Packages: []string{"python3-kazoo"}}
 	}
-	return missing([]Program{maker, GCC, javac, Chromium, Prometheus, SQLite}, postgreSQL, curator, kazoo)
+	return append(MissingForCurator(), missing([]Program{maker, GCC, Chromium, Prometheus, SQLite}, postgreSQL, kazoo)...)
 }
 
 // missing returns the programs that are not there, and the others of the errors.
