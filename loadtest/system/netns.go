@@ -4,9 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
 
 	"orderstock/pkg/servers"
 )
@@ -19,14 +27,67 @@ type network struct {
 	members int
 }
 
-// newNetwork makes a bridge with n namespaces at it.
+// networkPrefix begins the names of bridges and namespaces. The id of their process follows.
+const networkPrefix = "osk"
+
+// newNetwork makes a bridge with n namespaces at it, and removes what processes have left that were killed. Several
+// processes may do so at the same time.
 func newNetwork(ctx context.Context, n int) (*network, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("make network: cutting a server off needs root")
 	}
-	id := os.Getpid()
-	w := &network{name: fmt.Sprintf("osk%d", id%100000), subnet: fmt.Sprintf("10.213.%d.", id%250), members: n}
-	w.close(ctx) // remove the network left by an earlier process of the same id
+	turn := flock.New(filepath.Join(os.TempDir(), "orderstock-networks.lock"))
+	if _, err := turn.TryLockContext(ctx, 20*time.Millisecond); err != nil {
+		return nil, fmt.Errorf("make network: %w", err)
+	}
+	defer func() { _ = turn.Close() }()
+	for _, pid := range networks(ctx) {
+		if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) || pid == os.Getpid() {
+			(&network{name: networkPrefix + strconv.Itoa(pid), members: mostMembers}).close(ctx)
+		}
+	}
+	return networkOf(ctx, os.Getpid(), n)
+}
+
+// mostMembers is the most members that a network may have.
+const mostMembers = 9
+
+// networks returns the ids of the processes that have left a bridge or a namespace.
+func networks(ctx context.Context) (pids []int) {
+	links, _ := exec.CommandContext(ctx, "ip", "-o", "link").Output() // without ip, there is none
+	spaces, _ := exec.CommandContext(ctx, "ip", "netns").Output()
+	for _, word := range strings.Fields(string(links) + string(spaces)) {
+		rest, ours := strings.CutPrefix(word, networkPrefix)
+		digits := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
+		if pid, err := strconv.Atoi(digits); ours && err == nil && !slices.Contains(pids, pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// freeSubnet returns the beginning of addresses that no interface of this machine has.
+func freeSubnet() (string, error) {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return "", fmt.Errorf("make network: %w", err)
+	}
+	for i := range 250 {
+		subnet := fmt.Sprintf("10.213.%d.", i)
+		if !slices.ContainsFunc(addrs, func(a net.Addr) bool { return strings.HasPrefix(a.String(), subnet) }) {
+			return subnet, nil
+		}
+	}
+	return "", errors.New("make network: all networks of 10.213.0.0/16 are in use")
+}
+
+// networkOf makes the network of a process.
+func networkOf(ctx context.Context, pid, n int) (*network, error) {
+	subnet, err := freeSubnet()
+	if err != nil {
+		return nil, err
+	}
+	w := &network{name: networkPrefix + strconv.Itoa(pid), subnet: subnet, members: n}
 	steps := []string{
 		"link add " + w.name + " type bridge",
 		"addr add " + w.subnet + "254/24 dev " + w.name,
