@@ -88,17 +88,8 @@ func (s Suite) Run(ctx context.Context) (*Report, error) {
 	)
 	for i := range s.Lanes {
 		working.Go(func() {
-			lane := &lane{suite: s, open: o, progress: progress, lab: s.On}
-			lane.open.Dir = filepath.Join(dir, fmt.Sprint("lane-", i))
-			defer func() { errs[i] = errors.Join(errs[i], lane.close()) }()
-			for j := range todo {
-				if ctx.Err() != nil && s.Stage == nil {
-					return
-				}
-				if errs[i] = lane.try(ctx, j); errs[i] != nil {
-					return
-				}
-			}
+			lane := &lane{suite: s, open: o, progress: progress, lab: s.On, dir: filepath.Join(dir, fmt.Sprint("lane-", i))}
+			errs[i] = errors.Join(lane.work(ctx, todo), lane.close())
 		})
 	}
 	working.Wait()
@@ -118,8 +109,39 @@ type lane struct {
 	open     system.Config
 	progress *progress
 	lab      *system.System
+	dir      string   // for the systems
+	opened   int      // systems
 	since    int      // runs since the services started
 	services Services // that run
+}
+
+// mostFailures is how many experiments in a row a lane may fail to run: a machine that cannot run any is not tried for
+// hours.
+const mostFailures = 3
+
+// work runs experiments until there are none, ctx ends, or too many in a row could not be run. After one that could not
+// be run it goes on with a new system. The error says which could not be run.
+func (w *lane) work(ctx context.Context, todo <-chan job) (errs error) {
+	failures := 0
+	for j := range todo {
+		if ctx.Err() != nil && w.suite.Stage == nil {
+			break
+		}
+		err := w.try(ctx, j)
+		if err == nil {
+			failures = 0
+			continue
+		}
+		errs = errors.Join(errs, fmt.Errorf("run %s: %w", j.Name, err))
+		if failures++; failures == mostFailures || ctx.Err() != nil {
+			break
+		}
+		errs = errors.Join(errs, w.close())
+		if w.lab = w.suite.On; w.lab != nil {
+			w.since = freshAfter // its services start again
+		}
+	}
+	return errs
 }
 
 // try runs an experiment until its seeds prove that it is as expected, or it is not. An experiment that is expected to
@@ -138,10 +160,12 @@ func (w *lane) try(ctx context.Context, j job) error {
 			w.progress.oneMore()
 		}
 		r, err := w.perform(ctx, j.Experiment, seed)
+		if r != nil { // also if its evidence could not be kept, or the servers not be repaired
+			w.progress.add(j.Experiment, r)
+		}
 		if err != nil {
 			return err
 		}
-		w.progress.add(j.Experiment, r)
 		switch {
 		case r.Outcome == verify.Unknown && len(r.Broken) == 0:
 			if spare--; spare < 0 {
@@ -167,6 +191,8 @@ func (w *lane) perform(ctx context.Context, e Experiment, seed uint64) (*Result,
 // run runs an experiment on services as it wants them.
 func (w *lane) run(ctx context.Context, e Experiment, seed uint64) (*Result, error) {
 	if w.lab == nil {
+		w.opened++
+		w.open.Dir = filepath.Join(w.dir, fmt.Sprint(w.opened))
 		l, err := system.Open(ctx, w.open)
 		if err != nil {
 			return nil, err
