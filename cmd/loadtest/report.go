@@ -86,7 +86,7 @@ type judged interface {
 func (g *resultFlags) give(cmd *cobra.Command, file string, result judged, err error) error {
 	sheet := result.Sheet()
 	if err != nil && result.Outcome() == verify.Pass {
-		sheet.Word = strings.ToUpper(string(verify.Unknown)) // of what was not done
+		sheet.Word = strings.ToUpper(string(verify.Unknown)) // the rest is missing
 	}
 	err = errors.Join(err, sheet.Text(g.text(cmd)), g.save(cmd, file, result, sheet))
 	if err != nil {

@@ -31,8 +31,8 @@ func (f *firing) showProgress(ctx context.Context) (stop func()) {
 }
 
 // ShowProgress shows on w what done and line return, until the returned function is called: as a bar if w is a
-// terminal, else as a line every two seconds in which it has changed. It continues when ctx ends, for the calls in flight. If w is nil, it
-// shows nothing.
+// terminal, else as a line every two seconds if it has changed. It continues when ctx ends, for the calls in flight. If
+// w is nil, it shows nothing.
 func ShowProgress(
 	ctx context.Context, w io.Writer, done func() (now, total int64), line func() string,
 ) (stop func()) {
