@@ -111,8 +111,8 @@ func execute(t *testing.T, args ...string) (out string, exit int) {
 	return out, exit
 }
 
-// TestWrongUsage gives each command something that it cannot work with. It must say so, with the exit code 64, and start
-// nothing.
+// TestWrongUsage gives each command something that it cannot work with. It must say so, with the exit code 64, and
+// start nothing.
 func TestWrongUsage(t *testing.T) {
 	for _, test := range []struct{ args, env, says string }{
 		{"", "", "no command given"},

@@ -47,8 +47,8 @@ type surroundings struct {
 	ConsoleToken string `env:"CONSOLE_TOKEN"`
 }
 
-// Check returns an error that names an unknown strategy, a token that cannot be sent, or an address that is none. Each command checks its
-// own settings.
+// Check returns an error that names an unknown strategy, a token that cannot be sent, or an address that is none. Each
+// command checks its own settings.
 func (s surroundings) Check() error {
 	return errors.Join(
 		checkStrategy(s.Strategy),

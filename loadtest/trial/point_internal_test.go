@@ -9,8 +9,8 @@ import (
 	"orderstock/loadtest/system"
 )
 
-// TestHealIsInterrupted: the outage after lost replies ends with the context, nobody waits for it who only wants to know
-// whether the fault lasts, and the connections are mended all the same.
+// TestHealIsInterrupted: the outage after lost replies ends with the context, a look at the fault does not wait for it,
+// and the connections are mended all the same.
 func TestHealIsInterrupted(t *testing.T) {
 	t.Parallel()
 	server, err := net.Listen("tcp", "127.0.0.1:0")

@@ -54,8 +54,8 @@ func Fail(err error) error {
 	return &ExitError{Failed, err}
 }
 
-// Misuse returns err, about a command line, a setting or a given file that cannot be used, as an ExitError with the code
-// Misused. It returns nil for nil.
+// Misuse returns err, about a command line, a setting or a given file that cannot be used, as an ExitError with the
+// code Misused. It returns nil for nil.
 func Misuse(err error) error {
 	if err == nil {
 		return nil

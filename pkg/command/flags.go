@@ -18,7 +18,8 @@ type Each []string
 
 // Flags adds a flag for each exported field of the struct that has the tag flag, its name, also in embedded structs.
 // The tag help is its usage, default its default, unless the field has a value, and env the variable that sets it if it
-// is not given; see ReadEnvironment. Of a number or a time, bounds are the least and the most. A list is separated by commas.
+// is not given; see ReadEnvironment. Of a number or a time, bounds are the least and the most. A list is separated by
+// commas.
 func Flags(f *pflag.FlagSet, settings any) {
 	v := reflect.ValueOf(settings).Elem()
 	for _, field := range reflect.VisibleFields(v.Type()) {
