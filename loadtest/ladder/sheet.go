@@ -78,8 +78,7 @@ func (r *Result) describeLadder(s *report.Sheet) {
 		},
 		report.Part{
 			Title: "The default strategy and the others", Table: r.compared(),
-			Says: "`grouped` to each other strategy, one hot product, the better of 64 and 256 clients. " +
-				"`grouped-rows` is the\n" +
+			Says: "`grouped` to each other strategy, one hot product, " + r.loads() + ". `grouped-rows` is the\n" +
 				"same groups without the lock. The error is the spread of the turns. It ignores that restarted processes may\n" +
 				"be some 5 % faster or slower: `bench compare` compares closely.",
 		},
@@ -93,6 +92,17 @@ func (r *Result) describeLadder(s *report.Sheet) {
 				"Refused a second", "p50 ms", "p99 ms", "Wake-ups", "Verdict"), Detail: true,
 		},
 	)
+}
+
+// loads names the numbers of clients that strategies are compared with.
+func (r *Result) loads() string {
+	clients := slices.DeleteFunc(distinct(r.hot(), func(row Row) int { return row.Clients }), func(n int) bool {
+		return !slices.Contains(underLoad, n)
+	})
+	if len(clients) == 1 {
+		return fmt.Sprintf("with %d clients", clients[0])
+	}
+	return "the better of 64 and 256 clients"
 }
 
 // byStrategy has a line for each strategy, the best last: the rates on one hot product, and what survived.
