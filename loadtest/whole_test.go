@@ -83,7 +83,7 @@ func passesWhenServicesRestart(t *testing.T, bin string) {
 	t.Helper()
 	st := systemtest.Up(t, bin, func(*system.Config) {})
 	cfg := fireAt(st)
-	cfg.Orders, cfg.Duration, cfg.Mix = 0, 6*time.Second, fire.Mix{Goods: 4, Stock: 2000, Repeat: 0.2, Cancel: 0.2}
+	cfg.Orders, cfg.Duration, cfg.Mix = 0, 8*time.Second, fire.Mix{Goods: 4, Stock: 2000, Repeat: 0.2, Cancel: 0.2}
 	restarted := make(chan error, 1)
 	cfg.Begun = func(*history.History) {
 		go func() {
@@ -98,10 +98,12 @@ func passesWhenServicesRestart(t *testing.T, bin string) {
 	if err := <-restarted; err != nil {
 		t.Fatal(err)
 	}
-	if v := judge(t, st, h); v.Outcome != verify.Pass {
+	v := judge(t, st, h)
+	tooSlow := v.Calm < 50 && len(v.Violated()) == 0 // a machine on which calls take a second
+	if v.Outcome != verify.Pass && !tooSlow || len(h.Away) == 0 {
 		var text bytes.Buffer
 		_ = v.Write(&text, false)
-		t.Errorf("want a pass:\n%s", &text)
+		t.Errorf("want a pass, and to see that the services were away:\n%s", &text)
 	}
 }
 

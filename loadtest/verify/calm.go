@@ -20,8 +20,11 @@ const (
 	leastCalm = 50
 )
 
-// span is a time of a run.
-type span struct{ from, to time.Duration }
+// span is a time of a run. After says that a call was excused by its aftermath.
+type span struct {
+	from, to time.Duration
+	after    bool
+}
 
 // spans are apart from each other, and sorted.
 type spans []span
@@ -58,16 +61,16 @@ type calm struct {
 
 func findCalm(h *history.History) (c calm) {
 	if h.Disturbed {
-		c.disturbed = spans{{0, never}}
+		c.disturbed = spans{{to: never}}
 		c.away = c.disturbed
 		return c
 	}
 	var all, away []span
 	for _, a := range h.Away {
-		away = append(away, span{a.From, a.To + aftermath})
+		away = append(away, span{from: a.From, to: a.To})
 	}
 	look := func(f history.Failure, sent, done time.Duration) {
-		switch at := (span{sent, done + aftermath}); {
+		switch at := (span{from: sent, to: done}); {
 		case f == history.Refused || f == history.Unsent:
 			away = append(away, at)
 		case done-sent >= slow || f == history.TimedOut || f == history.Broken:
@@ -83,11 +86,28 @@ func findCalm(h *history.History) (c calm) {
 	return calm{disturbed: merged(append(all, away...)), away: merged(away)}
 }
 
-// percent returns how much of the run was calm.
+// excuses reports whether a call overlaps a disturbance, or begins in the aftermath of one.
+func (c *calm) excuses(sent, done time.Duration) bool {
+	if c.disturbed.meet(sent, done) {
+		return true
+	}
+	i := sort.Search(len(c.disturbed), func(i int) bool { return c.disturbed[i].to >= sent }) - 1
+	if i < 0 || c.disturbed[i].to+aftermath < sent {
+		return false
+	}
+	c.disturbed[i].after = true
+	return true
+}
+
+// percent returns how much of the run was calm. An aftermath was not, if it excused a call.
 func (c *calm) percent(h *history.History) int {
-	whole, left := h.Elapsed, h.Elapsed
+	whole, left, upTo := h.Elapsed, h.Elapsed, time.Duration(0)
 	for _, s := range c.disturbed {
-		left -= max(0, min(s.to, whole)-s.from)
+		if s.after {
+			s.to += aftermath
+		}
+		s.from, s.to = max(s.from, upTo), min(s.to, whole)
+		left, upTo = left-max(0, s.to-s.from), max(upTo, s.to)
 	}
 	return int(100 * left / max(whole, 1))
 }

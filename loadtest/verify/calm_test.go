@@ -24,10 +24,16 @@ func TestADisturbanceExcusesTheCallsBesideIt(t *testing.T) {
 		want   verify.Outcome
 		calm   int
 	}{
-		"no disturbance":          {func(*world) {}, verify.Violation, 100},
-		"a service was away":      {away(0, time.Second), verify.Pass, 99},
-		"it was away before":      {func(w *world) { away(0, 0)(w); w.later(3 * time.Second) }, verify.Violation, 99},
-		"a breaker rested":        {func(w *world) { away(0, 0)(w); w.later(time.Second) }, verify.Pass, 99},
+		"no disturbance":     {func(*world) {}, verify.Violation, 100},
+		"a service was away": {away(0, time.Second), verify.Pass, 99},
+		"it was away before": {func(w *world) { away(0, 0)(w); w.later(3 * time.Second) }, verify.Violation, 100},
+		"a breaker rested":   {func(w *world) { away(0, 0)(w); w.later(time.Second) }, verify.Pass, 99},
+		"it was away by turns, and a call came after": {func(w *world) {
+			for at := time.Duration(0); at < time.Hour; at += time.Minute {
+				w.h.Away = append(w.h.Away, history.Away{From: at, To: at + 29*time.Second})
+			}
+			w.later(29 * time.Second)
+		}, verify.Pass, 51},
 		"it was away later":       {away(time.Minute, 2*time.Minute), verify.Violation, 98},
 		"it was away mostly":      {away(0, 40*time.Minute), verify.Unknown, 33},
 		"it was meant so":         {func(w *world) { w.h.Disturbed = true }, verify.Pass, 0},

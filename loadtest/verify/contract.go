@@ -52,7 +52,7 @@ func (j *judge) named(c *history.Call) bool {
 	}
 	_, found := documented()[which][strconv.Itoa(int(c.Code))]
 	proxy := c.Code == http.StatusBadGateway || c.Code == http.StatusGatewayTimeout
-	return found || proxy && j.calm.disturbed.meet(c.Sent, c.Done)
+	return found || proxy && j.calm.excuses(c.Sent, c.Done)
 }
 
 // said returns the meaning of the answer to a call of order n, and whether its form is one of the contract.

@@ -93,7 +93,6 @@ func newJudge(h *history.History, v *Verdict, terms Terms) *judge {
 	for _, c := range catalogue {
 		v.Invariants = append(v.Invariants, Invariant{Name: c.name, Says: c.says, Sample: []string{}})
 	}
-	v.Calm = j.calm.percent(h)
 	j.change = findRepricing(h)
 	j.findKeyless()
 	j.readPages()
@@ -143,6 +142,7 @@ func (j *judge) close() {
 			"for repeats: %d answers, such as %s (if it is a proxy that repeats calls, fire with --disturbed)", j.between,
 			j.firstBetween))
 	}
+	j.v.Calm = j.calm.percent(j.h)
 	if reason, is := j.tooLittleCalm(); is {
 		j.v.Reasons = append(j.v.Reasons, reason)
 	}

@@ -71,7 +71,7 @@ func (j *judge) owesEnd(f history.Failure, code uint16, sent, done time.Duration
 		return false
 	case code == http.StatusTooManyRequests && j.h.Limited:
 		return false
-	case unfinished || j.calm.disturbed.meet(sent, done):
+	case unfinished || j.calm.excuses(sent, done):
 		j.calm.excused++
 		return false
 	}
