@@ -476,6 +476,28 @@ func TestAClientInsists(t *testing.T) {
 	}
 }
 
+// A client that insists waits for no answer longer than it insists.
+func TestAClientInsistsForItsTimeOnly(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.answer = func(w http.ResponseWriter) {
+		w.Header().Set("Retry-After", "86400")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	cfg := s.config()
+	cfg.Orders, cfg.Insist = 1, 200*time.Millisecond
+	ended := make(chan error, 1)
+	go func() { _, err := fire.Run(t.Context(), cfg); ended <- err }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("it waits for a day")
+	}
+}
+
 // A call that reached nobody goes to the next address. If nobody listens at any address, it is refused.
 func TestAnAddressWhereNobodyListens(t *testing.T) {
 	t.Parallel()
