@@ -112,7 +112,7 @@ func (c *calm) percent(h *history.History) int {
 	return int(100 * left / max(whole, 1))
 }
 
-// tooLittleCalm reports whether calls are excused in a run that was hardly calm, and returns the reason for the verdict.
+// tooLittleCalm reports whether calls are excused in a run that was hardly calm, and returns the verdict's reason.
 func (j *judge) tooLittleCalm() (reason string, is bool) {
 	is = j.calm.excused > 0 && j.v.Calm < leastCalm
 	return fmt.Sprintf("%d%% of the run was calm, too little to tell: %d calls got no end at once, and are excused by "+

@@ -55,9 +55,9 @@ func (j *judge) ends(n int, calls []int32) {
 	}
 }
 
-// owesEnd reports whether a call without an end, or without an answer, should have had one at once. Unfinished says that
-// its order may not have ended for an earlier call that is excused. A service
-// answers each call that it has read, also when it stops: nothing that the client sees excuses a broken connection.
+// owesEnd reports whether a call without an end, or without an answer, should have had one at once. Unfinished: its
+// order may not have ended for an earlier call that is excused. A service answers each call that it has read, also when
+// it stops: nothing that the client sees excuses a broken connection.
 func (j *judge) owesEnd(f history.Failure, code uint16, sent, done time.Duration, unfinished bool) bool {
 	took := done - sent
 	switch {
