@@ -71,18 +71,18 @@ func program(ctx context.Context, args ...string) (out, errs string, exit int) {
 
 // interrupter keeps what is written, and interrupts once it has seen a text.
 type interrupter struct {
-	bytes.Buffer
+	seen      bytes.Buffer
 	at        string
 	interrupt func()
 }
 
 func (w *interrupter) Write(text []byte) (int, error) {
 	defer func() {
-		if strings.Contains(w.String(), w.at) {
+		if strings.Contains(w.seen.String(), w.at) {
 			w.interrupt()
 		}
 	}()
-	return w.Buffer.Write(text)
+	return w.seen.Write(text)
 }
 
 // interruptedAt runs the program, and interrupts it once it has printed the text to the standard error.
@@ -96,9 +96,9 @@ func interruptedAt(t *testing.T, text string, args ...string) (out, errs string,
 	cmd.SetArgs(args)
 	exit = command.Run(ctx, cmd)
 	if ctx.Err() == nil {
-		t.Fatalf("it never printed %q, but\n%s%s", text, &stdout, stderr.String())
+		t.Fatalf("it never printed %q, but\n%s%s", text, &stdout, stderr.seen.String())
 	}
-	return stdout.String(), stderr.String(), exit
+	return stdout.String(), stderr.seen.String(), exit
 }
 
 // execute runs the program and fails the test if it prints an error.

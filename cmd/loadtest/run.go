@@ -96,8 +96,8 @@ func runAll(cmd *cobra.Command, experiments []experiment, seeds int, out io.Writ
 	var errs []error
 	expected, planned := 0, len(experiments)*seeds
 	for i := range planned {
-		if err := cmd.Context().Err(); err != nil {
-			errs = append(errs, fmt.Errorf("%d runs were not made: %w", planned-i, err))
+		if cmd.Context().Err() != nil {
+			errs = append(errs, fmt.Errorf("interrupted: %d of %d runs were not made", planned-i, planned))
 			break
 		}
 		e := experiments[i/seeds]

@@ -110,7 +110,8 @@ func TestRunsThatWereNotMadeAreNoPass(t *testing.T) {
 	}}
 	cmd.SetArgs([]string{})
 	cmd.SetErr(&errs)
-	if code := command.Run(ctx, cmd); code != command.Unknown || !strings.Contains(errs.String(), "2 runs were not made") {
+	const want = "interrupted: 2 of 3 runs were not made"
+	if code := command.Run(ctx, cmd); code != command.Unknown || !strings.Contains(errs.String(), want) {
 		t.Errorf("exit code %d, printed %s", code, &errs)
 	}
 }
