@@ -39,7 +39,7 @@ func TestTheFolderCanBeCopied(t *testing.T) {
 		}
 		return err
 	}))
-	if want := []string{"CHANGES.md", "DECISIONS.md", "LICENSE", "README.md"}; !slices.Equal(files, want) {
+	if want := []string{"CHANGES.md", "CURATOR.md", "DECISIONS.md", "LICENSE", "README.md"}; !slices.Equal(files, want) {
 		t.Errorf("the copy has %q besides the code, want %q", files, want)
 	}
 
