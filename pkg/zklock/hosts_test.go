@@ -45,6 +45,16 @@ func TestConnectIgnoresSpacesAroundAServer(t *testing.T) {
 	}
 }
 
+// A connect string as Java's clients take it is a list, too. The port may be left out.
+func TestConnectTakesAListInOneString(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	s, err := zklock.Connect(ctx, []string{unknownName + ", " + serverstest.ZooKeeper(t).Addr() + "," + unknownName + ":1"})
+	must(t, err)
+	closeSession(t, s)
+}
+
 func TestConnectRefusesBadServers(t *testing.T) {
 	t.Parallel()
 	addr := serverstest.ZooKeeper(t).Addr()
@@ -54,15 +64,16 @@ func TestConnectRefusesBadServers(t *testing.T) {
 		servers []string
 		want    string
 	}{
-		"chroot":         {[]string{addr, addr + "/app"}, "chroot"},
-		"several in one": {[]string{addr + "," + addr}, "give each by itself"},
-		"no host":        {[]string{":" + port}, "want host:port"},
-		"no number":      {[]string{"localhost:zk"}, "want host:port"},
-		"no port":        {[]string{"localhost:"}, "want host:port"},
-		"bare IPv6":      {[]string{"::1"}, "want host:port"},
-		"space inside":   {[]string{"local host:2181"}, "space"},
-		"only a space":   {[]string{addr, " "}, "want host:port"},
-		"none":           {nil, "server"},
+		"chroot":        {[]string{addr, addr + "/app"}, "chroot"},
+		"chroot of all": {[]string{addr + "," + addr + "/app"}, "chroot"},
+		"an empty one":  {[]string{addr + ",," + addr}, "want host:port"},
+		"no host":       {[]string{":" + port}, "want host:port"},
+		"no number":     {[]string{"localhost:zk"}, "want host:port"},
+		"no port":       {[]string{"localhost:"}, "want host:port"},
+		"bare IPv6":     {[]string{"::1"}, "want host:port"},
+		"space inside":  {[]string{"local host:2181"}, "space"},
+		"only a space":  {[]string{addr, " "}, "want host:port"},
+		"none":          {nil, "no servers given"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -38,7 +38,8 @@ type Monitor = conn.Monitor
 func NewMonitor(dial zk.Dialer) *Monitor { return conn.NewMonitor(dial) }
 
 // Connect connects to any of the servers, each "host:port", and returns when there is a session, or
-// when ctx ends. Callers must Close it. Spaces around an address are ignored. Names are resolved again when
+// when ctx ends. Callers must Close it. One string may hold several servers, with commas between them.
+// Without a port it is 2181. Spaces around an address are ignored. Names are resolved again when
 // no known address has answered. One that does not resolve is treated like a server that is down.
 func Connect(ctx context.Context, servers []string, opts ...SessionOption) (*Session, error) {
 	c, err := conn.Connect(ctx, servers, sessionOptionsOf(opts))

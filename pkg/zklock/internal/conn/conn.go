@@ -65,11 +65,13 @@ func Connect(ctx context.Context, servers []string, o Options) (*Conn, error) {
 	}
 	monitor, hosts := NewMonitor(o.Dial), newHosts()
 	monitor.leaves = true
-	servers = slices.Clone(servers)
-	for i := range servers {
-		servers[i] = strings.TrimSpace(servers[i]) // of a list with a space after each comma
+	var addrs []string
+	for _, list := range servers {
+		for addr := range strings.SplitSeq(list, ",") {
+			addrs = append(addrs, strings.TrimSpace(addr))
+		}
 	}
-	zkConn, events, err := zk.Connect(servers, o.Timeout,
+	zkConn, events, err := zk.Connect(addrs, o.Timeout,
 		zk.WithDialer(monitor.Dial), zk.WithHostProvider(hosts),
 		zk.WithLogger(clientLog{o.Log}), zk.WithLogInfo(false))
 	if err != nil {
@@ -78,7 +80,7 @@ func Connect(ctx context.Context, servers []string, o Options) (*Conn, error) {
 	c := newConn(zkConn, events, monitor, o)
 	if err := c.begin(ctx, o); err != nil {
 		_ = c.Close(nil) // there is nothing to lose yet
-		return nil, fmt.Errorf("connect to ZooKeeper at %v: %w", servers, errors.Join(err, hosts.trouble(), c.Trouble()))
+		return nil, fmt.Errorf("connect to ZooKeeper at %v: %w", addrs, errors.Join(err, hosts.trouble(), c.Trouble()))
 	}
 	return c, nil
 }

@@ -62,8 +62,8 @@ func (h *hosts) Init(servers []string) error {
 		host, port, err := net.SplitHostPort(s)
 		_, badPort := strconv.ParseUint(port, 10, 16)
 		if err != nil || badPort != nil || host == "" || strings.ContainsAny(host, "/, \t\r\n") {
-			return fmt.Errorf("server %q: want host:port, without a space; give each by itself, "+
-				"and put a path (chroot) before each lock's path instead", s)
+			return fmt.Errorf("server %q: want host:port, without a space; "+
+				"put a path (chroot) before each lock's path instead", s)
 		}
 		h.servers = append(h.servers, server{host: host, port: port})
 	}
