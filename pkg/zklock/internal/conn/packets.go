@@ -245,8 +245,8 @@ func (w *monitoredConn) hello() {
 	w.clock = w.monitor.established(w, id, timeout, w.probeSent)
 }
 
-// answered takes the header of an answer or an event. Of the answers to writes and syncs, only a success proves that the
-// session is alive: a server refuses some by itself, if it throttles or checks permissions early.
+// answered takes the header of an answer or an event. Of the answers to writes and syncs, only a success proves that
+// the session is alive: a server refuses some by itself, if it throttles or checks permissions early.
 func (w *monitoredConn) answered(xid int32, zxid int64, code int32) {
 	w.made = nil
 	if code == 0 {
