@@ -14,8 +14,8 @@ var (
 	// of an acquisition ended first. In the second case the error also matches the context's.
 	ErrNotAcquired = errors.New("zklock: lock not acquired")
 
-	// ErrNoAnswer says that the context of an acquisition ended while ZooKeeper had not answered: nobody may
-	// have the lock. The error also matches the context's.
+	// ErrNoAnswer says that the context of an acquisition ended while ZooKeeper had not answered, or had ended
+	// before: nobody may have the lock. The error also matches the context's.
 	ErrNoAnswer = errors.New("zklock: ZooKeeper has not answered in time")
 
 	// ErrLost says that the lock is no longer this holder's: the ZooKeeper session expired, or may
@@ -59,7 +59,7 @@ func ended(ctx context.Context, path string) error {
 	if !errors.Is(err, ctx.Err()) {
 		err = fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
-	return fmt.Errorf("acquire %s: %w", path, err)
+	return fmt.Errorf("acquire %s: not asked: %w: %w", path, ErrNoAnswer, err)
 }
 
 // acquireError adds the lock's path to err. If ctx has ended, and it is not known that another holder has the

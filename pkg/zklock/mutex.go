@@ -14,7 +14,7 @@ func NewMutex(s *Session, path string, opts ...Option) *Mutex {
 }
 
 // Acquire waits for the lock until ctx ends, over reconnects and session losses. If ctx ends first, the error is both
-// the context's and ErrNotAcquired, or ErrNoAnswer. If ctx has ended before the call, it is the context's alone.
+// the context's and ErrNotAcquired, or ErrNoAnswer, also if ctx has ended before the call.
 func (m *Mutex) Acquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, false) }
 
 // TryAcquire acquires the lock if it is free, and returns ErrNotAcquired at once if it is not. ctx bounds
