@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -34,7 +35,10 @@ type output struct {
 }
 
 func newCommand(out, progress io.Writer) *cobra.Command {
-	var cfg config
+	var (
+		cfg    config
+		within time.Duration
+	)
 	cmd := &cobra.Command{
 		Use:   "judge FILE",
 		Short: "Judge any shop with an ordering API: does it oversell, double, forget or contradict itself?",
@@ -53,6 +57,7 @@ loadtest/judge/README.md describes the file and what each violation means.
 		Example: `  loadtest judge new --curl "curl http://127.0.0.1/orders -H 'Idempotency-Key: a' -d '{…}'" >shop.yaml
   loadtest judge try shop.yaml
   loadtest judge shop.yaml --orders 400 --clients 40 --seed 7 --report out.html --out evidence
+  loadtest judge shop.yaml --for 10m
   loadtest judge again evidence`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -61,9 +66,9 @@ loadtest/judge/README.md describes the file and what each violation means.
 			}
 			cfg.Progress = cmd.ErrOrStderr()
 			cfg.Done = func(p judge.Phase) { p.Write(cfg.text(cmd)) }
-			result, err := judge.Run(cmd.Context(), cfg.Config)
+			result, err := cfg.judge(cmd.Context(), within)
 			if err != nil && cmd.Context().Err() == nil {
-				return command.Misuse(err) // the name of a phase
+				return command.Misuse(err) // the name of a phase, a time or a folder
 			}
 			return cfg.conclude(cmd, result, err)
 		},
@@ -72,9 +77,22 @@ loadtest/judge/README.md describes the file and what each violation means.
 	cmd.SetErr(progress)
 	command.Flags(cmd.Flags(), &cfg)
 	cmd.Flags().StringSliceVar(&cfg.Phases, "phase", nil, "run these phases only: "+strings.Join(judge.Phases(), ", "))
+	cmd.Flags().DurationVar(&within, "for", 0,
+		"repeat with new seeds for so long, until something is found; then find the smallest load for it")
 	cmd.Flags().StringVar(&cfg.Out, "out", "", "keep all calls, rows and the file in this new folder, for judge again")
 	cmd.AddCommand(fileCommand(), tryCommand(), againCommand(), demoCommand())
 	return cmd
+}
+
+// judge judges once, or searches for so long.
+func (c *config) judge(ctx context.Context, within time.Duration) (*judge.Result, error) {
+	switch {
+	case within < 0:
+		return nil, fmt.Errorf("invalid argument %q for \"--for\" flag: want a time above 0, such as 10m", within)
+	case within > 0:
+		return judge.Search(ctx, c.Config, within)
+	}
+	return judge.Run(ctx, c.Config)
 }
 
 // load reads the file.
@@ -165,12 +183,15 @@ before: answers, books.sold and books.void count as they are now, for the calls
 and rows that were kept. A changed query is asked for the last phase, whose rows
 must still be there. No order is sent.
 
-Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
+` + command.Codes,
 		Example: `  loadtest judge shop.yaml --out evidence
   loadtest judge again evidence --report out.html`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			result, err := judge.Again(cmd.Context(), args[0])
+			if err != nil && cmd.Context().Err() == nil {
+				return command.Misuse(err) // the folder
+			}
 			if err == nil {
 				for i := range result.Phases {
 					result.Phases[i].Write(to.text(cmd))

@@ -55,6 +55,9 @@ type Config struct {
 	Done     func(Phase)
 }
 
+// defaultClients is the default of Config.Clients.
+const defaultClients = 40
+
 // Phase is the result of one phase.
 type Phase struct {
 	Name string `json:"phase"`
@@ -81,6 +84,9 @@ type Result struct {
 	// Checked names the invariants that a phase could judge, and Unchecked the others.
 	Checked   []string    `json:"checked"`
 	Unchecked []Unchecked `json:"unchecked,omitempty"`
+	// Runs is the number of runs of a search, and Smallest, if not nil, the smallest load for the violation.
+	Runs     int       `json:"runs,omitempty"`
+	Smallest *Smallest `json:"smallest,omitempty"`
 	// Reasons say why nothing could be judged.
 	Reasons []string `json:"reasons,omitempty"`
 }
@@ -100,7 +106,7 @@ type run struct {
 
 // begin starts what a run needs. An error is a reason not to know.
 func begin(ctx context.Context, cfg Config) (*run, error) {
-	cfg.Clients, cfg.Seed = cmp.Or(cfg.Clients, 40), cmp.Or(cfg.Seed, 1)
+	cfg.Clients, cfg.Seed = cmp.Or(cfg.Clients, defaultClients), cmp.Or(cfg.Seed, 1)
 	r := &run{
 		Config: cfg, f: cfg.File, id: strings.ToLower(rand.Text()[:8]),
 		sender: send.New(cfg.Hosts, time.Duration(cfg.File.Timeout), cfg.File.Insecure),

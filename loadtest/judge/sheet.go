@@ -70,6 +70,9 @@ func (e *Example) lines() (lines []string) {
 		}
 		lines = append(lines, c.String())
 	}
+	if e.Met != nil {
+		lines = append(lines, fmt.Sprintf("met: key %s, %s", e.Met.Key, e.Met.Call))
+	}
 	for i, row := range e.Rows {
 		if i == linesShown {
 			lines = append(lines, fmt.Sprintf("… and %d more rows", len(e.Rows)-i))
@@ -93,6 +96,9 @@ func (r *Result) Write(w io.Writer) {
 	}
 	for _, u := range r.Unchecked {
 		fmt.Fprintf(w, "  not checked: %s: %s\n", u.Invariant, u.Why)
+	}
+	if r.Smallest != nil {
+		fmt.Fprintf(w, "smallest, of %d runs: %s\n", r.Runs, r.Smallest.command(r.File))
 	}
 	fmt.Fprintln(w, r)
 }
@@ -131,6 +137,9 @@ func (r *Result) Sheet() report.Sheet {
 		Facts: []report.Fact{
 			{Name: "Target", Value: r.Target}, {Name: "Run", Value: r.Run}, {Name: "Seed", Value: fmt.Sprint(r.Seed)},
 		},
+	}
+	if r.Smallest != nil {
+		s.Facts = append(s.Facts, report.Fact{Name: "Smallest", Value: r.Smallest.command(r.File)})
 	}
 	phases := report.NewTable("phase", "verdict", "orders", "accepted", "rejected", "pending", "unknown", "violated")
 	for i := range r.Phases {

@@ -29,6 +29,8 @@ type Example struct {
 	Key   string   `json:"key,omitempty"`
 	Calls []Call   `json:"calls,omitempty"`
 	Rows  []string `json:"rows,omitempty"`
+	// Met is a call of another order at the same time, or nil.
+	Met *Met `json:"met,omitempty"`
 	// Output is the end of the service's output.
 	Output []string `json:"output,omitempty"`
 }
@@ -108,6 +110,11 @@ func (e *Evidence) judge() *Verdict {
 		v.Checked = append(v.Checked, i.name)
 		f := finding{Violation{Invariant: i.name, Says: i.says}}
 		if i.check(e, &f); f.Count > 0 {
+			for n := range f.Examples {
+				if o := e.byKey[shop.ID(f.Examples[n].Key)]; o != nil {
+					f.Examples[n].Met = e.meet(o)
+				}
+			}
 			v.Violations = append(v.Violations, f.Violation)
 		}
 	}

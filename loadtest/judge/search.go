@@ -1,0 +1,178 @@
+package judge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"orderstock/loadtest/verify"
+)
+
+// Smallest is the smallest load with which a violation was seen.
+type Smallest struct {
+	Phase     string `json:"phase"`
+	Invariant string `json:"invariant"`
+	Orders    int    `json:"orders"`
+	Clients   int    `json:"clients"`
+	Seed      uint64 `json:"seed"`
+}
+
+// Search judges a shop with one seed after another, for at most the time within, until something is found. Then, for at
+// most that time again, it looks for the fewest clients and orders with which the same invariant is violated. The result
+// is the last run with a violation, or the last run. A run that cannot tell ends the search. An error means the same as
+// one of Run; a search keeps no evidence.
+func Search(ctx context.Context, cfg Config, within time.Duration) (*Result, error) {
+	if cfg.Out != "" {
+		return nil, errors.New("the evidence of a search is not kept: run the smallest load, which it prints, with --out")
+	}
+	cfg.Seed, cfg.Clients = cmp.Or(cfg.Seed, 1), cmp.Or(cfg.Clients, defaultClients)
+	s := search{cfg: cfg, deadline: time.Now().Add(within)}
+	for {
+		r, err := s.run(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if r.Outcome == verify.Violation {
+			s.deadline = time.Now().Add(within)
+			if err := s.shrink(ctx, r); err != nil && ctx.Err() == nil {
+				return nil, err
+			}
+			break // also if it was interrupted: something is found
+		}
+		if s.last = r; r.Outcome == verify.Unknown || !time.Now().Before(s.deadline) {
+			break
+		}
+	}
+	s.last.Runs = s.runs
+	return s.last, nil
+}
+
+// search is a search in progress.
+type search struct {
+	cfg      Config // with the seed of the next run
+	deadline time.Time
+	runs     int
+	last     *Result
+}
+
+// run runs the judge with the next seed.
+func (s *search) run(ctx context.Context) (*Result, error) {
+	s.runs++
+	r, err := Run(ctx, s.cfg)
+	s.cfg.Seed++
+	return r, err
+}
+
+// shrink looks for the smallest load with which the first violation of a result is there.
+func (s *search) shrink(ctx context.Context, found *Result) error {
+	i := slices.IndexFunc(found.Phases, func(p Phase) bool { return len(p.Violations) > 0 })
+	p := &found.Phases[i]
+	best := &Smallest{
+		Phase: p.Name, Invariant: p.Violations[0].Invariant, Orders: p.Orders,
+		Clients: cmp.Or(p.Clients, s.cfg.Clients), Seed: found.Seed,
+	}
+	if p.Clients > 0 {
+		best.Phase = Together // with fewer clients
+	}
+	s.last, found.Smallest = found, best
+	s.cfg.Phases = []string{best.Phase}
+	for clients := 2; clients < best.Clients && best.Phase != Alone; clients *= 2 {
+		if seen, err := s.seen(ctx, best.Orders, clients); err != nil {
+			return err
+		} else if seen {
+			break
+		}
+	}
+	for below, above := 0, best.Orders; above-below > 1; {
+		middle := (below + above) / 2
+		seen, err := s.seen(ctx, middle, s.last.Smallest.Clients)
+		if err != nil {
+			return err
+		}
+		if seen {
+			above = middle
+		} else {
+			below = middle
+		}
+	}
+	return nil
+}
+
+// attempts is how often a smaller load is tried, as a race may not happen each time.
+const attempts = 3
+
+// seen reports whether the violation is there with a load, and keeps that run as the last. It is not if the time is over.
+func (s *search) seen(ctx context.Context, orders, clients int) (bool, error) {
+	s.cfg.Orders, s.cfg.Clients = orders, clients
+	for range attempts {
+		if !time.Now().Before(s.deadline) {
+			return false, nil
+		}
+		r, err := s.run(ctx)
+		if err != nil {
+			return false, err
+		}
+		best := *s.last.Smallest
+		for i := range r.Phases {
+			p := &r.Phases[i]
+			if slices.Contains(p.Violated(), best.Invariant) {
+				best.Orders, best.Clients, best.Seed = orders, cmp.Or(p.Clients, clients), r.Seed
+				s.last, r.Smallest = r, &best
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// command returns the command that runs the smallest load.
+func (s *Smallest) command(file string) string {
+	return fmt.Sprintf("loadtest judge %s --phase %s --orders %d --clients %d --seed %d",
+		file, s.Phase, s.Orders, s.Clients, s.Seed)
+}
+
+// Met is a call of another order that overlapped a call of an example.
+type Met struct {
+	Key string `json:"key"`
+	Call
+}
+
+// meet returns the call of another order for the same product that overlapped a call of the order for the longest time,
+// first among the accepted ones, or nil. Calls of the order that overlap each other are the ones that met.
+func (e *Evidence) meet(o *Order) (met *Met) {
+	products := map[string]bool{}
+	for _, it := range o.Basket {
+		products[it.Product] = true
+	}
+	rank := func(c Call) (both time.Duration) {
+		for _, own := range o.Calls {
+			both = max(both, min(own.Done, c.Done)-max(own.Sent, c.Sent))
+		}
+		if both > 0 && c.Order != "" {
+			both += time.Hour
+		}
+		return both
+	}
+	for i, c := range o.Calls {
+		for _, other := range o.Calls[i+1:] {
+			if min(c.Done, other.Done) > max(c.Sent, other.Sent) {
+				return nil
+			}
+		}
+	}
+	var most time.Duration
+	for _, other := range e.Orders {
+		if other == o || !slices.ContainsFunc(other.Basket, func(it Item) bool { return products[it.Product] }) {
+			continue
+		}
+		for _, c := range other.Calls {
+			if r := rank(c); r > most && c.Kind != Buyer {
+				most, met = r, &Met{other.Key, withoutAnswers([]Call{c})[0]}
+			}
+		}
+	}
+	return met
+}

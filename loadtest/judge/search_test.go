@@ -1,0 +1,95 @@
+package judge_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"orderstock/loadtest/judge"
+	"orderstock/loadtest/verify"
+)
+
+// A search goes on with new seeds until something is found, then with fewer clients and orders while it is still there.
+func TestASearchFindsTheSmallest(t *testing.T) {
+	t.Parallel()
+	var resets atomic.Int64
+	right, wrong := &counter{}, &counter{wrong: true}
+	f := parse(t, "", serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/reset" && resets.Add(1) > 4 { // the phase of four runs
+			right = wrong // no order is under way at a reset
+		}
+		right.ServeHTTP(w, r)
+	}))+resetByRequest+memory)
+	cfg := judge.Config{File: f, Name: "shop.yaml", Seed: 7, Clients: 40, Phases: []string{judge.Together}}
+	r, err := judge.Search(t.Context(), cfg, time.Minute)
+	if err != nil || r.Outcome != verify.Violation || r.Smallest == nil {
+		t.Fatalf("%v\n%s", err, text(r))
+	}
+	s := r.Smallest
+	if s.Phase != judge.Together || s.Invariant != judge.NotOversold || s.Orders != 20 || s.Clients != 2 || s.Seed < 11 {
+		t.Errorf("the smallest is %+v; want 20 orders of 2 clients, and the one after them", s)
+	}
+	var out strings.Builder
+	r.Write(&out)
+	want := "loadtest judge shop.yaml --phase together --orders 20 --clients 2 --seed "
+	if !strings.Contains(out.String(), want) {
+		t.Errorf("printed\n%s\nwant %s", &out, want)
+	}
+}
+
+// A search that is interrupted after it has found something returns that.
+func TestAnInterruptedSearchReturnsItsFinding(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	f := parse(t, "", serve(t, &counter{wrong: true})+resetByRequest+memory)
+	cfg := judge.Config{File: f, Phases: []string{judge.Together}, Done: func(judge.Phase) { cancel() }}
+	// The first run ends, as nothing waits after its last phase.
+	if r, err := judge.Search(ctx, cfg, time.Hour); err != nil || r.Outcome != verify.Violation || r.Runs != 2 {
+		t.Errorf("%v\n%s", err, text(r))
+	}
+}
+
+// A search that finds nothing ends with the time, and one that cannot tell ends at once.
+func TestASearchEnds(t *testing.T) {
+	t.Parallel()
+	phases := []string{judge.Together}
+	f := parse(t, "", serve(t, &counter{})+resetByRequest+memory)
+	start := time.Now()
+	r, err := judge.Search(t.Context(), judge.Config{File: f, Phases: phases}, time.Second)
+	if err != nil || r.Outcome != verify.Pass || r.Runs < 2 || time.Since(start) < time.Second || r.Smallest != nil {
+		t.Errorf("%v, %d runs after %s\n%s", err, r.Runs, time.Since(start), text(r))
+	}
+	f = parse(t, "", serve(t, http.NotFoundHandler())+memory)
+	if r, err := judge.Search(t.Context(), judge.Config{File: f, Phases: phases}, time.Hour); err != nil || r.Runs != 1 {
+		t.Errorf("%v\n%s", err, text(r))
+	}
+	if _, err := judge.Search(t.Context(), judge.Config{File: f, Out: t.TempDir()}, time.Hour); err == nil {
+		t.Error("a search keeps evidence")
+	}
+}
+
+// The example of a violation names the call of another order that it met.
+func TestTheCallsThatMet(t *testing.T) {
+	t.Parallel()
+	e := world()
+	withoutBooks(&e)
+	last := &e.Orders[10].Calls[0]
+	last.Means, last.Order, last.Sent = "accepted", "110", at(18)
+	v := judge.Judge(e)
+	if len(v.Violations) == 0 || v.Violations[0].Examples[0].Met == nil || v.Violations[0].Examples[0].Met.Key != "k10" {
+		t.Errorf("%+v", v.Violations)
+	}
+	p := judge.Phase{Name: judge.Together, Verdict: *v}
+	var out strings.Builder
+	p.Write(&out)
+	if !slices.ContainsFunc(strings.Split(out.String(), "\n"), func(line string) bool {
+		return strings.HasPrefix(strings.TrimSpace(line), "met: key k10, first")
+	}) {
+		t.Errorf("printed\n%s", &out)
+	}
+}
