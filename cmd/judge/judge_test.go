@@ -68,7 +68,8 @@ func TestItExitsAsItJudges(t *testing.T) {
 		want string
 	}{
 		"pass": {
-			[]string{shopFile(t, seller(t, 5)), "--phase", "alone"}, 0,
+			[]string{shopFile(t, seller(t, 5)), "--phase", "alone"},
+			0,
 			"\nchecked 4 of 11\n  not checked: one-answer-per-key: no order was sent twice",
 		},
 		"pass, by answers": {

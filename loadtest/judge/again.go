@@ -66,7 +66,9 @@ func newKeeper(cfg Config) (*keeper, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("keep the evidence: %w", err)
 	}
-	k := &keeper{dir, keptRun{Form: evidenceForm, Version: command.Version(), Asked: cfg.File.Queries(), Dir: cfg.File.Dir, Hosts: cfg.Hosts}}
+	k := &keeper{dir, keptRun{
+		Form: evidenceForm, Version: command.Version(), Asked: cfg.File.Queries(), Dir: cfg.File.Dir, Hosts: cfg.Hosts,
+	}}
 	if err := os.WriteFile(filepath.Join(dir, shopFile), cfg.File.Text, 0o600); err != nil {
 		return nil, fmt.Errorf("keep the evidence: %w", err)
 	}
@@ -97,9 +99,9 @@ func (k *keeper) write(name string, v any) error {
 }
 
 // Again judges the evidence that a run has kept in a folder, by the file shop.yaml there. Its answers, books.sold and
-// books.void may have been changed since. It sends nothing. If a query was changed, the books are read for the last phase,
-// whose rows must still be there, and the other phases are unknown. An error means that the folder has no such evidence,
-// that the file is wrong, or that the books cannot be read.
+// books.void may have been changed since. It sends nothing. If a query was changed, the books are read for the last
+// phase, whose rows must still be there, and the other phases are unknown. An error means that the folder has no such
+// evidence, that the file is wrong, or that the books cannot be read.
 func Again(ctx context.Context, dir string) (*Result, error) {
 	var kept keptRun
 	if err := readKept(dir, runFile, &kept); err != nil || kept.Form != evidenceForm || kept.Result == nil {
@@ -209,8 +211,7 @@ func (e *Evidence) reread(ctx context.Context, f *shop.File, name string, last b
 	}
 	if placed := slices.ContainsFunc(e.Orders, (*Order).placed); placed && now.Orders != nil &&
 		!slices.Contains(slices.Collect(maps.Values(own)), true) {
-		return fmt.Errorf("the books have no row of an order of the phase %s any more: run the judge again by the changed query",
-			name)
+		return fmt.Errorf("the books have no row of an order of the phase %s any more: place the orders again", name)
 	}
 	older := func(row books.Row) bool { return !own[row.ID] }
 	e.Before.Orders = slices.Concat(e.Before.Orders, filter(now.Orders, older))

@@ -67,11 +67,10 @@ func TestAgainReadsByAChangedFile(t *testing.T) {
 	if err != nil || before.Outcome != verify.Unknown || after.Outcome != verify.Pass || after.Phases[0].Rejected != 10 {
 		t.Errorf("%v\n%s\nwas\n%s", err, text(after), text(before))
 	}
-
 }
 
-// A changed query is asked for the last phase, whose rows are still there. Rows that are of no order of it are not known
-// to be wrong.
+// A changed query is asked for the last phase, whose rows are still there. Rows that are of no order of it are not
+// known to be wrong.
 func TestAgainAsksAChangedQuery(t *testing.T) {
 	t.Parallel()
 	shop, rows := &counter{}, filepath.Join(t.TempDir(), "rows.csv")
@@ -137,7 +136,8 @@ func TestEvidenceThatCannotBeUsed(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "is not empty") || shop.ids != nil {
 		t.Errorf("into a folder with a file: %v, and the shop has %v", err, shop.ids)
 	}
-	if _, err := judge.Again(t.Context(), full); err == nil || !strings.Contains(err.Error(), "has no evidence of the judge") {
+	_, err = judge.Again(t.Context(), full)
+	if err == nil || !strings.Contains(err.Error(), "has no evidence of the judge") {
 		t.Errorf("again, of another folder: %v", err)
 	}
 	dir, _ := kept(t, memory)

@@ -177,8 +177,8 @@ func (p *phase) again(ctx context.Context, orders []*prepared) error {
 	return p.each(ctx, max(1, p.Clients/2), orders, func(ctx context.Context, o *prepared) { p.call(ctx, o, Late) })
 }
 
-// makeUp sends orders in the place of the ones that a kill took from a shop without keys, until one is rejected, more is accepted than
-// there is, or some in a row have no known end.
+// makeUp sends orders in the place of the ones that a kill took from a shop without keys, until one is rejected, more
+// is accepted than there is, or some in a row have no known end.
 func (p *phase) makeUp(ctx context.Context) error {
 	accepted, silent := map[string]shop.Pieces{}, 0
 	over := func(o *prepared) bool {

@@ -9,8 +9,8 @@ import (
 )
 
 // probe looks after the service once the orders are sent: if it has ended by itself, that is kept, and it is started
-// again. Else it sends one order alone. If the service fails at it, another one follows, for at most the time to settle:
-// a breaker may be open for a while.
+// again. Else it sends one order alone. If the service fails at it, another one follows, for at most the time to
+// settle: a breaker may be open for a while.
 func (p *phase) probe(ctx context.Context) error {
 	if len(p.orders) == 0 {
 		return nil

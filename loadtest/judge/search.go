@@ -11,7 +11,7 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// Smallest is the smallest load with which a violation was seen.
+// Smallest is the smallest load that has shown a violation.
 type Smallest struct {
 	Phase     string `json:"phase"`
 	Invariant string `json:"invariant"`
@@ -21,9 +21,9 @@ type Smallest struct {
 }
 
 // Search judges a shop with one seed after another, for at most the time within, until something is found. Then, for at
-// most that time again, it looks for the fewest clients and orders with which the same invariant is violated. The result
-// is the last run with a violation, or the last run. A run that cannot tell ends the search. An error means the same as
-// one of Run; a search keeps no evidence.
+// most that time again, it looks for the fewest clients and orders that still violate the same invariant. The result is
+// the last run with a violation, or the last run. An unknown run ends the search. An error means the same as one of Run;
+// a search keeps no evidence.
 func Search(ctx context.Context, cfg Config, within time.Duration) (*Result, error) {
 	if cfg.Out != "" {
 		return nil, errors.New("the evidence of a search is not kept: run the smallest load, which it prints, with --out")
@@ -66,7 +66,7 @@ func (s *search) run(ctx context.Context) (*Result, error) {
 	return r, err
 }
 
-// shrink looks for the smallest load with which the first violation of a result is there.
+// shrink looks for the smallest load that still shows the first violation of a result.
 func (s *search) shrink(ctx context.Context, found *Result) error {
 	i := slices.IndexFunc(found.Phases, func(p Phase) bool { return len(p.Violations) > 0 })
 	p := &found.Phases[i]
@@ -104,7 +104,8 @@ func (s *search) shrink(ctx context.Context, found *Result) error {
 // attempts is how often a smaller load is tried, as a race may not happen each time.
 const attempts = 3
 
-// seen reports whether the violation is there with a load, and keeps that run as the last. It is not if the time is over.
+// seen reports whether the violation is there with a load, and keeps that run as the last. It is not there if the time
+// is over.
 func (s *search) seen(ctx context.Context, orders, clients int) (bool, error) {
 	s.cfg.Orders, s.cfg.Clients = orders, clients
 	for range attempts {

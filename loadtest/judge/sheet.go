@@ -86,7 +86,8 @@ func (e *Example) lines() (lines []string) {
 	return lines
 }
 
-// Write prints the end of the judgement: why nothing could be judged, the invariants that were not checked, and the verdict.
+// Write prints the end of the judgement: why nothing could be judged, the invariants that were not checked, the
+// smallest load of a search, and the verdict.
 func (r *Result) Write(w io.Writer) {
 	for _, reason := range r.Reasons {
 		fmt.Fprintln(w, "unknown:", reason)
