@@ -2,6 +2,7 @@ package judge_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -352,6 +353,24 @@ func TestCommandsMayLeaveProcessesBehind(t *testing.T) {
 	r, err := judge.Run(ctx, judge.Config{File: f, Phases: []string{judge.Alone}})
 	if err != nil || !strings.Contains(text(r), "neither the stock nor the orders in the books have changed") {
 		t.Errorf("%v\n%s", err, text(r))
+	}
+}
+
+// A shop may compress its answers, although nobody asked for it.
+func TestCompressedAnswers(t *testing.T) {
+	t.Parallel()
+	shop := &counter{}
+	f := parse(t, "", serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := httptest.NewRecorder()
+		shop.ServeHTTP(answer, r)
+		w.Header().Set("Content-Encoding", "gzip")
+		w.WriteHeader(answer.Code)
+		zip := gzip.NewWriter(w)
+		_, _ = zip.Write(answer.Body.Bytes())
+		_ = zip.Close()
+	}))+"\nbuyer: [{get: /login}]"+resetByRequest+memory)
+	if r := run(t, judge.Config{File: f}); r.Outcome != verify.Pass {
+		t.Errorf("%s\n%s", r, text(r))
 	}
 }
 

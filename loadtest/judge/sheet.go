@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"orderstock/loadtest/report"
 	"orderstock/loadtest/verify"
@@ -41,6 +43,7 @@ func (p *Phase) served() string {
 
 // Write prints the phase: its line, the reasons, and for each violation the first example with its calls and rows.
 func (p *Phase) Write(w io.Writer) {
+	w = terminal{w}
 	fmt.Fprintln(w, p.Line())
 	for _, reason := range p.Reasons {
 		fmt.Fprintln(w, indented("unknown: "+reason, "  "))
@@ -55,6 +58,31 @@ func (p *Phase) Write(w io.Writer) {
 			fmt.Fprintln(w, indented(line, "      "))
 		}
 	}
+}
+
+// terminal writes text with escapes in the place of bytes that a terminal would obey, or that are no text.
+type terminal struct{ w io.Writer }
+
+func (t terminal) Write(text []byte) (int, error) {
+	var out []byte
+	for rest := text; len(rest) > 0; {
+		r, size := utf8.DecodeRune(rest)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			out = fmt.Appendf(out, `\x%02x`, rest[0])
+		case r == '\n' || unicode.IsPrint(r):
+			out = append(out, rest[:size]...)
+		case r < utf8.RuneSelf:
+			out = fmt.Appendf(out, `\x%02x`, r)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		rest = rest[size:]
+	}
+	if _, err := t.w.Write(out); err != nil {
+		return 0, err
+	}
+	return len(text), nil
 }
 
 func indented(text, by string) string { return by + strings.ReplaceAll(text, "\n", "\n"+by) }
@@ -89,6 +117,7 @@ func (e *Example) lines() (lines []string) {
 // Write prints the end of the judgement: why nothing could be judged, the invariants that were not checked, the
 // smallest load of a search, and the verdict.
 func (r *Result) Write(w io.Writer) {
+	w = terminal{w}
 	for _, reason := range r.Reasons {
 		fmt.Fprintln(w, "unknown:", reason)
 	}

@@ -24,7 +24,7 @@ func Try(ctx context.Context, cfg Config, w io.Writer) (*Result, error) {
 		result.Reasons = []string{err.Error()}
 		return result, ctx.Err()
 	}
-	t := &trying{phase: newPhase(r, "try", len(Phases())), w: w}
+	t := &trying{phase: newPhase(r, "try", len(Phases())), w: terminal{w}}
 	p := Phase{Name: "try"}
 	v, err := t.run(ctx)
 	if ctx.Err() != nil {

@@ -423,6 +423,21 @@ func TestWhatIsSaid(t *testing.T) {
 	}
 }
 
+// Bytes that a terminal would obey are shown, and not sent to it.
+func TestBinaryIsEscaped(t *testing.T) {
+	t.Parallel()
+	e := world()
+	withoutBooks(&e)
+	e.Orders[10].Calls[0].Means, e.Orders[10].Calls[0].Order = shop.Accepted, "1\x1b[1m"
+	e.Orders[10].Calls[0].Body = "\x1b[2J é \xff"
+	var out strings.Builder
+	p := judge.Phase{Name: judge.Alone, Verdict: *judge.Judge(e)}
+	p.Write(&out)
+	if text := out.String(); !strings.Contains(text, `\x1b[2J é \xff → accepted, order 1\x1b[1m`) || strings.Contains(text, "\x1b") {
+		t.Errorf("printed %q", text)
+	}
+}
+
 func sorted(names []string) string { return strings.Join(slices.Sorted(slices.Values(names)), " ") }
 
 // A shop that serves little is named as loudly as one that is wrong.

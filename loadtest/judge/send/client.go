@@ -3,6 +3,8 @@
 package send
 
 import (
+	"compress/gzip"
+	"compress/zlib"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -13,6 +15,7 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"orderstock/loadtest/judge/shop"
@@ -142,7 +145,21 @@ const longest = 4 << 20
 
 func readAnswer(resp *http.Response) (*shop.Answer, error) {
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, longest))
+	plain := io.Reader(resp.Body)
+	var err error
+	switch strings.ToLower(resp.Header.Get("Content-Encoding")) {
+	case "gzip", "x-gzip":
+		plain, err = gzip.NewReader(resp.Body)
+	case "deflate":
+		plain, err = zlib.NewReader(resp.Body)
+	}
+	if errors.Is(err, io.EOF) { // an empty body
+		plain, err = http.NoBody, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read answer: its body is not compressed as it says: %w", err)
+	}
+	body, err := io.ReadAll(io.LimitReader(plain, longest))
 	if err != nil {
 		return nil, fmt.Errorf("read answer: %w", err)
 	}

@@ -51,6 +51,7 @@ func TestAnswersAreRead(t *testing.T) {
 		{202, "", "", shop.Pending, "k1", 4},
 		{500, "", "SOLD OUT", shop.Rejected, "", 5},
 		{409, "", `{"message":"Not enough stock"}`, shop.Rejected, "", 5},
+		{201, "", "\ufeff" + `{"data":{"status":"CONFIRMED","id":7}}`, shop.Accepted, "7", 1}, // a byte-order mark
 		{418, "", `{"error":null}`, shop.Unknown, "", 6},
 		{500, "", "oops", shop.Unknown, "", 0},
 		{0, "", "", shop.Unknown, "", 0},

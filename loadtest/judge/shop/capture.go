@@ -46,11 +46,14 @@ func (b *Body) UnmarshalJSON(text []byte) error {
 	return err
 }
 
+// mark is a byte-order mark, with which some programs begin a text.
+var mark = []byte("\ufeff")
+
 // JSON returns the body's value, or nil if it is no JSON. It is not safe for concurrent use.
 func (a *Answer) JSON() any {
 	if !a.parsed {
 		a.parsed = true
-		decoder := json.NewDecoder(bytes.NewReader(a.Body))
+		decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(a.Body, mark)))
 		decoder.UseNumber() // ids may have more digits than a float holds
 		if decoder.Decode(&a.json) != nil {
 			a.json = nil

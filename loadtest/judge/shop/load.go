@@ -1,6 +1,7 @@
 package shop
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ func Load(name string, hosts []string) (*File, error) {
 
 // Parse reads and checks a file's text.
 func Parse(text []byte, hosts []string) (*File, error) {
-	tree, err := parser.ParseBytes(text, 0)
+	tree, err := parser.ParseBytes(bytes.TrimPrefix(text, mark), 0)
 	if err != nil {
 		return nil, placed(err)
 	}
