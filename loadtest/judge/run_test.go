@@ -439,8 +439,8 @@ func TestAloneIsOneBuyerAfterAnother(t *testing.T) {
 	}
 }
 
-// A kill may take so many orders of a shop without keys that the others do not empty the stock: more are sent, until one
-// is rejected, or more are accepted than there is.
+// A kill may take so many orders of a shop without keys that the others do not empty the stock: more are sent, until
+// one is rejected, or more are accepted than there is.
 func TestOrdersThatAKillTookAreMadeUpFor(t *testing.T) {
 	t.Parallel()
 	for _, wrong := range []bool{false, true} {

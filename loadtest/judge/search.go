@@ -22,8 +22,8 @@ type Smallest struct {
 
 // Search judges a shop with one seed after another, for at most the time within, until something is found. Then, for at
 // most that time again, it looks for the fewest clients and orders that still violate the same invariant. The result is
-// the last run with a violation, or the last run. An unknown run ends the search. An error means the same as one of Run;
-// a search keeps no evidence.
+// the last run with a violation, or the last run. An unknown run ends the search. An error means the same as one of
+// Run; a search keeps no evidence.
 func Search(ctx context.Context, cfg Config, within time.Duration) (*Result, error) {
 	if cfg.Out != "" {
 		return nil, errors.New("the evidence of a search is not kept: run the smallest load, which it prints, with --out")

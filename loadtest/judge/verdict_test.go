@@ -433,7 +433,8 @@ func TestBinaryIsEscaped(t *testing.T) {
 	var out strings.Builder
 	p := judge.Phase{Name: judge.Alone, Verdict: *judge.Judge(e)}
 	p.Write(&out)
-	if text := out.String(); !strings.Contains(text, `\x1b[2J é \xff → accepted, order 1\x1b[1m`) || strings.Contains(text, "\x1b") {
+	const want = `\x1b[2J é \xff → accepted, order 1\x1b[1m`
+	if text := out.String(); !strings.Contains(text, want) || strings.Contains(text, "\x1b") {
 		t.Errorf("printed %q", text)
 	}
 }

@@ -46,7 +46,7 @@ func (b *Body) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// mark is a byte-order mark, with which some programs begin a text.
+// mark is the byte-order mark at the beginning of some texts.
 var mark = []byte("\ufeff")
 
 // JSON returns the body's value, or nil if it is no JSON. It is not safe for concurrent use.
