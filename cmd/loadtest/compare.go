@@ -40,7 +40,7 @@ Writes out/compare.json and, as a report, out/compare.html.`,
 		Example: `  loadtest bench compare --old ../before/bin
   loadtest bench compare --old STOCK_PARTITIONS=1 --new STOCK_PARTITIONS=16 --goods 100
   loadtest bench compare --old ../before/bin --paths order --goods 100 --items-max 3 --stock-services 3
-  loadtest bench compare --old STOCK_PARTITIONS=1 --new STOCK_PARTITIONS=8 --goods 100 --clients 2000 --commit-delay 5ms`,
+  loadtest bench compare --old STOCK_PARTITIONS=1 --new STOCK_PARTITIONS=8 --goods 100 --commit-delay 5ms`,
 		Args: cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) (err error) {
 			if sides[0], err = ladder.ParseSide(f.Old); err != nil {

@@ -64,7 +64,8 @@ func endsOf(ctx context.Context, d verify.Databases, h *history.History, b Books
 	return e, e.readFailed(ctx, d.OrderDSN, gone)
 }
 
-// readFlows counts Negative and Added, and returns the pieces of the run's products that are gone from the stock, by flag.
+// readFlows counts Negative and Added, and returns the pieces of the run's products that are gone from the stock, by
+// flag.
 func (e *Ends) readFlows(ctx context.Context, dsn string, h *history.History) (gone map[string]int64, err error) {
 	stock, err := system.OpenDB(dsn)
 	if err != nil {

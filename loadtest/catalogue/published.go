@@ -194,7 +194,8 @@ create(parent + "/lock-")`,
 			if e.Unserved == 0 {
 				return ""
 			}
-			return English.Sprintf("%s of %d failed: another process had just created the parent node", orders(e.Unserved), e.Orders)
+			return English.Sprintf("%s of %d failed: another process had just created the parent node",
+				orders(e.Unserved), e.Orders)
 		},
 	},
 	{

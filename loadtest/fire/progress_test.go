@@ -11,8 +11,8 @@ import (
 	"orderstock/loadtest/fire"
 )
 
-// TestProgressSaysThatCallsAreRepeated once all orders are sent, and says nothing twice. It takes five seconds, in which
-// two lines of progress are due.
+// TestProgressSaysThatCallsAreRepeated once all orders are sent, and says nothing twice. It takes five seconds, in
+// which two lines of progress are due.
 func TestProgressSaysThatCallsAreRepeated(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -172,7 +172,8 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 			"| nothing | controls, with nothing broken: baskets |", "| without Redis | the unique key |",
 		}},
 		{"tour", []string{
-			", seed 7.", "| A | violation | pass | sold 9 of 3 |", "| G | 50 orders/s | 110 orders/s | 2.2 times as many orders without it |",
+			", seed 7.", "| A | violation | pass | sold 9 of 3 |",
+			"| G | 50 orders/s | 110 orders/s | 2.2 times as many orders without it |",
 			"| C | **not caught this time** | pass | sold 9 of 3 |", "| D | violation | pass | sold 9 of 3 (seed 8) |",
 		}},
 	} {
