@@ -115,7 +115,7 @@ func TestSheetsShowTheMeasurements(t *testing.T) {
 			},
 			sentence: "zklock: up to 5432 locks a second",
 			has: []string{
-				"64 contenders in 4 processes on 1 path", "zk.Lock", ">5432<", ">123<", ">0.125<", ">20.000<", ">1.25<", "<svg",
+				"64 contenders in 4 processes on 1 path", "zk.Lock", ">5432<", ">123<", ">0.125<", ">20.000<", ">1.25<",
 			},
 		},
 	} {
