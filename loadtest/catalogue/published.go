@@ -233,7 +233,7 @@ await deleted(predecessor)
 return locked            // without reading the queue again`,
 		Fix: "A waiter that wakes up reads the queue again before it takes the lock.",
 		Tests: []Link{
-			{"TestFaultK", "pkg/zklock/herd/herd_test.go"},
+			{"TestFaultK", "pkg/herd/herd_test.go"},
 			{"TestFaultKPredecessorWasAWaiter", "pkg/zklock/faults_test.go"},
 		},
 		Source: Link{"published.NoSecondLook", "loadtest/catalogue/published/lock.go"},
@@ -252,7 +252,7 @@ if !await(predecessor, timeout):
   return false           // the node is still there`,
 		Fix: "A waiter that gives up deletes its node.",
 		Tests: []Link{
-			{"TestFaultL", "pkg/zklock/herd/herd_test.go"},
+			{"TestFaultL", "pkg/herd/herd_test.go"},
 			{"TestFaultLTimedOutWaiterLeavesNoNode", "pkg/zklock/faults_test.go"},
 		},
 		Source: Link{"published.LeftBehind", "loadtest/catalogue/published/lock.go"},
@@ -272,7 +272,7 @@ release:
   delete(first)          // not necessarily one's own`,
 		Fix: "A release deletes the holder's own node and no other.",
 		Tests: []Link{
-			{"TestFaultM", "pkg/zklock/herd/herd_test.go"},
+			{"TestFaultM", "pkg/herd/herd_test.go"},
 			{"TestFaultMReleaseDeletesItsOwnNode", "pkg/zklock/faults_test.go"},
 		},
 		Source: Link{"published.FirstChild", "loadtest/catalogue/published/lock.go"},

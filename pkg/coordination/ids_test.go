@@ -7,6 +7,7 @@ import (
 	"io"
 	"log"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -156,7 +157,13 @@ func TestHoldersOfOneNumberNeverGiveTheSameID(t *testing.T) {
 				seen[id] = i
 			}
 		}
-		if err := conn.Delete(root+"/claims/0000", -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+		// As if another process had had the number: the holder may not claim it again before its mark.
+		data, stat, err := conn.Get(root + "/marks/0000")
+		must(t, err)
+		mark, _, _ := strings.Cut(string(data), " ")
+		_, err = conn.Multi(&zk.DeleteRequest{Path: root + "/claims/0000", Version: -1},
+			&zk.SetDataRequest{Path: root + "/marks/0000", Data: []byte(mark + " another"), Version: stat.Version})
+		if err != nil && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrBadVersion) {
 			t.Fatal(err)
 		}
 	}
