@@ -46,9 +46,9 @@ func crowd(n int, seats bool) judge.Evidence {
 	return e
 }
 
-// Sixteen times as many orders take about sixteen times as long to judge, whatever the shop and its books are like: the
-// limit is 100,000 orders. A part that compares each order with each other one would take 256 times as long. Between the
-// two there is room for caches and for the collector of garbage.
+// Sixteen times as many orders take about sixteen times as long to judge, for any shop and any books: the limit is
+// 100,000 orders. A part that compares each order with each other one would take 256 times as long. Between the two
+// there is room for caches and for the garbage collector.
 func TestTheTimeToJudgeGrowsWithTheOrders(t *testing.T) {
 	for name, c := range map[string]struct {
 		seats  bool
