@@ -112,14 +112,14 @@ func mustTime(name, text string) time.Duration {
 	return d
 }
 
-// wants says what the value of a flag must be, by its type.
+// wants describes the values that a flag takes, by its type.
 var wants = map[string]string{
 	"int": "a whole number", "int64": "a whole number", "uint64": "a whole number, 0 or more", "float64": "a number",
 	"duration": "a time such as 500ms, 30s or 2m", "bool": "true or false",
 	"intSlice": "whole numbers, separated by commas",
 }
 
-// readable returns err, unless it is a parser's about the value of a flag: then it says what is wanted.
+// readable returns err in words that name the values which a flag takes, if a parser refused one; otherwise err itself.
 func readable(err error) error {
 	wrong, is := errors.AsType[*pflag.InvalidValueError](err)
 	if !is {
