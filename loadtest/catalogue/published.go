@@ -130,7 +130,7 @@ set status
 		Source: Link{"no-reconciler", "loadtest/system/patches/no-reconciler.patch"},
 		Load:   cutOff, Strike: "insert-order/after/kill",
 		Broken: Variant{Mutants: "no-reconciler", Strategy: "sequential", Settle: 4 * time.Second},
-		Went:   func(e Ends) string { return e.open("their process died, and nobody looks for them") },
+		Went:   func(e Ends) string { return e.open("a process died, and nobody looks for its orders") },
 	},
 	{
 		Letter: "G", Title: "A new ZooKeeper session for each lock",
@@ -260,7 +260,7 @@ if !await(predecessor, timeout):
 		Env:    outwaited,
 		Broken: Variant{Mutants: "published-left-behind", Strategy: "sequential", Settle: 4 * time.Second},
 		Fixed:  Variant{Strategy: "sequential"},
-		Went:   func(e Ends) string { return e.open("they queue behind a node that nobody serves") },
+		Went:   func(e Ends) string { return e.open("the queue waits for a node that nobody serves") },
 	},
 	{
 		Letter: "M", Title: "Release deletes the first child",
