@@ -23,9 +23,9 @@ type Settings struct {
 	// Processors is the number of processors to use, read by the Go runtime; 0: all. Services on one machine need a share
 	// each.
 	Processors int `env:"GOMAXPROCS" envDefault:"0"`
-	// ShutdownDelay is how long a stop keeps the port open while the health checks fail and each connection is closed after
-	// its next answer: longer than a proxy in front takes to notice. With 0, a call that arrives just then may get no
-	// answer.
+	// ShutdownDelay is how long a stop keeps the port open while the health checks fail and each connection is closed
+	// after its next answer: longer than a proxy in front takes to notice. With 0, a call that arrives just then may get
+	// no answer.
 	ShutdownDelay time.Duration `env:"SHUTDOWN_DELAY" envDefault:"250ms"`
 	// ShutdownTimeout bounds a stop's wait for requests in flight.
 	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"20s"`
