@@ -79,8 +79,7 @@ func passesWhenServicesDie(t *testing.T, bin string) {
 }
 
 // A graceful restart of an order service and of a stock service is nothing that a client has to say. Go's server may
-// close a connection just when a call arrives there, at the end of a stop: that is a handful of calls at most, where each
-// client had one before calls were sent again.
+// close a connection just when a call arrives there, at the end of a stop: that is a handful of calls at most.
 func passesWhenServicesRestart(t *testing.T, bin string) {
 	t.Helper()
 	st := systemtest.Up(t, bin, func(*system.Config) {})
