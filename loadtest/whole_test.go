@@ -78,8 +78,7 @@ func passesWhenServicesDie(t *testing.T, bin string) {
 	}
 }
 
-// A graceful restart of an order service and of a stock service is nothing that a client has to say. Go's server may
-// close a connection just when a call arrives there, at the end of a stop: that is a handful of calls at most.
+// A graceful restart of an order service and of a stock service is nothing that a client has to say.
 func passesWhenServicesRestart(t *testing.T, bin string) {
 	t.Helper()
 	st := systemtest.Up(t, bin, func(*system.Config) {})
@@ -101,14 +100,7 @@ func passesWhenServicesRestart(t *testing.T, bin string) {
 	}
 	v := judge(t, st, h)
 	tooSlow := v.Calm < 50 && len(v.Violated()) == 0 // a machine on which calls take a second
-	lost := 0
-	for _, i := range v.Invariants {
-		if lost += i.Violations; i.Name != verify.Served && i.Violations > 0 {
-			lost += 100
-		}
-	}
-	const handful = 5
-	if v.Outcome != verify.Pass && !tooSlow && (lost == 0 || lost > handful) || len(h.Away) == 0 {
+	if v.Outcome != verify.Pass && !tooSlow || len(h.Away) == 0 {
 		var text bytes.Buffer
 		_ = v.Write(&text, false)
 		t.Errorf("want a pass, and to see that the services were away:\n%s", &text)

@@ -47,7 +47,7 @@ func (f *firing) watchOne(ctx context.Context, url string) (away []history.Away)
 			break // the connection was not made for this reason
 		}
 		if here && (!ready || a.resent) {
-			away = append(away, history.Away{Address: url, From: last})
+			away = append(away, history.Away{Address: url, From: last, Announced: err == nil && !a.resent})
 		}
 		if !ready || !here || a.resent {
 			away[len(away)-1].To = now

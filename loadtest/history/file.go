@@ -40,9 +40,10 @@ type headerLine struct {
 }
 
 type away struct {
-	Address string `json:"address"`
-	FromUs  int64  `json:"from_us"`
-	ToUs    int64  `json:"to_us"`
+	Address   string `json:"address"`
+	FromUs    int64  `json:"from_us"`
+	ToUs      int64  `json:"to_us"`
+	Announced bool   `json:"announced,omitempty"`
 }
 
 type callLine struct {
@@ -105,7 +106,7 @@ func (h *History) Write(w io.Writer) error {
 		Orders: h.Orders(), Calls: len(h.Calls), Asides: len(h.Asides), Goods: h.Goods,
 	}
 	for _, a := range h.Away {
-		header.Away = append(header.Away, away{a.Address, a.From.Microseconds(), a.To.Microseconds()})
+		header.Away = append(header.Away, away{a.Address, a.From.Microseconds(), a.To.Microseconds(), a.Announced})
 	}
 	encoder := json.NewEncoder(out)
 	err := encoder.Encode(header)

@@ -80,6 +80,9 @@ type History struct {
 type Away struct {
 	Address  string
 	From, To time.Duration
+	// Announced is true if the service had said before that it was not ready, as one does that stops gracefully. One that
+	// crashes is away without a word.
+	Announced bool
 }
 
 // Clone returns a copy whose Calls and Asides may be changed, and whose answers may be given other items, reasons and

@@ -109,7 +109,7 @@ func (r *reading) header(l *headerLine) error {
 		if a.FromUs < 0 || a.ToUs < a.FromUs {
 			return fmt.Errorf("away from %d µs to %d µs", a.FromUs, a.ToUs)
 		}
-		r.h.Away = append(r.h.Away, Away{a.Address, us(a.FromUs), us(a.ToUs)})
+		r.h.Away = append(r.h.Away, Away{a.Address, us(a.FromUs), us(a.ToUs), a.Announced})
 	}
 	r.h.Goods = l.Goods
 	r.h.Calls = make([]Call, 0, min(l.Calls, sure))

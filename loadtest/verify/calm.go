@@ -55,6 +55,9 @@ type calm struct {
 	disturbed spans
 	// away are the times without a service, or a connection to it. They alone excuse an order that expires.
 	away spans
+	// leaving are the times without a service that had announced it. At the end of its stop, Go's server may close a
+	// connection just when a call arrives there, so that these times excuse calls whose connection broke.
+	leaving spans
 	// excused counts the calls that got no end at once and were excused, in a run that was not meant so.
 	excused int
 }
@@ -65,9 +68,12 @@ func findCalm(h *history.History) (c calm) {
 		c.away = c.disturbed
 		return c
 	}
-	var all, away []span
+	var all, away, leaving []span
 	for _, a := range h.Away {
 		away = append(away, span{from: a.From, to: a.To})
+		if a.Announced {
+			leaving = append(leaving, span{from: a.From, to: a.To})
+		}
 	}
 	look := func(f history.Failure, sent, done time.Duration) {
 		switch at := (span{from: sent, to: done}); {
@@ -83,7 +89,7 @@ func findCalm(h *history.History) (c calm) {
 	for i := range h.Asides {
 		look(h.Asides[i].Failure, h.Asides[i].Sent, h.Asides[i].Done)
 	}
-	return calm{disturbed: merged(append(all, away...)), away: merged(away)}
+	return calm{disturbed: merged(append(all, away...)), away: merged(away), leaving: merged(leaving)}
 }
 
 // excuses reports whether a call overlaps a disturbance, or begins in the aftermath of one.

@@ -44,6 +44,16 @@ func TestADisturbanceExcusesTheCallsBesideIt(t *testing.T) {
 			away(0, time.Second)(w)
 			w.broken(25)
 		}, verify.Violation, 99},
+		"one broke while a service left that had said so": {func(w *world) {
+			away(0, time.Second)(w)
+			w.h.Away[0].Announced = true
+			w.broken(25)
+		}, verify.Pass, 99},
+		"one broke when another time had been announced": {func(w *world) {
+			away(0, time.Second)(w)
+			w.h.Away = append(w.h.Away, history.Away{From: time.Minute, To: time.Hour, Announced: true})
+			w.broken(25)
+		}, verify.Violation, 1},
 		"one was limited": {func(w *world) { away(0, 0)(w); w.limited(3 * time.Second) }, verify.Violation, 99},
 		"one was limited where limits are": {func(w *world) {
 			away(0, 0)(w)

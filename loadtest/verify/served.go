@@ -56,8 +56,8 @@ func (j *judge) ends(n int, calls []int32) {
 }
 
 // owesEnd reports whether a call without an end, or without an answer, should have had one at once. Unfinished: its
-// order may not have ended for an earlier call that is excused. A service answers each call that it has read, also when
-// it stops: nothing that the client sees excuses a broken connection.
+// order may not have ended for an earlier call that is excused. A service answers each call that it has read: a broken
+// connection is excused only while a service leaves that has announced it, see calm.leaving.
 func (j *judge) owesEnd(f history.Failure, code uint16, sent, done time.Duration, unfinished bool) bool {
 	took := done - sent
 	switch {
@@ -65,7 +65,7 @@ func (j *judge) owesEnd(f history.Failure, code uint16, sent, done time.Duration
 		return false
 	case took >= hung && code == 0:
 		return !j.compared()
-	case f == history.Broken && took < slow:
+	case f == history.Broken && took < slow && !j.calm.leaving.meet(sent, done):
 		return true
 	case (code == http.StatusAccepted || code == http.StatusServiceUnavailable) && j.compared():
 		return false
