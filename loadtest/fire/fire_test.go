@@ -498,6 +498,44 @@ func TestAClientInsistsForItsTimeOnly(t *testing.T) {
 	}
 }
 
+// A service that says that it is not ready has announced that it leaves. One whose connection breaks first has not,
+// although it says so when it comes back.
+func TestAnAnnouncedStop(t *testing.T) {
+	t.Parallel()
+	for announced, answers := range map[bool]func(w http.ResponseWriter, asked int64){
+		true: func(w http.ResponseWriter, asked int64) {
+			if asked == 2 || asked == 3 {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+		},
+		false: func(w http.ResponseWriter, asked int64) {
+			switch asked {
+			case 2:
+				panic(http.ErrAbortHandler)
+			case 3:
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+		},
+	} {
+		s := newShop(t)
+		var asked atomic.Int64
+		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/readyz" {
+				answers(w, asked.Add(1))
+				return
+			}
+			s.Config.Handler.ServeHTTP(w, r)
+		}))
+		t.Cleanup(front.Close)
+		cfg := s.config()
+		cfg.Orders, cfg.Rate, cfg.OrderURLs = 20, 20, []string{front.URL}
+		h, _ := run(t, cfg)
+		if len(h.Away) != 1 || h.Away[0].Announced != announced || h.Away[0].To <= h.Away[0].From {
+			t.Errorf("away: %+v; want once, announced: %t", h.Away, announced)
+		}
+	}
+}
+
 // A call that reached nobody goes to the next address. If nobody listens at any address, it is refused.
 func TestAnAddressWhereNobodyListens(t *testing.T) {
 	t.Parallel()
@@ -510,8 +548,8 @@ func TestAnAddressWhereNobodyListens(t *testing.T) {
 		t.Errorf("%+v; want all 20 at the other address", report)
 	}
 	for _, a := range whole.Away {
-		if a.Address != nobody || a.From != 0 || a.To < whole.Elapsed/2 {
-			t.Errorf("%+v was away; want %s from the start to the end, %s", a, nobody, whole.Elapsed)
+		if a.Address != nobody || a.From != 0 || a.To < whole.Elapsed/2 || a.Announced {
+			t.Errorf("%+v was away; want %s from the start to the end, %s, without a word", a, nobody, whole.Elapsed)
 		}
 	}
 	if len(whole.Away) != 2 {
