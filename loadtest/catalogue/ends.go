@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,11 +19,11 @@ import (
 // Ends counts what became of the orders and pieces of a run, from its rows and the answers.
 type Ends struct {
 	Orders     int // in the database
-	Refused    int
 	OrdersPerS float64
 	// Stock pieces came in, and Sold left for good or were acknowledged.
 	Stock, Sold int64
-	// Uncounted pieces are more in the levels than the ledger leaves: sold, and still counted as there.
+	// Uncounted pieces are more in the levels than the ledger leaves: sold, and still counted as there. Below 0, so many
+	// pieces are missing.
 	Uncounted int64
 	// Lost orders failed, and LostPieces pieces of them are gone from the stock.
 	Lost       int
@@ -38,11 +39,12 @@ type Ends struct {
 	Added    int64
 }
 
-// endsOf counts the ends of a judged run. After a violation it reads the rows of the run's products; b are their books.
-func endsOf(ctx context.Context, d verify.Databases, h *history.History, b Books, v *verify.Verdict) (Ends, error) {
-	e := Ends{
-		Orders: v.Orders, Refused: v.Rejected, OrdersPerS: v.OrdersPerS, Stock: b.Stock, Sold: b.Sold, Open: v.Pending,
-	}
+// endsOf counts the ends of a judged run. After a violation it reads the rows of the run's products in both databases; b
+// are their books.
+func endsOf(
+	ctx context.Context, stock *sql.DB, orderDSN string, h *history.History, b Books, v *verify.Verdict,
+) (Ends, error) {
+	e := Ends{Orders: v.Orders, OrdersPerS: v.OrdersPerS, Stock: b.Stock, Sold: b.Sold, Open: v.Pending}
 	for _, row := range b.Rows {
 		e.Uncounted += row.There - (row.In - row.Out + row.Back)
 	}
@@ -57,21 +59,16 @@ func endsOf(ctx context.Context, d verify.Databases, h *history.History, b Books
 	if v.Outcome != verify.Violation || len(h.Goods) == 0 {
 		return e, nil
 	}
-	gone, err := e.readFlows(ctx, d.StockDSN, h)
+	gone, err := e.readFlows(ctx, stock, h)
 	if err != nil || h.Path != history.PathOrder {
 		return e, err
 	}
-	return e, e.readFailed(ctx, d.OrderDSN, gone)
+	return e, e.readFailed(ctx, orderDSN, gone)
 }
 
 // readFlows counts Negative and Added, and returns the pieces of the run's products that are gone from the stock, by
 // flag.
-func (e *Ends) readFlows(ctx context.Context, dsn string, h *history.History) (gone map[string]int64, err error) {
-	stock, err := system.OpenDB(dsn)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = stock.Close() }() // only read
+func (e *Ends) readFlows(ctx context.Context, stock *sql.DB, h *history.History) (gone map[string]int64, err error) {
 	ids := make([]string, len(h.Goods))
 	for i, g := range h.Goods {
 		ids[i] = strconv.FormatInt(g.ID, 10)
@@ -125,15 +122,6 @@ func (e *Ends) readFailed(ctx context.Context, dsn string, gone map[string]int64
 	return nil
 }
 
-// sold says how many pieces were sold, and how many of them there never were.
-func (e Ends) sold() string {
-	text := English.Sprintf("sold %d of %d", e.Sold, e.Stock)
-	if e.Sold > e.Stock {
-		text += English.Sprintf(": %d more than there were", e.Sold-e.Stock)
-	}
-	return text
-}
-
 // miscounted says how the levels differ from the ledger, if they do and nothing was oversold.
 func (e Ends) miscounted() string {
 	switch {
@@ -172,7 +160,7 @@ func (e Ends) open(why string) string {
 // wrong says what went wrong for people, the worst first, without knowing the cause; "" if it sees nothing.
 func (e Ends) wrong() string {
 	if e.Sold > e.Stock {
-		return e.sold()
+		return sold(e.Sold, e.Stock, "")
 	}
 	for _, text := range []string{e.miscounted(), e.lost(), e.open("nothing brings them to an end")} {
 		if text != "" {
@@ -207,7 +195,7 @@ func (e Ends) sentence(f Fault, side Side, v *verify.Verdict) string {
 		return firstBroken(v)
 	}
 	if text == "" {
-		return e.sold()
+		return sold(e.Sold, e.Stock, "")
 	}
 	return text
 }

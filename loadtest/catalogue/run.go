@@ -123,7 +123,7 @@ func RecordOf(
 	run.Stock, run.ElapsedMS, run.Faults = r.Books.Stock, h.Elapsed.Milliseconds(), append([]string{}, run.Faults...)
 	run.Orders, run.OrdersPerS, run.P99MS = v.Orders, v.OrdersPerS, v.P99Ms
 	run.Verdict, run.Oversold = v.Outcome, v.Oversold
-	ends, err := endsOf(ctx, databases, h, r.Books, v)
+	ends, err := endsOf(ctx, stock, databases.OrderDSN, h, r.Books, v)
 	if err != nil {
 		return nil, err
 	}
@@ -134,12 +134,18 @@ func RecordOf(
 }
 
 // Sentence says how many pieces were sold.
-func (b Books) Sentence() string {
-	s := English.Sprintf("sold %d of %d", b.Sold, b.Stock)
-	if b.Scope != "" {
-		s += " of " + b.Scope
+func (b Books) Sentence() string { return sold(b.Sold, b.Stock, b.Scope) }
+
+// sold says how many pieces were sold of how many, and how many of them there never were.
+func sold(pieces, of int64, scope string) string {
+	text := English.Sprintf("sold %d of %d", pieces, of)
+	if scope != "" {
+		text += " of " + scope
 	}
-	return s
+	if pieces > of {
+		text += English.Sprintf(": %d more than there were", pieces-of)
+	}
+	return text
 }
 
 // English prints numbers with commas.

@@ -15,7 +15,7 @@ import (
 	"github.com/caarlos0/env/v11"
 )
 
-// EnvironmentError says what is wrong with the settings in the environment.
+// EnvironmentError is an error in the settings of the environment.
 type EnvironmentError struct{ Err error }
 
 func (e *EnvironmentError) Error() string { return "read the environment: " + e.Err.Error() }

@@ -151,17 +151,25 @@ type Table map[string]string
 
 // UnmarshalYAML implements yaml.NodeUnmarshaler.
 func (t *Table) UnmarshalYAML(n ast.Node) error {
+	*t = Table{}
+	return named(n, func(name string, value ast.Node) (err error) {
+		(*t)[name], _, err = scalar(value)
+		return err
+	})
+}
+
+// named calls take with the name and the value of each pair, until it fails.
+func named(n ast.Node, take func(name string, value ast.Node) error) error {
 	values, err := pairs(n)
 	if err != nil {
 		return err
 	}
-	*t = Table{}
 	for _, v := range values {
 		name, _, err := scalar(v.Key)
-		if err != nil {
-			return err
+		if err == nil {
+			err = take(name, v.Value)
 		}
-		if (*t)[name], _, err = scalar(v.Value); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -173,25 +181,17 @@ type Form map[string][]string
 
 // UnmarshalYAML implements yaml.NodeUnmarshaler.
 func (f *Form) UnmarshalYAML(n ast.Node) error {
-	values, err := pairs(n)
-	if err != nil {
-		return err
-	}
 	*f = Form{}
-	for _, v := range values {
-		name, _, err := scalar(v.Key)
-		if err != nil {
-			return err
-		}
-		for _, value := range listed(v.Value) {
-			text, _, err := scalar(value)
+	return named(n, func(name string, value ast.Node) error {
+		for _, one := range listed(value) {
+			text, _, err := scalar(one)
 			if err != nil {
 				return err
 			}
 			(*f)[name] = append((*f)[name], text)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // Numbers is one number or a list of them.
