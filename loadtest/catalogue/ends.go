@@ -39,8 +39,8 @@ type Ends struct {
 	Added    int64
 }
 
-// endsOf counts the ends of a judged run. After a violation it reads the rows of the run's products in both databases; b
-// are their books.
+// endsOf counts the ends of a judged run. After a violation it reads the rows of the run's products in both databases.
+// Their books are b.
 func endsOf(
 	ctx context.Context, stock *sql.DB, orderDSN string, h *history.History, b Books, v *verify.Verdict,
 ) (Ends, error) {
