@@ -92,7 +92,7 @@ type firing struct {
 type judging struct {
 	output
 	Settle    time.Duration `flag:"settle" default:"30s" bounds:"1ms 24h" help:"how long to wait for unfinished orders to end"`
-	LookAgain time.Duration `flag:"look-again" bounds:"0s 24h" help:"how long after a pass to read the books again, such as 15s: an order that has changed since is a violation (default not)"`
+	LookAgain time.Duration `flag:"look-again" bounds:"0s 24h" help:"how long after a pass to read the books again, such as 15s: an order that has changed since is a violation; 0: do not"`
 	Samples   int           `flag:"samples" default:"5" bounds:"1 1000000" help:"how many violations of each invariant to describe"`
 }
 

@@ -57,7 +57,7 @@ func Command(p Program) *cobra.Command {
 	root.AddCommand(
 		&cobra.Command{Use: "serve", Short: "Serve until SIGTERM (default)", Args: cobra.NoArgs, RunE: run},
 		&cobra.Command{
-			Use: "check", Short: "Exit 0 if the settings are valid; otherwise name the wrong ones and exit 2",
+			Use: "check", Short: "Exit 0 if the settings are valid; otherwise name the wrong ones and exit 64",
 			Args: cobra.NoArgs, RunE: check,
 		},
 		&cobra.Command{
