@@ -5,14 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/Shopify/toxiproxy/v2"
 	"github.com/Shopify/toxiproxy/v2/toxics"
 	"github.com/rs/zerolog"
+
+	"orderstock/pkg/servers"
 )
 
 // The wires that leave a replica, named after their other end.
@@ -34,9 +38,13 @@ type Wire struct {
 
 // NewWire starts a proxy on a free port in front of upstream, a host with its port.
 func NewWire(name, upstream string) (*Wire, error) {
+	port, err := servers.FreePort() // no outgoing connection takes it while the wire is cut
+	if err != nil {
+		return nil, err
+	}
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	w := &Wire{proxy: toxiproxy.NewProxy(server, name, "127.0.0.1:0", upstream)}
-	if err := w.proxy.Start(); err != nil {
+	w := &Wire{proxy: toxiproxy.NewProxy(server, name, "127.0.0.1:"+strconv.Itoa(port), upstream)}
+	if err := w.listen(); err != nil {
 		return nil, fmt.Errorf("start proxy %s: %w", name, err)
 	}
 	return w, nil
@@ -82,7 +90,7 @@ func (w *Wire) Slow(d time.Duration) error {
 func (w *Wire) Reset() error {
 	counted := w.count("reset_peer", "downstream", true)
 	w.proxy.Stop()
-	return errors.Join(counted, w.add("reset_peer", "upstream", map[string]any{"timeout": 0}), w.proxy.Start())
+	return errors.Join(counted, w.add("reset_peer", "upstream", map[string]any{"timeout": 0}), w.listen())
 }
 
 // Cut closes every connection and refuses new ones.
@@ -95,10 +103,23 @@ func (w *Wire) Cut() error {
 // Mend ends all faults. Connections that lost bytes are closed.
 func (w *Wire) Mend(ctx context.Context) error {
 	w.proxy.Toxics.ResetToxics(ctx)
-	if err := w.proxy.Start(); err != nil && !errors.Is(err, toxiproxy.ErrProxyAlreadyStarted) {
+	if err := w.listen(); err != nil && !errors.Is(err, toxiproxy.ErrProxyAlreadyStarted) {
 		return fmt.Errorf("mend wire %s: %w", w.proxy.Name, err)
 	}
 	return nil
+}
+
+// listen starts the proxy. A process that is being started elsewhere in this program has a copy of the port's closed
+// socket until it executes its own program, so listen tries for a second.
+func (w *Wire) listen() error {
+	var err error
+	for range 50 {
+		if err = w.proxy.Start(); !errors.Is(err, syscall.EADDRINUSE) {
+			return err
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return err
 }
 
 // Close closes every connection and the port.

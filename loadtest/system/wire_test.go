@@ -202,3 +202,29 @@ func TestDuplicator(t *testing.T) {
 		}
 	}
 }
+
+// A wire gets its port back, also when somebody has a copy of its socket for a moment, as a process that is being
+// started has; and no outgoing connection can take the port.
+func TestMendWaitsForThePort(t *testing.T) {
+	t.Parallel()
+	addr, _ := echo(t)
+	w, err := NewWire("w", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if _, port, _ := net.SplitHostPort(w.Addr()); len(port) != 5 || port >= "32768" {
+		t.Errorf("the port %s is one of outgoing connections", port)
+	}
+	if err := w.Cut(); err != nil {
+		t.Fatal(err)
+	}
+	other, err := net.Listen("tcp", w.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(100*time.Millisecond, func() { _ = other.Close() })
+	if err := w.Mend(t.Context()); err != nil || w.Broken() {
+		t.Errorf("mended with %v", err)
+	}
+}

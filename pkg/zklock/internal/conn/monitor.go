@@ -1,9 +1,11 @@
 package conn
 
 import (
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -55,6 +57,9 @@ func (m *Monitor) Dial(network, address string, timeout time.Duration) (net.Conn
 	}
 	conn, err := m.dial(network, address, timeout)
 	if err != nil {
+		if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
+			err = endedAtOnce(address, err)
+		}
 		m.failed(err)
 		return nil, err
 	}

@@ -186,9 +186,13 @@ func (w *monitoredConn) ended(err error) {
 	case errors.As(err, &timeout) && timeout.Timeout():
 		w.monitor.failed(fmt.Errorf("%s does not answer: %w", w.RemoteAddr(), err))
 	default:
-		w.monitor.failed(fmt.Errorf("%s ends the connection at once: it has no quorum, or maxClientCnxns connections "+
-			"already, or less data than this client has seen: %w", w.RemoteAddr(), err))
+		w.monitor.failed(endedAtOnce(w.RemoteAddr().String(), err))
 	}
+}
+
+func endedAtOnce(server string, err error) error {
+	return fmt.Errorf("%s ends the connection at once: it has no quorum, or maxClientCnxns connections "+
+		"already, or less data than this client has seen: %w", server, err)
 }
 
 // follow parses the next bytes that came in, and takes the zxids out of them.
