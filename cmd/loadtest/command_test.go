@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/migrations"
 	"orderstock/pkg/command"
 	"orderstock/pkg/servers/serverstest"
@@ -248,7 +248,7 @@ func TestTokenIsPrintedAlone(t *testing.T) {
 
 func TestFaultsNameTheirCells(t *testing.T) {
 	out, exit := execute(t, "run", "faults", "--list")
-	if lines := strings.Count(out, "\n"); exit != command.Passed || lines != len(catalogue.Cells()) {
+	if lines := strings.Count(out, "\n"); exit != command.Passed || lines != len(tables.Cells()) {
 		t.Errorf("exit code %d, %d cells", exit, lines)
 	}
 }
@@ -256,7 +256,7 @@ func TestFaultsNameTheirCells(t *testing.T) {
 // What is listed are the rows that would run, and each of them can be run by its name.
 func TestMutantsNameTheirRows(t *testing.T) {
 	for only, want := range map[string]int{
-		"honest:": 41, "no reconciler": 1, "": len(catalogue.Mutants()) + len(catalogue.RandomChanges(3)),
+		"honest:": 41, "no reconciler": 1, "": len(tables.Mutants()) + len(tables.RandomChanges(3)),
 	} {
 		out, exit := execute(t, "run", "mutants", "--list", "--only", only)
 		if lines := strings.Count(out, "\n"); exit != command.Passed || lines != want {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/pkg/command/commandtest"
 )
 
@@ -33,12 +33,12 @@ func TestDocumentedCommandLines(t *testing.T) {
 			}
 		case "loadtest run mutants":
 			only := cmd.Flags().Lookup("only").Value.String()
-			if len(catalogue.Select(only, 0)) == 0 {
+			if len(tables.Select(only, 0)) == 0 {
 				t.Errorf("%s: no mutant's name holds %q", c, only)
 			}
 		case "loadtest run faults":
 			cell, _, _ := strings.Cut(cmd.Flags().Lookup("cell").Value.String(), "@")
-			if _, found := catalogue.FindCell(cell); cell != "" && !found {
+			if _, found := tables.FindCell(cell); cell != "" && !found {
 				t.Errorf("%s: no cell %q", c, cell)
 			}
 		}

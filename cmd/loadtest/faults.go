@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/command"
 )
@@ -49,17 +49,17 @@ func faultsCommand() *cobra.Command {
 func (c *faultsConfig) choose() error {
 	switch c.Table = "faults"; {
 	case c.Cluster && c.Reduced:
-		c.Table, c.Experiments = "faults-cluster-reduced", catalogue.OfCluster()[:1]
+		c.Table, c.Experiments = "faults-cluster-reduced", tables.OfCluster()[:1]
 	case c.Cluster:
-		c.Table, c.Experiments = "faults-cluster", catalogue.OfCluster()
+		c.Table, c.Experiments = "faults-cluster", tables.OfCluster()
 	case c.Reduced:
-		c.Table, c.Experiments = "faults-reduced", catalogue.Reduced()
+		c.Table, c.Experiments = "faults-reduced", tables.Reduced()
 	default:
-		c.Experiments = catalogue.Cells()
+		c.Experiments = tables.Cells()
 	}
 	name, seed, seeded := strings.Cut(c.Cell, "@")
 	if name != "" {
-		cell, ok := catalogue.FindCell(name)
+		cell, ok := tables.FindCell(name)
 		if !ok {
 			return fmt.Errorf("no cell %q; --list names them", name)
 		}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/command"
 )
@@ -18,13 +18,13 @@ func mutantsCommand() *cobra.Command {
 		List    bool   `flag:"list" help:"print the names of the rows, of those of --only if it is given, and end"`
 		resultFlags
 	}
-	cfg.Changes = catalogue.Changes
+	cfg.Changes = tables.Changes
 	cmd := &cobra.Command{
 		Use:   "mutants",
 		Short: "Run broken variants of the services; each must be caught",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg.Experiments = catalogue.Select(cfg.Only, cfg.Changes)
+			cfg.Experiments = tables.Select(cfg.Only, cfg.Changes)
 			if len(cfg.Experiments) == 0 {
 				return command.Misuse(fmt.Errorf("no mutant has %q in its name; --list prints the names", cfg.Only))
 			}

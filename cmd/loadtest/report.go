@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/report"
 	"orderstock/loadtest/verify"
@@ -23,7 +23,7 @@ import (
 func writeReport(
 	ctx context.Context, file string, h *history.History, v *verify.Verdict, databases verify.Databases,
 ) error {
-	record, err := catalogue.RecordOf(ctx, runOf(h), h, v, databases)
+	record, err := tables.RecordOf(ctx, runOf(h), h, v, databases)
 	if err != nil {
 		return err
 	}
@@ -31,8 +31,8 @@ func writeReport(
 }
 
 // runOf describes the run of a history. This program breaks nothing during it; others may have.
-func runOf(h *history.History) catalogue.Run {
-	run := catalogue.Run{
+func runOf(h *history.History) tables.Run {
+	run := tables.Run{
 		ID: h.Run, At: h.Started.UTC(), Title: "orders fired", Seed: strconv.FormatUint(h.Seed, 10),
 		Command: "loadtest " + strings.Join(os.Args[1:], " "),
 	}

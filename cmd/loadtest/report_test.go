@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/locks"
@@ -148,7 +148,7 @@ func TestSheetsShowTheMeasurements(t *testing.T) {
 func TestReportOfADisturbedRun(t *testing.T) {
 	t.Parallel()
 	for disturbed, want := range map[bool]string{false: "nothing", true: "not known here (--disturbed)"} {
-		facts := (&catalogue.Record{Run: runOf(&history.History{Disturbed: disturbed})}).Sheet().Facts
+		facts := (&tables.Record{Run: runOf(&history.History{Disturbed: disturbed})}).Sheet().Facts
 		if !slices.Contains(facts, report.Fact{Name: "What broke", Value: want}) {
 			t.Errorf("disturbed: %t: the report does not say that %s broke: %v", disturbed, want, facts)
 		}

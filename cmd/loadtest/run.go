@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/command"
 )
@@ -26,7 +26,7 @@ type runConfig struct {
 
 // ownConfig has the flags of a load of your own.
 type ownConfig struct {
-	catalogue.Own
+	tables.Custom
 	Breaks command.Each `flag:"break" help:"what breaks and when, from the first order: \"1s pause stock-1\", \"1s cut stock-1 to mysql for 2s\", \"1s arm-kill stock-1 before commit\""`
 }
 
@@ -157,14 +157,14 @@ func (cfg *runConfig) named(name string, seeded bool) (e experiment, err error) 
 		e.first = cfg.own.Load.Mix.Seed
 	}
 	if letter, side, sided := strings.Cut(name, "/"); len(letter) == 1 {
-		return cfg.published(e.first, letter, catalogue.Side(side), sided)
+		return cfg.published(e.first, letter, tables.Side(side), sided)
 	}
 	name, at, seededByName := strings.Cut(name, "@")
 	table := "faults-cell"
-	row, found := catalogue.FindCell(name)
+	row, found := tables.FindCell(name)
 	if !found {
 		table = "mutants-only"
-		row, found = trial.Find(catalogue.Select(name, catalogue.Changes), name)
+		row, found = trial.Find(tables.Select(name, tables.Changes), name)
 	}
 	switch {
 	case !found:
@@ -191,10 +191,10 @@ func (cfg *runConfig) named(name string, seeded bool) (e experiment, err error) 
 // published returns one side of a published fault or, unless it is sided, both. first is the first seed; 0 is the
 // default.
 func (cfg *runConfig) published(
-	first uint64, letter string, side catalogue.Side, sided bool,
+	first uint64, letter string, side tables.Side, sided bool,
 ) (e experiment, err error) {
-	e.first = cmp.Or(first, catalogue.FirstSeed)
-	f, err := catalogue.Find(letter)
+	e.first = cmp.Or(first, tables.FirstSeed)
+	f, err := tables.Find(letter)
 	switch {
 	case err != nil:
 		return e, err
@@ -208,7 +208,7 @@ func (cfg *runConfig) published(
 			})
 		}
 		return e, nil
-	case side != catalogue.Broken && side != catalogue.Fixed:
+	case side != tables.Broken && side != tables.Fixed:
 		return e, fmt.Errorf("a fault is broken or fixed, not %q", side)
 	case f.Plan(side, e.first).Expect.Broken != "":
 		e.exit = command.Failed
@@ -230,9 +230,9 @@ func (cfg *runConfig) readBreaks() error {
 }
 
 // play plays a plan, and prints its verdict.
-func (cfg *runConfig) play(cmd *cobra.Command, plan catalogue.Plan) error {
-	var record *catalogue.Record
-	err := withPlayer(cmd, cfg.folders, func(p *catalogue.Player) (err error) {
+func (cfg *runConfig) play(cmd *cobra.Command, plan tables.Plan) error {
+	var record *tables.Record
+	err := withPlayer(cmd, cfg.folders, func(p *tables.Player) (err error) {
 		command.Progress(cmd.ErrOrStderr())("playing " + plan.Run.String())
 		record, err = p.Play(cmd.Context(), plan)
 		return err
@@ -247,7 +247,7 @@ func (cfg *runConfig) play(cmd *cobra.Command, plan catalogue.Plan) error {
 }
 
 // conclude prints the verdict on the last try. It returns the exit code of a verdict other than pass as an error.
-func conclude(w io.Writer, r *catalogue.Record) error {
+func conclude(w io.Writer, r *tables.Record) error {
 	if r.Run.Verdict == trial.NotCaught {
 		last, _ := strconv.ParseUint(r.Run.Seed, 10, 64) // a plan made it
 		var seeds []string

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
@@ -23,11 +23,11 @@ import (
 // The last line of a run is the verdict, and the exit code the verdict's.
 func TestRunEndsInItsVerdict(t *testing.T) {
 	t.Parallel()
-	broken := catalogue.Run{Fault: "A", Variant: catalogue.Broken, Seed: "44", Attempt: 3, Attempts: 3}
-	once := catalogue.Run{Fault: "A", Variant: catalogue.Fixed, Seed: "42", Attempt: 1, Attempts: 1}
+	broken := tables.Run{Fault: "A", Variant: tables.Broken, Seed: "44", Attempt: 3, Attempts: 3}
+	once := tables.Run{Fault: "A", Variant: tables.Fixed, Seed: "42", Attempt: 1, Attempts: 1}
 	const missed = "not caught this time, with the seeds 42, 43, 44\n"
 	for _, test := range []struct {
-		run     catalogue.Run
+		run     tables.Run
 		outcome verify.Outcome
 		exit    int
 		missed  bool
@@ -42,7 +42,7 @@ func TestRunEndsInItsVerdict(t *testing.T) {
 		if test.run.Verdict = test.outcome; test.missed {
 			test.run.Verdict = trial.NotCaught
 		}
-		err := conclude(&out, &catalogue.Record{
+		err := conclude(&out, &tables.Record{
 			Run: test.run, Verdict: &verify.Verdict{Outcome: test.outcome, Orders: 7},
 		})
 		exit := command.Passed
@@ -120,7 +120,7 @@ func TestRunsThatWereNotMadeAreNoPass(t *testing.T) {
 func TestAnInterruptedMeasurementIsNoPass(t *testing.T) {
 	t.Parallel()
 	for _, result := range []judged{
-		&trial.Report{Verdict: verify.Pass}, catalogue.Pairs{{Title: "a fault", Kind: "books"}}[:0],
+		&trial.Report{Verdict: verify.Pass}, tables.Pairs{{Title: "a fault", Kind: "books"}}[:0],
 		&ladder.Result{Rows: []ladder.Row{{Strategy: ladder.Default, Verdict: verify.Pass}}},
 	} {
 		var out, errs bytes.Buffer

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/command"
@@ -75,6 +75,6 @@ func (cfg *stormConfig) run(c *cobra.Command) error {
 			servers = append(servers, p.Name())
 		}
 	}
-	s.Experiments = []trial.Experiment{catalogue.Storm(servers, replicas, cfg.Random, cfg.Orders, cfg.Seed)}
+	s.Experiments = []trial.Experiment{tables.Storm(servers, replicas, cfg.Random, cfg.Orders, cfg.Seed)}
 	return runSuite(c, s, cfg.resultFlags)
 }

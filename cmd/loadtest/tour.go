@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/system"
 	"orderstock/pkg/command"
 )
@@ -27,7 +27,7 @@ type tourConfig struct {
 }
 
 func tourCommand() *cobra.Command {
-	cfg := tourConfig{Letters: catalogue.Letters()}
+	cfg := tourConfig{Letters: tables.Letters()}
 	cmd := &cobra.Command{
 		Use:   "tour",
 		Short: "Play the published faults one after the other, each broken and fixed",
@@ -42,7 +42,7 @@ Writes out/tour.json and, as a report, out/tour.html.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, letter := range cfg.Letters {
-				if _, err := catalogue.Find(letter); err != nil { // before minutes of compiling
+				if _, err := tables.Find(letter); err != nil { // before minutes of compiling
 					return command.Misuse(err)
 				}
 			}
@@ -55,11 +55,11 @@ Writes out/tour.json and, as a report, out/tour.html.`,
 
 // tour plays both variants of the faults, prints the outcomes and gives them.
 func tour(cmd *cobra.Command, cfg tourConfig) error {
-	var pairs catalogue.Pairs
-	err := withPlayer(cmd, cfg.folders, func(p *catalogue.Player) error {
+	var pairs tables.Pairs
+	err := withPlayer(cmd, cfg.folders, func(p *tables.Player) error {
 		say := command.Progress(cmd.ErrOrStderr())
 		for _, letter := range cfg.Letters {
-			f, err := catalogue.Find(letter)
+			f, err := tables.Find(letter)
 			if err != nil {
 				return err
 			}
@@ -80,9 +80,9 @@ func tour(cmd *cobra.Command, cfg tourConfig) error {
 }
 
 // withPlayer calls do with a player in a new system that can be broken.
-func withPlayer(cmd *cobra.Command, in folders, do func(*catalogue.Player) error) error {
+func withPlayer(cmd *cobra.Command, in folders, do func(*tables.Player) error) error {
 	return withLab(cmd, in.Bin, func(l *system.System) error {
-		p, err := catalogue.NewPlayer(l, in.Out)
+		p, err := tables.NewPlayer(l, in.Out)
 		if err != nil {
 			return err
 		}

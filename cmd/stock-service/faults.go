@@ -11,7 +11,7 @@ import (
 	"os"
 	"sync/atomic"
 
-	"orderstock/loadtest/catalogue/published"
+	"orderstock/loadtest/tables/published"
 	"orderstock/loadtest/faultpoint"
 	"orderstock/pkg/operation"
 	"orderstock/stock-service/deduct"

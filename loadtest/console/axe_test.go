@@ -14,7 +14,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/fire"
 )
 
@@ -25,7 +25,7 @@ func TestNothingKeepsAnybodyOut(t *testing.T) {
 	b := open(t, s.entry())
 	b.await(30*time.Second, `document.querySelectorAll(".faults li").length === 17`)
 	for range 2 { // the first one is laid over the second
-		s.fire(t, catalogue.Own{
+		s.fire(t, tables.Custom{
 			Strategy: "unsafe", Load: fire.Config{Orders: 200, Concurrency: 64, Mix: fire.Mix{Goods: 1, Stock: 50}},
 		})
 		if _, err := s.verdict(t); err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/system"
 	"orderstock/pkg/servers/programs"
 )
@@ -224,7 +224,7 @@ func (b *browser) press(within, text string) {
 }
 
 // starts does something that starts a run, and returns the run.
-func (b *browser) starts(s *stage, do func()) catalogue.Run {
+func (b *browser) starts(s *stage, do func()) tables.Run {
 	b.t.Helper()
 	before := s.state(b.t).Run.ID
 	do()

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"sync"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
@@ -18,7 +18,7 @@ import (
 // use; only one run goes on at a time.
 type Console struct {
 	feed    *feed
-	player  *catalogue.Player
+	player  *tables.Player
 	lab     *system.System // nil if the console is attached
 	program string         // the load tester's name in a shell
 	traces  *Traces
@@ -78,7 +78,7 @@ func newConsole(at *system.System, dir string) (*Console, error) {
 	if c.tracer, err = c.traces.tracer(1); err != nil {
 		return nil, err
 	}
-	if c.player, err = catalogue.NewPlayer(at, dir); err != nil {
+	if c.player, err = tables.NewPlayer(at, dir); err != nil {
 		return nil, err
 	}
 	c.player.Show, c.player.Tracer, c.player.Declared = c.show, c.traces.tracer, c.byHand.declared
@@ -86,7 +86,7 @@ func newConsole(at *system.System, dir string) (*Console, error) {
 	for section, value := range map[string]any{
 		"phase": trial.Idle, "doing": "", "run": nil, "hero": nil, "compare": nil, "verdict": nil,
 		"replicas": []Member{}, "servers": []Member{}, "edges": map[string]int{}, "faults": []trial.Shown{},
-		"books": catalogue.Books{Rows: []catalogue.BookRow{}}, "statuses": map[string]int64{}, "commits": Commits{},
+		"books": tables.Books{Rows: []tables.BookRow{}}, "statuses": map[string]int64{}, "commits": Commits{},
 		"lock": Lock{Holders: []Contender{}, Waiters: []Contender{}}, "sessions_expired": 0,
 		"runs": c.player.Runs.List(), "recent": []Recent{},
 	} {

@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/verify"
 )
@@ -39,7 +39,7 @@ func TestBrokenTurnsRedAndFixedPasses(t *testing.T) {
 
 	b.idle()
 	fixed := b.starts(s, func() { b.press("#fault-A", "Fixed") })
-	if fixed.Fault != "A" || fixed.Variant != catalogue.Fixed || fixed.Seed != broken.Seed {
+	if fixed.Fault != "A" || fixed.Variant != tables.Fixed || fixed.Seed != broken.Seed {
 		t.Errorf("fixed is fault %s, %s, with seed %s; want the seed of broken, %s",
 			fixed.Fault, fixed.Variant, fixed.Seed, broken.Seed)
 	}
@@ -72,7 +72,7 @@ func TestKillAndRestart(t *testing.T) {
 	// goesOn waits until orders that were sent from now on are confirmed.
 	goesOn := func() {
 		t.Helper()
-		from := catalogue.Millis(0)
+		from := tables.Millis(0)
 		if all := s.state(t).Samples; len(all) > 0 {
 			from = all[len(all)-1].TMS + 1000
 		}
@@ -163,8 +163,8 @@ func TestKeys(t *testing.T) {
 	_, _ = b.stopped(s) // there is nothing to judge yet
 	fixed := b.starts(s, func() { key("x") })
 	_, _ = b.stopped(s)
-	if broken.Fault != "O" || broken.Variant != catalogue.Broken ||
-		fixed.Variant != catalogue.Fixed || fixed.Seed != broken.Seed {
+	if broken.Fault != "O" || broken.Variant != tables.Broken ||
+		fixed.Variant != tables.Fixed || fixed.Seed != broken.Seed {
 		t.Errorf("B played %+v, X played %+v", broken, fixed)
 	}
 	b.clean()
@@ -201,7 +201,7 @@ func TestAddress(t *testing.T) {
 func TestChartWithARunLaidOver(t *testing.T) {
 	s := theStage(t)
 	for range 2 {
-		s.fire(t, catalogue.Own{
+		s.fire(t, tables.Custom{
 			Load: fire.Config{Duration: 5 * time.Second, Rate: 100, Concurrency: 32, Mix: fire.Mix{Goods: 3}},
 		})
 		if _, err := s.verdict(t); err != nil {
@@ -254,7 +254,7 @@ func TestPausedHolder(t *testing.T) {
 	s := theStage(t)
 	b := open(t, s.entry())
 	b.await(30*time.Second, `document.querySelectorAll(".faults li").length === 17`)
-	if v := s.play(t, "O", catalogue.Broken); v.Outcome != verify.Violation {
+	if v := s.play(t, "O", tables.Broken); v.Outcome != verify.Violation {
 		t.Errorf("without fencing: %s", v)
 	}
 	b.await(10*time.Second, `document.querySelector(".hero").innerText.includes("VIOLATION")`)
@@ -262,7 +262,7 @@ func TestPausedHolder(t *testing.T) {
 	b.await(10*time.Second, `/arm-pause|pause|stop/.test(document.querySelector("#way .struck").innerText) && `+
 		`/fired 1×/.test(document.querySelector("#way .struck").innerText)`)
 	b.picture("paused", 1440, 1000, false)
-	if v := s.play(t, "O", catalogue.Fixed); v.Outcome != verify.Pass {
+	if v := s.play(t, "O", tables.Fixed); v.Outcome != verify.Pass {
 		t.Errorf("with fencing: %s", v)
 	}
 	b.await(10*time.Second, `document.querySelector(".hero").innerText.includes("PASS")`)

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 )
 
 // feed keeps the state of the page and sends its changes to every open page. A page that does not read is dropped; it
@@ -14,8 +14,8 @@ import (
 type feed struct {
 	mu       sync.Mutex
 	sections map[string]json.RawMessage
-	samples  []catalogue.Sample
-	log      []catalogue.Entry
+	samples  []tables.Sample
+	log      []tables.Entry
 	pages    map[chan []byte]bool
 	asked    time.Time // when the whole state was last asked for
 }
@@ -24,11 +24,11 @@ type feed struct {
 const backlog = 256
 
 // mostSamples is enough for the longest run. An attached console may watch for days.
-const mostSamples = int(10 * time.Minute / catalogue.Interval)
+const mostSamples = int(10 * time.Minute / tables.Interval)
 
 func newFeed() *feed {
 	return &feed{
-		sections: map[string]json.RawMessage{}, samples: []catalogue.Sample{}, log: []catalogue.Entry{},
+		sections: map[string]json.RawMessage{}, samples: []tables.Sample{}, log: []tables.Entry{},
 		pages: map[chan []byte]bool{},
 	}
 }
@@ -39,17 +39,17 @@ func (f *feed) set(section string, value any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch v := value.(type) {
-	case catalogue.Sample:
+	case tables.Sample:
 		f.samples = last(append(f.samples, v), mostSamples)
 		f.send("sample", v)
 		return
-	case catalogue.Entry:
-		f.log = last(append(f.log, v), catalogue.MostLines)
+	case tables.Entry:
+		f.log = last(append(f.log, v), tables.MostLines)
 		f.send("log", v)
 		return
-	case []catalogue.Sample:
+	case []tables.Sample:
 		f.samples = last(v, mostSamples)
-	case []catalogue.Entry:
+	case []tables.Entry:
 		f.log = v
 	default:
 		data := encode(value)

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 )
 
 // TestPageThatDoesNotReadIsDropped: it must hold nobody up, and another page gets everything.
@@ -26,7 +26,7 @@ func TestPageThatDoesNotReadIsDropped(t *testing.T) {
 	go func() {
 		defer close(sent)
 		for i := range 2 * backlog {
-			f.set("sample", catalogue.Sample{TMS: catalogue.Millis(i)})
+			f.set("sample", tables.Sample{TMS: tables.Millis(i)})
 			for len(reading) == backlog { // only the stalled page may fall behind
 				time.Sleep(time.Millisecond)
 			}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 )
 
 // showStatuses shows how many orders there are of each status.
@@ -86,7 +86,7 @@ func (c *Console) othersReader() func(counts map[string]int64) {
 			placed, byHand = max(placed, before), hand
 		}
 		rate := func(status string) float64 { return float64(counts[status]-last[status]) / took }
-		sample := catalogue.Sample{Confirmed: rate("CONFIRMED"), Rejected: rate("REJECTED")}
+		sample := tables.Sample{Confirmed: rate("CONFIRMED"), Rejected: rate("REJECTED")}
 		sample.OrdersPerS = sample.Confirmed + sample.Rejected
 		first := last == nil
 		last, at = counts, now
@@ -112,7 +112,7 @@ func (c *Console) othersReader() func(counts map[string]int64) {
 			c.player.Say("run", "the other process has stopped; it placed %d orders", placed-heard)
 			return
 		}
-		sample.TMS = catalogue.Millis(now.Sub(begun).Milliseconds())
+		sample.TMS = tables.Millis(now.Sub(begun).Milliseconds())
 		c.feed.set("sample", sample)
 	}
 }
@@ -132,9 +132,9 @@ func (c *Console) watchOther(now time.Time) bool {
 	if c.stop != nil {
 		return false
 	}
-	c.player.Restart(catalogue.Watch(now))
+	c.player.Restart(tables.Watch(now))
 	for section, value := range map[string]any{
-		"run":     catalogue.Run{ID: "other", At: now.UTC(), Title: "orders of another process", Attempt: 1, Attempts: 1},
+		"run":     tables.Run{ID: "other", At: now.UTC(), Title: "orders of another process", Attempt: 1, Attempts: 1},
 		"verdict": nil, "hero": nil, "compare": nil, "doing": "another process fires at this stack",
 	} {
 		c.feed.set(section, value)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/system/systemtest"
 	"orderstock/loadtest/trial"
 )
@@ -26,7 +26,7 @@ func TestStopWhileServicesStart(t *testing.T) {
 	c.feed.set("replicas", []Member{{Name: "stock-1", Kind: "stock", State: stateReady}})
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if r, err := c.player.Play(ctx, catalogue.Own{}.Plan("loadtest", true)); err == nil {
+	if r, err := c.player.Play(ctx, tables.Custom{}.Plan("loadtest", true)); err == nil {
 		t.Errorf("a run without services has the record %+v", r)
 	}
 	c.shows(t, `{"name":"stock-1","kind":"stock","state":"dead"`, `"sentence":"stopped before an order was sent"`)
@@ -55,12 +55,12 @@ func TestStopWhileServicesStart(t *testing.T) {
 // TestOwnRunIsNotTakenForAnothers: it may begin while another process's is noticed.
 func TestOwnRunIsNotTakenForAnothers(t *testing.T) {
 	c := testConsole(t)
-	c.player.Restart(catalogue.NewMeter())
+	c.player.Restart(tables.NewMeter())
 	c.stop = func() {}
 	c.show("phase", trial.Firing)
 	c.watchOther(time.Now())
 	c.idle()
-	if c.player.Meter().Phase() == catalogue.Watching {
+	if c.player.Meter().Phase() == tables.Watching {
 		t.Error("the run is taken for another process's")
 	}
 	c.shows(t, `"phase":"firing"`)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/system"
@@ -119,7 +119,7 @@ func TestPlayAfterAServerDied(t *testing.T) {
 	s.act(t, trial.Action{Action: "pause-server", Target: "zookeeper"})
 	events := bufio.NewScanner(send(t, s.server, http.MethodGet, s.url+"/api/events", nil).Body)
 	events.Buffer(nil, 64<<20)
-	if v := s.play(t, "A", catalogue.Fixed); v.Outcome != verify.Pass {
+	if v := s.play(t, "A", tables.Fixed); v.Outcome != verify.Pass {
 		t.Errorf("with its servers back: %s", v)
 	}
 	var phases []string
@@ -152,7 +152,7 @@ func TestPlayAfterAServerDied(t *testing.T) {
 // TestHealEndsAPlayedFault: one can act while a played fault lasts, and heal it before its time.
 func TestHealEndsAPlayedFault(t *testing.T) {
 	s := theStage(t)
-	if _, err := s.console.Play("O", catalogue.Fixed, 0); err != nil {
+	if _, err := s.console.Play("O", tables.Fixed, 0); err != nil {
 		t.Fatal(err)
 	}
 	s.until(t, time.Minute, func(now shown) bool { return len(now.Faults) == 1 && now.Faults[0].Status == "fired" })
@@ -183,7 +183,7 @@ func TestGroupsWithoutTheirLockAreCounted(t *testing.T) {
 		return trial.Action{Action: "arm-pause", Target: replica, When: "before", Step: "commit", AfterMS: after}
 	}
 	// The service that does the work is paused with the lock in hand: the first one, if that is it.
-	s.fire(t, catalogue.Own{
+	s.fire(t, tables.Custom{
 		Load: fire.Config{
 			Orders: 900, Rate: 300, Concurrency: 200, Timeout: 5 * time.Second, Mix: fire.Mix{Goods: 3, Stock: 5000},
 		},

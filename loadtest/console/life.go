@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/system"
 	"orderstock/pkg/redisdb"
 )
@@ -19,7 +19,7 @@ type Life struct {
 	Flows     []map[string]any `json:"flows"`
 	// FlagInRedis is "there", "gone" or "unknown".
 	FlagInRedis string             `json:"flag_in_redis"`
-	Answers     []catalogue.Answer `json:"answers"`
+	Answers     []tables.Answer `json:"answers"`
 	// Spans are the steps that were traced, in the order of their start.
 	Spans []Span `json:"spans"`
 }
@@ -34,7 +34,7 @@ func (c *Console) Life(ctx context.Context, order string) (*Life, error) {
 	if err != nil {
 		return nil, err
 	}
-	life := &Life{FlagInRedis: at.flag(ctx, order), Answers: []catalogue.Answer{}, Spans: c.traces.Order(order)}
+	life := &Life{FlagInRedis: at.flag(ctx, order), Answers: []tables.Answer{}, Spans: c.traces.Order(order)}
 	for _, read := range []struct {
 		db    *sql.DB
 		into  *[]map[string]any

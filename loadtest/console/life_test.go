@@ -13,7 +13,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/trial"
@@ -22,7 +22,7 @@ import (
 // stocked runs a small sale, so that there is something to order by hand, and returns the products, by falling id.
 func (s *stage) stocked(t *testing.T) []string {
 	t.Helper()
-	s.fire(t, catalogue.Own{
+	s.fire(t, tables.Custom{
 		Load: fire.Config{Orders: 50, Concurrency: 10, Mix: fire.Mix{Goods: 16, Stock: 10_000}},
 	})
 	s.passes(t)
@@ -88,7 +88,7 @@ func TestShareOfARunIsTraced(t *testing.T) {
 	if err := row.Scan(&before); err != nil {
 		t.Fatal(err)
 	}
-	few := catalogue.Own{Load: fire.Config{Orders: 20, Concurrency: 4}, TraceSample: 1}
+	few := tables.Custom{Load: fire.Config{Orders: 20, Concurrency: 4}, TraceSample: 1}
 	s.fire(t, few)
 	s.passes(t)
 	open(t, s.entry()) // traces are read while somebody looks

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
@@ -90,7 +90,7 @@ func TestMain(m *testing.M) {
 func (s *stage) entry() string { return s.url + "/?token=" + s.server.Token() }
 
 // play plays a fault and returns the verdict.
-func (s *stage) play(t *testing.T, fault string, v catalogue.Side) *verify.Verdict {
+func (s *stage) play(t *testing.T, fault string, v tables.Side) *verify.Verdict {
 	t.Helper()
 	if _, err := s.console.Play(fault, v, 0); err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func (s *stage) play(t *testing.T, fault string, v catalogue.Side) *verify.Verdi
 }
 
 // fire fires a scenario and returns the run.
-func (s *stage) fire(t *testing.T, scene catalogue.Own) catalogue.Run {
+func (s *stage) fire(t *testing.T, scene tables.Custom) tables.Run {
 	t.Helper()
 	run, err := s.console.Fire(scene)
 	if err != nil {
@@ -133,11 +133,11 @@ func (s *stage) verdict(t *testing.T) (*verify.Verdict, error) {
 // shown is a part of the state.
 type shown struct {
 	Phase   string             `json:"phase"`
-	Run     catalogue.Run      `json:"run"`
+	Run     tables.Run      `json:"run"`
 	Faults  []trial.Shown      `json:"faults"`
 	Verdict *verify.Verdict    `json:"verdict"`
-	Hero    catalogue.Headline `json:"hero"`
-	Samples []catalogue.Sample `json:"samples"`
+	Hero    tables.Headline `json:"hero"`
+	Samples []tables.Sample `json:"samples"`
 	Edges   map[string]int64   `json:"edges"`
 	Lock    console.Lock       `json:"lock"`
 	Expired int                `json:"sessions_expired"`

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/system"
 )
 
@@ -23,7 +23,7 @@ type waits struct {
 func (c *Console) metricsReader() func(context.Context, *view) error {
 	var (
 		before figures // in a lab none: the services of each run count from zero
-		of     *catalogue.Meter
+		of     *tables.Meter
 	)
 	return func(ctx context.Context, s *view) error {
 		now, m := s.figures(ctx), c.player.Meter()

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/mysqldb"
 )
@@ -31,7 +31,7 @@ const share, ownShare = 150, 20
 // watch lets all readers read until ctx ends.
 func (c *Console) watch(ctx context.Context) {
 	readers := []reader{
-		{every: catalogue.Interval, read: c.sampleReader(), always: true},
+		{every: tables.Interval, read: c.sampleReader(), always: true},
 		{every: 500 * time.Millisecond, read: c.readBooks, most: 30 * time.Second},
 		{every: 200 * time.Millisecond, read: c.readLock},
 		{every: time.Second, read: c.readMembers},
@@ -44,7 +44,7 @@ func (c *Console) watch(ctx context.Context) {
 			reader{every: 500 * time.Millisecond, read: c.readEdges}, reader{every: time.Second, read: c.readExpired},
 			reader{every: 125 * time.Millisecond, read: c.readFaults, most: 250 * time.Millisecond, always: true})
 	} else { // at the longest pause a short run still has a shape
-		readers = append(readers, reader{every: catalogue.Interval, read: c.flowReader(), most: 400 * time.Millisecond})
+		readers = append(readers, reader{every: tables.Interval, read: c.flowReader(), most: 400 * time.Millisecond})
 	}
 	var reading sync.WaitGroup
 	defer reading.Wait()
@@ -82,7 +82,7 @@ func (c *Console) repeat(ctx context.Context, r reader) {
 // sampleReader samples the run that this console fires.
 func (c *Console) sampleReader() func(context.Context, *view) error {
 	var (
-		of   *catalogue.Meter
+		of   *tables.Meter
 		last time.Duration
 	)
 	return func(context.Context, *view) error {
@@ -105,7 +105,7 @@ func (c *Console) sampleReader() func(context.Context, *view) error {
 const newest = 10
 
 // saleOf returns the goods of the run or, if this console has fired none, the newest goods.
-func saleOf(ctx context.Context, at *view, m *catalogue.Meter) (catalogue.Sale, error) {
+func saleOf(ctx context.Context, at *view, m *tables.Meter) (tables.Sale, error) {
 	sale := m.Sale()
 	if sale.Acknowledged != nil {
 		return sale, nil
@@ -115,7 +115,7 @@ func saleOf(ctx context.Context, at *view, m *catalogue.Meter) (catalogue.Sale, 
 	if err != nil {
 		return sale, fmt.Errorf("read goods: %w", err)
 	}
-	return catalogue.Sale{Goods: goods}, nil
+	return tables.Sale{Goods: goods}, nil
 }
 
 // readBooks shows the books and, until the run is judged, the headline that they make.
@@ -126,7 +126,7 @@ func (c *Console) readBooks(ctx context.Context, s *view) error {
 	if err != nil {
 		return err
 	}
-	books, err := catalogue.ReadBooks(ctx, s.stock, sale)
+	books, err := tables.ReadBooks(ctx, s.stock, sale)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (c *Console) readBooks(ctx context.Context, s *view) error {
 }
 
 // showBooks shows the books of a run, unless they were read before it was over, or another began.
-func (c *Console) showBooks(of *catalogue.Meter, over bool, books catalogue.Books) {
+func (c *Console) showBooks(of *tables.Meter, over bool, books tables.Books) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	phase := of.Phase()
@@ -151,12 +151,12 @@ func (c *Console) showBooks(of *catalogue.Meter, over bool, books catalogue.Book
 	if over || len(books.Rows) == 0 {
 		return
 	}
-	head := catalogue.Headline{Sentence: books.Sentence()}
-	if phase != catalogue.Watching {
-		head.Word = catalogue.Running
+	head := tables.Headline{Sentence: books.Sentence()}
+	if phase != tables.Watching {
+		head.Word = tables.Running
 	}
 	if books.Wrong != "" {
-		head.Word = catalogue.Disagreeing
+		head.Word = tables.Disagreeing
 	}
 	c.feed.set("hero", head)
 	c.player.Disagree(books.Wrong)
@@ -176,9 +176,9 @@ func scopeOf(ctx context.Context, s *view, shown int) (string, error) {
 	case n <= shown:
 		return "", nil
 	case n > mostCounted:
-		return catalogue.English.Sprintf("the newest %d of more than %d products", shown, mostCounted), nil
+		return tables.English.Sprintf("the newest %d of more than %d products", shown, mostCounted), nil
 	}
-	return catalogue.English.Sprintf("the newest %d of %d products", shown, n), nil
+	return tables.English.Sprintf("the newest %d of %d products", shown, n), nil
 }
 
 // readTraces shows which orders were traced last, and their statuses by now. Orders of databases that are gone are left

@@ -11,7 +11,7 @@ import (
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	wire "go.opentelemetry.io/proto/otlp/trace/v1"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/system/systemtest"
 	"orderstock/loadtest/trial"
@@ -46,33 +46,33 @@ func (c *Console) shows(t *testing.T, texts ...string) {
 // are not shown in the next.
 func TestVerdictOutlivesAReadInFlight(t *testing.T) {
 	c := testConsole(t)
-	begin := func() *catalogue.Meter {
-		m := catalogue.NewMeter()
+	begin := func() *tables.Meter {
+		m := tables.NewMeter()
 		c.player.Restart(m)
-		c.beginTry(catalogue.Run{})
+		c.beginTry(tables.Run{})
 		return m
 	}
 	m := begin()
-	books := catalogue.Books{Rows: []catalogue.BookRow{{Name: "product 1"}}, Sold: 3, Stock: 5}
+	books := tables.Books{Rows: []tables.BookRow{{Name: "product 1"}}, Sold: 3, Stock: 5}
 	c.showBooks(m, false, books)
 	c.shows(t, `"word":"RUNNING"`, `"sentence":"sold 3 of 5"`)
 	wrong := books
 	wrong.Wrong = "product 1: two are lost"
 	c.showBooks(m, false, wrong)
 	c.shows(t, `"word":"WRONG SO FAR"`) // only the judge says more
-	end := catalogue.Run{Verdict: verify.Pass, Sentence: "sold 5 of 5"}
+	end := tables.Run{Verdict: verify.Pass, Sentence: "sold 5 of 5"}
 	m.Enter(trial.Idle)
-	c.show("record", &catalogue.Record{Run: end, Books: books})
-	c.showBooks(m, false, catalogue.Books{Rows: books.Rows, Sold: 2})
+	c.show("record", &tables.Record{Run: end, Books: books})
+	c.showBooks(m, false, tables.Books{Rows: books.Rows, Sold: 2})
 	c.shows(t, `"word":"PASS"`, `"sentence":"sold 5 of 5"`, `"products":0,"sold":3`)
 	books.Sold = 5
 	c.showBooks(m, true, books) // read after the verdict
 	c.shows(t, `"word":"PASS"`, `"products":0,"sold":5`)
 	next := begin()
-	c.showBooks(m, true, catalogue.Books{Rows: books.Rows, Sold: 7})
+	c.showBooks(m, true, tables.Books{Rows: books.Rows, Sold: 7})
 	c.shows(t, `"hero":null`, `"products":0,"sold":0`)
 	next.Enter(trial.Idle)
-	c.show("hero", catalogue.Headline{Word: "NOT JUDGED"}) // it failed
+	c.show("hero", tables.Headline{Word: "NOT JUDGED"}) // it failed
 	c.showBooks(next, false, books)
 	c.shows(t, `"word":"NOT JUDGED"`)
 }
@@ -88,7 +88,7 @@ func TestVerdictComesWithItsOrders(t *testing.T) {
 	c.shows(t, `"PENDING":1`)
 	execOn(t, s.orders, "UPDATE orders SET status = 'CONFIRMED'")
 	insertOrders(t, s.orders, "CONFIRMED", orderID(time.Minute, 1)) // written long after its id was made
-	c.show("record", &catalogue.Record{Run: catalogue.Run{Verdict: verify.Pass}})
+	c.show("record", &tables.Record{Run: tables.Run{Verdict: verify.Pass}})
 	c.shows(t, `"PENDING":0`, `"CONFIRMED":2`, `"word":"PASS"`)
 }
 
@@ -134,15 +134,15 @@ func TestBooksSayWhyOutAndSoldDiffer(t *testing.T) {
 	execOn(t, stock, "INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) VALUES "+
 		"('r', 1, 'restock', 299, NOW(6)), ('a', 1, 'deduct', -9, NOW(6))")
 	for sold, want := range map[int64]string{9: "", 5: "Out is 4 more than Sold", 12: "Sold is 3 more than Out"} {
-		sale := catalogue.Sale{Goods: []int64{1}, Promised: 300, Acknowledged: map[int64]int64{1: sold}}
-		books, err := catalogue.ReadBooks(t.Context(), stock, sale)
+		sale := tables.Sale{Goods: []int64{1}, Promised: 300, Acknowledged: map[int64]int64{1: sold}}
+		books, err := tables.ReadBooks(t.Context(), stock, sale)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if books.Stock != 300 || !strings.HasPrefix(books.Unequal, want) || (want == "") != (books.Unequal == "") {
 			t.Errorf("%d sold: the books say %q and %d in all; want %q and 300", sold, books.Unequal, books.Stock, want)
 		}
-		if head := (&catalogue.Record{Books: books}).Sheet().Parts; head[0].Says != books.Unequal {
+		if head := (&tables.Record{Books: books}).Sheet().Parts; head[0].Says != books.Unequal {
 			t.Errorf("the report says %q, the page %q", head[0].Says, books.Unequal)
 		}
 	}
@@ -151,7 +151,7 @@ func TestBooksSayWhyOutAndSoldDiffer(t *testing.T) {
 // TestBooksOfAnotherRunNameTheirScope: the newest products alone are read, and the page says so.
 func TestBooksOfAnotherRunNameTheirScope(t *testing.T) {
 	c, s := testConsole(t), &view{stock: database(t, "stock")}
-	c.player.Restart(catalogue.Watch(time.Now()))
+	c.player.Restart(tables.Watch(time.Now()))
 	add := func(from, to int) {
 		t.Helper()
 		for id := from; id <= to; id++ {
@@ -180,7 +180,7 @@ func TestOrderByHandIsNobodyElses(t *testing.T) {
 		if err := look(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
-		if seen := c.player.Meter().Phase() == catalogue.Watching; seen != other {
+		if seen := c.player.Meter().Phase() == tables.Watching; seen != other {
 			t.Errorf("another process's run is seen: %t, want %t", seen, other)
 		}
 	}
@@ -228,7 +228,7 @@ func TestWhereTheLockIs(t *testing.T) {
 func TestSamplesAreBounded(t *testing.T) {
 	f := newFeed()
 	for i := range mostSamples + 5 {
-		f.set("sample", catalogue.Sample{TMS: catalogue.Millis(i)})
+		f.set("sample", tables.Sample{TMS: tables.Millis(i)})
 	}
 	if len(f.samples) != mostSamples || f.samples[0].TMS != 5 {
 		t.Errorf("%d samples, the first of %d ms", len(f.samples), f.samples[0].TMS)

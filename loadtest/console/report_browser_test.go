@@ -17,13 +17,13 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/verify"
 )
 
 // fired fires orders and returns the record of "loadtest fire --report".
-func (s *stage) fired(t *testing.T) *catalogue.Record {
+func (s *stage) fired(t *testing.T) *tables.Record {
 	t.Helper()
 	h, err := fire.Run(t.Context(), fire.Config{
 		Target: s.lab.Target(), Orders: 300, Concurrency: 32, Mix: fire.Mix{Goods: 1, Stock: 100, NumMax: 1, ItemsMax: 1},
@@ -37,7 +37,7 @@ func (s *stage) fired(t *testing.T) *catalogue.Record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record, err := catalogue.RecordOf(t.Context(), catalogue.Run{Title: "orders fired"}, h, v, s.lab.Databases())
+	record, err := tables.RecordOf(t.Context(), tables.Run{Title: "orders fired"}, h, v, s.lab.Databases())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,8 +48,8 @@ func (s *stage) fired(t *testing.T) *catalogue.Record {
 // scripts off. They show the record and the verdict.
 func TestReportNeedsNoServer(t *testing.T) {
 	s := theStage(t)
-	s.play(t, "A", catalogue.Fixed)
-	var played catalogue.Record
+	s.play(t, "A", tables.Fixed)
+	var played tables.Record
 	kept := send(t, s.server, http.MethodGet, s.url+"/api/runs/"+s.state(t).Run.ID, nil)
 	if err := json.NewDecoder(kept.Body).Decode(&played); err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestReportNeedsNoServer(t *testing.T) {
 		MatchedNetworkConditions: []*network.Conditions{{Offline: true}},
 	})
 	tell(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
-	for name, record := range map[string]*catalogue.Record{"report": &played, "report-fired": s.fired(t)} {
+	for name, record := range map[string]*tables.Record{"report": &played, "report-fired": s.fired(t)} {
 		file := filepath.Join(t.TempDir(), "report.html")
 		f, err := os.Create(file)
 		if err != nil {

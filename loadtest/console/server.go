@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
@@ -63,8 +63,8 @@ func (s *Server) Handler() http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(s.console.feed.snapshot())
 	})
-	mux.HandleFunc("GET /api/faults", answer(func(*http.Request) (any, error) { return catalogue.Published, nil }))
-	mux.HandleFunc("GET /api/tour", answer(func(*http.Request) (any, error) { return catalogue.Tour, nil }))
+	mux.HandleFunc("GET /api/faults", answer(func(*http.Request) (any, error) { return tables.Published, nil }))
+	mux.HandleFunc("GET /api/tour", answer(func(*http.Request) (any, error) { return tables.Tour, nil }))
 	mux.HandleFunc("GET /api/form", answer(func(*http.Request) (any, error) { return s.form(), nil }))
 	mux.HandleFunc("POST /api/play", command(http.StatusAccepted, func(_ *http.Request, body playRequest) (any, error) {
 		seed, err := strconv.ParseUint(cmp.Or(body.Seed, "0"), 10, 64)
@@ -74,7 +74,7 @@ func (s *Server) Handler() http.Handler {
 		run, err := s.console.Play(body.Fault, body.Variant, seed)
 		return map[string]any{"run": run}, err
 	}))
-	mux.HandleFunc("POST /api/fire", command(http.StatusAccepted, func(_ *http.Request, body catalogue.Own) (any, error) {
+	mux.HandleFunc("POST /api/fire", command(http.StatusAccepted, func(_ *http.Request, body tables.Custom) (any, error) {
 		run, err := s.console.Fire(body)
 		return map[string]any{"run": run}, err
 	}))
@@ -119,7 +119,7 @@ func (s *Server) form() map[string]any {
 	return map[string]any{
 		"strategies": strategies, "steps": faultpoint.Steps, "whens": trial.Whens, "actions": trial.Kinds,
 		"wires":    []string{system.ToMySQL, system.ToRedis, system.ToZooKeeper, system.ToStock},
-		"settings": new(catalogue.Own).Settings(), "program": s.console.program, // as a shell calls it
+		"settings": new(tables.Custom).Settings(), "program": s.console.program, // as a shell calls it
 		"defaults": map[string]any{
 			"path": "order", "orders": 800, "concurrency": 200, "goods": 5, "stock": 300, "items_max": 3, "num_max": 3,
 			"repeat": 0.1,
@@ -142,7 +142,7 @@ func outlasting(r *http.Request) (context.Context, context.CancelFunc) {
 
 type playRequest struct {
 	Fault   string         `json:"fault"`
-	Variant catalogue.Side `json:"variant"`
+	Variant tables.Side `json:"variant"`
 	Seed    string         `json:"seed"`
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 )
 
 // TestActionOutlastsItsPage: a tab that is closed leaves nothing half healed.
@@ -39,7 +39,7 @@ func TestFormNamesTheProgram(t *testing.T) {
 
 // TestCommandsAreReadStrictly, as the services read their requests.
 func TestCommandsAreReadStrictly(t *testing.T) {
-	handler := command(http.StatusOK, func(*http.Request, catalogue.Own) (any, error) { return "done", nil })
+	handler := command(http.StatusOK, func(*http.Request, tables.Custom) (any, error) { return "done", nil })
 	for body, want := range map[string]int{
 		`{"orders":1}`: 200, `{"orders":1,"orders":2}`: 400, `{"ORDERS":1}`: 400, `{"orders":1}{}`: 400, `{"x":1}`: 400,
 		"{\"path\":\"\xff\"}": 400, `{"path":"` + strings.Repeat("x", 64<<10) + `"}`: 413,

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/trial"
 )
@@ -14,44 +14,44 @@ import (
 // Play starts the broken or the fixed variant of a published fault and returns the run. A broken variant that passes is
 // tried again, with up to three seeds in all. seed is the first; 0 is the default. The error is a *problem.Problem: the
 // request is invalid, or another run is in progress.
-func (c *Console) Play(letter string, v catalogue.Side, seed uint64) (catalogue.Run, error) {
+func (c *Console) Play(letter string, v tables.Side, seed uint64) (tables.Run, error) {
 	if c.lab == nil {
-		return catalogue.Run{}, conflict("%s", notHere)
+		return tables.Run{}, conflict("%s", notHere)
 	}
-	f, err := catalogue.Find(letter)
+	f, err := tables.Find(letter)
 	if err != nil {
-		return catalogue.Run{}, invalid("%v", err)
+		return tables.Run{}, invalid("%v", err)
 	}
-	if v != catalogue.Broken && v != catalogue.Fixed {
-		return catalogue.Run{}, invalid("variant %q: want broken or fixed", v)
+	if v != tables.Broken && v != tables.Fixed {
+		return tables.Run{}, invalid("variant %q: want broken or fixed", v)
 	}
 	return c.begin(f.Plan(v, cmp.Or(seed, c.player.Runs.SeedOf(f, v))))
 }
 
 // Fire starts a load of one's own and returns the run. In a lab it restarts the services with its strategy;
 // otherwise they stay as they are. The error is a *problem.Problem.
-func (c *Console) Fire(o catalogue.Own) (catalogue.Run, error) {
+func (c *Console) Fire(o tables.Custom) (tables.Run, error) {
 	if err := o.Validate(); err != nil {
-		return catalogue.Run{}, err
+		return tables.Run{}, err
 	}
 	if c.lab == nil && o.Strategy != "" {
-		return catalogue.Run{}, conflict("the running stock services keep their strategy; leave it empty here")
+		return tables.Run{}, conflict("the running stock services keep their strategy; leave it empty here")
 	}
 	if c.lab == nil && len(o.Faults) > 0 {
-		return catalogue.Run{}, conflict("%s", notOurs)
+		return tables.Run{}, conflict("%s", notOurs)
 	}
 	return c.begin(o.Plan(c.program, c.lab != nil))
 }
 
 // begin starts a run unless another is in progress.
-func (c *Console) begin(p catalogue.Plan) (catalogue.Run, error) {
+func (c *Console) begin(p tables.Plan) (tables.Run, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stop != nil {
-		return catalogue.Run{}, conflict("another run is in progress; wait until it is judged, or stop it")
+		return tables.Run{}, conflict("another run is in progress; wait until it is judged, or stop it")
 	}
 	if c.ctx.Err() != nil {
-		return catalogue.Run{}, conflict("the console is closing")
+		return tables.Run{}, conflict("the console is closing")
 	}
 	phase := trial.Starting
 	if c.lab == nil {
@@ -129,12 +129,12 @@ func (c *Console) Heal(ctx context.Context) (string, error) {
 }
 
 // beginTry shows a try that begins.
-func (c *Console) beginTry(run catalogue.Run) {
+func (c *Console) beginTry(run tables.Run) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for section, value := range map[string]any{
 		"run": run, "doing": "", "verdict": nil, "hero": nil, "compare": nil, "edges": map[string]int{},
-		"books": catalogue.Books{Rows: []catalogue.BookRow{}},
+		"books": tables.Books{Rows: []tables.BookRow{}},
 	} {
 		c.feed.set(section, value)
 	}
@@ -143,13 +143,13 @@ func (c *Console) beginTry(run catalogue.Run) {
 // show shows a section of the player. Books that were read before the end of a run make no headline after it.
 func (c *Console) show(section string, value any) {
 	switch v := value.(type) {
-	case catalogue.Run:
+	case tables.Run:
 		c.beginTry(v)
 		return
-	case *catalogue.Record:
+	case *tables.Record:
 		c.showRecord(v)
 		return
-	case catalogue.Headline:
+	case tables.Headline:
 		c.mu.Lock()
 		defer c.mu.Unlock()
 	}
@@ -157,7 +157,7 @@ func (c *Console) show(section string, value any) {
 }
 
 // showRecord shows a judged run, with the orders as they ended, some of them long after they began.
-func (c *Console) showRecord(r *catalogue.Record) {
+func (c *Console) showRecord(r *tables.Record) {
 	if at := c.current(); at != nil {
 		ctx, cancel := context.WithTimeout(c.ctx, 10*time.Second)
 		defer cancel()

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
 )
@@ -63,14 +63,14 @@ func TestPageComesBack(t *testing.T) {
 	(<-d.streams)()
 	b.await(10*time.Second, `document.querySelector(".bar .status").innerText.includes("Connection lost")`)
 
-	shows := func(run catalogue.Run) {
+	shows := func(run tables.Run) {
 		t.Helper()
 		s.passes(t)
 		b.await(15*time.Second, fmt.Sprintf(`document.querySelector(".bar .dot.idle") && `+
 			`page.state.run.value.id === %q && page.state.samples.value.length === %d && `+
 			`document.querySelector(".hero").innerText.includes("PASS")`, run.ID, len(s.state(t).Samples)))
 	}
-	sale := catalogue.Own{Load: fire.Config{Duration: time.Second, Rate: 100, Concurrency: 32}}
+	sale := tables.Custom{Load: fire.Config{Duration: time.Second, Rate: 100, Concurrency: 32}}
 	missed := s.fire(t, sale)
 	s.passes(t)
 	if id := eval[string](b, `page.state.run.value?.id ?? ""`); id == missed.ID {

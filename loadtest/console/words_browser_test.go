@@ -10,14 +10,14 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/fire"
 )
 
 // publishedFaults is what GET /api/faults answers.
 func publishedFaults(t *testing.T) string {
 	t.Helper()
-	all, err := json.Marshal(catalogue.Published)
+	all, err := json.Marshal(tables.Published)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestSoldOfWhatIsPromised(t *testing.T) {
 	eval[bool](b, `window.told = new Set(), new MutationObserver(() => document.querySelector(".hero .running") && `+
 		`told.add(/of [0-9,]+/.exec(document.querySelector(".hero h1").innerText)?.[0] || "of nothing")).observe(`+
 		`document.querySelector(".hero"), {subtree: true, childList: true, characterData: true}), true`)
-	s.fire(t, catalogue.Own{Load: fire.Config{
+	s.fire(t, tables.Custom{Load: fire.Config{
 		Orders: 100, Rate: 12, Concurrency: 8, Mix: fire.Mix{Goods: 1, Stock: 300, NumMax: 1, ItemsMax: 1},
 	}})
 	s.passes(t)
@@ -63,7 +63,7 @@ func TestOrdersAreLinked(t *testing.T) {
 // TestBooksAreNoVerdict: books that disagree while the run goes on are not announced as its verdict.
 func TestBooksAreNoVerdict(t *testing.T) {
 	s := openStill(t, `"run": {"id": "r1", "title": "free play"}, "hero": {"sentence": "sold 412 of 300",
-		"word": "`+catalogue.Disagreeing+`"}, "books": {"wrong": "product 1: 412 pieces", "rows": [{"goods": "1",
+		"word": "`+tables.Disagreeing+`"}, "books": {"wrong": "product 1: 412 pieces", "rows": [{"goods": "1",
 		"name": "product 1", "in": 300, "out": 412, "back": 0, "there": 0, "told": 412, "wrong": "412 pieces"}]}`, nil)
 	s.await(waitStill, `document.querySelector(".hero .verdict.bad")`)
 	if hero := s.text(".hero .say"); strings.Contains(hero, "VIOLATION") || strings.Contains(hero, "verdict say") ||

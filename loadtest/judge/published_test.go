@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/judge"
 	"orderstock/loadtest/judge/shop"
@@ -50,14 +50,14 @@ func TestPublishedFaults(t *testing.T) {
 			slow(faultpoint.InsertOrder, faultpoint.After, 300*time.Millisecond),
 		},
 	} {
-		f, err := catalogue.Find(test.letter)
+		f, err := tables.Find(test.letter)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for side, v := range map[catalogue.Side]catalogue.Variant{catalogue.Broken: f.Broken, catalogue.Fixed: f.Fixed} {
+		for side, v := range map[tables.Side]tables.Variant{tables.Broken: f.Broken, tables.Fixed: f.Fixed} {
 			t.Run(test.letter+" "+string(side), func(t *testing.T) {
 				t.Parallel()
-				env := maps.Clone(catalogue.Env)
+				env := maps.Clone(tables.Env)
 				for _, more := range []map[string]string{f.Env, v.Env, test.env, {"MUTANT": v.Mutants}} {
 					maps.Copy(env, more)
 				}
@@ -68,14 +68,14 @@ func TestPublishedFaults(t *testing.T) {
 				file.Stock = map[string]shop.Pieces{
 					"{{serial}}1": test.first * shop.Whole, "{{serial}}2": test.second * shop.Whole,
 				}
-				if side == catalogue.Broken {
+				if side == tables.Broken {
 					file.Settle = shop.Duration(3 * time.Second)
 				}
 				r := run(t, judge.Config{File: file, Clients: 20, Phases: []string{test.phase}})
-				if side == catalogue.Fixed && r.Outcome != verify.Pass {
+				if side == tables.Fixed && r.Outcome != verify.Pass {
 					t.Errorf("%s; want pass\n%s", r, text(r))
 				}
-				if side == catalogue.Broken && !slices.Contains(r.Phases[0].Violated(), test.violated) {
+				if side == tables.Broken && !slices.Contains(r.Phases[0].Violated(), test.violated) {
 					t.Errorf("%s; want %s violated\n%s", r, test.violated, text(r))
 				}
 			})

@@ -1,7 +1,7 @@
 package readme
 
 import (
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/report"
 	"orderstock/loadtest/verify"
 )
@@ -14,10 +14,10 @@ func invariants(sources) (string, error) {
 	return table.Markdown(), nil
 }
 
-// caseStudyFaults lists the published faults from the catalogue.
+// caseStudyFaults lists the published faults from the package tables.
 func caseStudyFaults(sources) (string, error) {
 	table := report.NewTable("", "fault", "how it is right here", "what brings it back")
-	for _, f := range catalogue.Published {
+	for _, f := range tables.Published {
 		table.Add(false, f.Letter, f.Title, f.Fix, "`"+f.Source.Name+"`")
 	}
 	return table.Markdown(), nil

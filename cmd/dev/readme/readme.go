@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/locks"
 	"orderstock/loadtest/trial"
@@ -32,13 +32,13 @@ type sources struct {
 	history []commit
 }
 
-// tables lists all of them.
-var tables = []table{
+// all lists them.
+var all = []table{
 	{"invariants", loadtestDoc, invariants},
 	{"case-study-faults", resultsDoc, caseStudyFaults},
 	{"settings", "cmd/README.md", settings},
 	{"console", "README.md", console},
-	{"tour", resultsDoc, sheet[catalogue.Pairs]("tour.json")},
+	{"tour", resultsDoc, sheet[tables.Pairs]("tour.json")},
 	{"faults", resultsDoc, sheet[*trial.Report]("faults.json")},
 	{"cluster-faults", resultsDoc, sheet[*trial.Report]("faults-cluster.json")},
 	{"mutants", resultsDoc, sheet[*trial.Report]("mutants.json")},
@@ -56,7 +56,7 @@ const (
 // folder out stays as it is. Fill fills as many tables as it can, and returns an error that names the others.
 func Fill(ctx context.Context, root, out string) (err error) {
 	from := sources{root: root, out: out, history: history(ctx, root)}
-	for _, t := range tables {
+	for _, t := range all {
 		text, e := t.text(from)
 		if e == nil && text != "" {
 			e = Set(filepath.Join(root, t.file), t.name, text)

@@ -12,14 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/tables"
 )
 
 // The tables generated from the code are up to date. "make readme" updates them.
 func TestTablesAreUpToDate(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "..")
-	for _, table := range tables {
+	for _, table := range all {
 		file, err := os.ReadFile(filepath.Join(root, table.file))
 		if err != nil {
 			t.Fatal(err)
@@ -71,7 +71,7 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		{"aaa", noon.Add(-2 * time.Hour)},
 	}}
 	made := func(name string) (string, error) {
-		return tables[slices.IndexFunc(tables, func(t table) bool { return t.name == name })].text(from)
+		return all[slices.IndexFunc(all, func(t table) bool { return t.name == name })].text(from)
 	}
 	write := func(name, text string) {
 		t.Helper()
@@ -106,21 +106,21 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		return `{"letter":"` + letter + `","kind":"` + kind + `","broken":{"verdict":"violation","seed":"7",
 			"orders_per_s":50,"sentence":"sold 9 of 3"},"fixed":{"verdict":"pass","orders_per_s":110}}`
 	}
-	all := make([]string, 0, len(catalogue.Letters()))
-	for _, letter := range catalogue.Letters() {
+	rows := make([]string, 0, len(tables.Letters()))
+	for _, letter := range tables.Letters() {
 		kind := "books"
 		if letter == "G" {
 			kind = "time"
 		}
-		all = append(all, played(letter, kind))
+		rows = append(rows, played(letter, kind))
 		switch letter {
 		case "C":
-			all[len(all)-1] = strings.Replace(all[len(all)-1], "violation", "pass", 1)
+			rows[len(rows)-1] = strings.Replace(rows[len(rows)-1], "violation", "pass", 1)
 		case "D":
-			all[len(all)-1] = strings.Replace(all[len(all)-1], `"7"`, `"8"`, 1)
+			rows[len(rows)-1] = strings.Replace(rows[len(rows)-1], `"7"`, `"8"`, 1)
 		}
 	}
-	write("tour.json", "["+strings.Join(all, ",")+"]")
+	write("tour.json", "["+strings.Join(rows, ",")+"]")
 	write("faults-cluster.json", `{"table":"faults-cluster","rows":[
 		{"name":"around/during/primary-killed","group":"cluster","orders":1000,"ok":600,"rejected":300,
 			"unknown_to_client":100,"writes_again_s":8.26,"retried_503":7,"retried_lost":2,"verdict":"pass"},
@@ -215,7 +215,7 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 	}
 	write("tour.json", "["+played("A", "books")+"]")
 	if text, err := made("tour"); err != nil || text != "" {
-		t.Errorf("some of the faults are taken for all: %q, %v", text, err)
+		t.Errorf("some of the faults are taken for rows: %q, %v", text, err)
 	}
 	write("faults.json", "{")
 	if _, err := made("faults"); err == nil {

@@ -1,0 +1,209 @@
+package tables
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+
+	"orderstock/loadtest/history"
+)
+
+// changeAnswer changes one field of an answer.
+func (c *change) changeAnswer(r *rand.Rand) bool {
+	c.table, c.history = "calls", c.of.history.Clone()
+	h := c.history
+	call := &h.Calls[r.IntN(len(h.Calls))]
+	other := h.Calls[r.IntN(len(h.Calls))]
+	c.before = *call
+	c.edit(r, []edit{
+		{"Code", func() {
+			call.Code = pick(r, 0, 200, 201, 202, 400, 404, 409, 422, 429, 500, 502, 503, other.Code)
+		}},
+		{"Status", func() { call.Status = upTo(r, history.Unheard) }},
+		{"Problem", func() { call.Problem = upTo(r, history.Problems-1) }},
+		{"Told", func() {
+			call.Told = pick(r, history.ToldNothing, history.ToldAsSent, retold(h, history.ToldRepriced, call.Kind, call.Op),
+				c.tellOther(r, call))
+		}},
+		{"Order", func() { call.Order = pick(r, 0, call.Order+1, other.Order) }},
+		{"Total", func() { call.Total = pick(r, 0, call.Total+1, other.Total, -call.Total) }},
+		{"Replayed", func() { call.Replayed = !call.Replayed }},
+		{"Failure", func() { call.Failure = upTo(r, history.Unsent) }},
+		{"Reason", func() {
+			call.Reason = pick(r, 0, h.Reasoned("cancelled by the client"), h.Reasoned("any"), other.Reason)
+		}},
+		{"Created", func() { call.Created = pick(r, 0, call.Created+1, other.Created) }},
+		{"Location", func() { call.Location = upTo(r, history.Elsewhere) }},
+		{"Rows", func() {
+			call.Rows = pick(r, history.NoRows, history.Deducted, history.GivenBack, other.Rows,
+				h.SawRows(h.Items(int(call.Op)), changeRow(r, h.FlowRows(call))))
+		}},
+	})
+	c.after = *call
+	return c.before != c.after
+}
+
+// edit is a change to a row, with its name.
+type edit struct {
+	what string
+	do   func()
+}
+
+// edit makes one of the edits.
+func (c *change) edit(r *rand.Rand, all []edit) {
+	e := pick(r, all...)
+	c.what = e.what
+	e.do()
+}
+
+// pick returns one of the values, and upTo any number up to the last.
+func pick[T any](r *rand.Rand, values ...T) T         { return values[r.IntN(len(values))] }
+func upTo[T ~uint8 | ~uint16](r *rand.Rand, last T) T { return T(r.IntN(int(last) + 1)) }
+
+// changeRow returns the flow rows with another number of pieces, or one row less or more.
+func changeRow(r *rand.Rand, rows []history.Row) []history.Row {
+	changed := slices.Clone(rows)
+	if len(changed) == 0 {
+		return []history.Row{{Kind: "deduct", Item: history.Item{GoodsID: 1, Num: -1}}}
+	}
+	switch at := r.IntN(len(changed)); r.IntN(4) {
+	case 0:
+		changed[at].Num--
+	case 1:
+		changed[at].GoodsID++
+	case 2:
+		changed = slices.Delete(changed, at, at+1)
+	case 3:
+		changed = append(changed, changed[at])
+	}
+	return changed
+}
+
+// changeAside changes one field of a call that concerns no single order, or of an order on a page.
+func (c *change) changeAside(r *rand.Rand) bool {
+	c.table, c.history = "asides", c.of.history.Clone()
+	h := c.history
+	a := &h.Asides[r.IntN(len(h.Asides))]
+	before := *a
+	c.before = before
+	if len(a.Listed) > 0 && r.IntN(2) == 0 {
+		a.Listed = slices.Clone(a.Listed)
+		return c.changeListed(r, a)
+	}
+	c.edit(r, []edit{
+		{"Code", func() { a.Code = pick[uint16](r, 0, 200, 201, 400, 404, 409, 422, 500) }},
+		{"Problem", func() { a.Problem = upTo(r, history.Problems-1) }},
+		{"Failure", func() { a.Failure = upTo(r, history.Unsent) }},
+		{"Num", func() { a.Num = pick(r, -a.Num-1, a.Num+1_000_000) }}, // in traffic, other levels may be right, too
+		{"Price", func() { a.Price++ }},
+		{"After", func() { a.After += 1 + r.Int64N(1e9) }},
+		{"Next", func() { a.Next = pick(r, 0, a.Next+1+r.Int64N(1e9)) }},
+	})
+	c.after = *a
+	return !reflect.DeepEqual(c.before, c.after)
+}
+
+// changeListed changes a page's list of orders.
+func (c *change) changeListed(r *rand.Rand, a *history.Aside) bool {
+	at := r.IntN(len(a.Listed))
+	o := &a.Listed[at]
+	c.before = *o
+	switch r.IntN(8) {
+	case 0:
+		c.what = "listed deleted"
+		a.Listed = slices.Delete(a.Listed, at, at+1)
+		return true
+	case 1:
+		c.what = "listed doubled"
+		a.Listed = append(a.Listed, *o)
+		return true
+	case 2:
+		c.what = "listed Order"
+		o.Order += 1 + r.Int64N(1000)
+	case 3:
+		c.what = "listed Total"
+		o.Total++
+	case 4:
+		c.what = "listed Status"
+		o.Status = upTo(r, history.Unheard)
+	case 5:
+		c.what = "listed Told"
+		if o.Told = history.ToldNothing; o.Op >= 0 && r.IntN(2) == 0 {
+			o.Told = retold(c.history, history.ToldRepriced, history.ReadOrder, o.Op)
+		}
+	case 6:
+		c.what = "listed Created"
+		o.AsAnswered, o.Created = false, pick(r, 0, o.Created+1)
+	case 7:
+		c.what = "listed Reason"
+		at := slices.IndexFunc(c.history.Calls, func(call history.Call) bool { return call.Order == o.Order })
+		if at < 0 {
+			return false
+		}
+		o.AsAnswered, o.Created, o.Reason = false, c.history.Calls[at].Created, c.history.Reasoned("any")
+	}
+	c.after = *o
+	return c.before != c.after
+}
+
+// retold returns the Told of the items that told stands for: ToldAsSent for an order without the product Repriced.
+func retold(h *history.History, told history.Told, kind history.Kind, op int32) history.Told {
+	return h.Tell(kind, h.Items(int(op)), h.Named(told, kind, int(op)))
+}
+
+// tellOther returns an answer with one item more or less, or with another number or price.
+func (c *change) tellOther(r *rand.Rand, call *history.Call) history.Told {
+	h, sent := c.history, c.history.Items(int(call.Op))
+	named := h.Named(history.ToldAsSent, call.Kind, int(call.Op))
+	switch at := r.IntN(len(named)); r.IntN(4) {
+	case 0:
+		named[at].Num++
+	case 1:
+		named[at].Price++
+	case 2:
+		named[at].GoodsID++
+	case 3:
+		named = append(named, named[at])
+	}
+	return h.Tell(call.Kind, sent, named)
+}
+
+// changeFile deletes, duplicates, moves or truncates a line of the history's file, and reads the file again.
+func (c *change) changeFile(r *rand.Rand) bool {
+	c.table = "file"
+	if c.of.file == nil {
+		var file bytes.Buffer
+		if err := c.of.history.Write(&file); err != nil {
+			panic(err) // writing to a buffer does not fail
+		}
+		c.of.file = file.Bytes()
+	}
+	lines := bytes.SplitAfter(c.of.file, []byte("\n"))
+	lines = lines[:len(lines)-1] // nothing follows the last newline
+	i, k := r.IntN(len(lines)), r.IntN(len(lines))
+	c.before = string(lines[i])
+	switch r.IntN(4) {
+	case 0:
+		c.what = "deleted"
+		lines = slices.Delete(lines, i, i+1)
+	case 1:
+		c.what = "doubled"
+		lines = slices.Insert(lines, k, lines[i])
+	case 2:
+		c.what = "moved"
+		if i == k {
+			return false
+		}
+		lines[i], lines[k] = lines[k], lines[i]
+	case 3:
+		c.what = "cut"
+		lines = lines[:i+1]
+		lines[i] = lines[i][:r.IntN(len(lines[i]))]
+	}
+	h, err := history.Read(bytes.NewReader(bytes.Join(lines, nil)))
+	if c.unreadable = err != nil; !c.unreadable {
+		c.history = h
+	}
+	return true
+}

@@ -1,0 +1,129 @@
+package tables
+
+import (
+	"bytes"
+	"net/http"
+	"slices"
+
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/verify"
+)
+
+// exemption is a kind of change whose result is as correct as the original.
+type exemption struct {
+	// table and what match the fields of the change.
+	table, what string
+	// why the other value is as good.
+	why string
+	// is reports whether a change of that field is exempt. Nil: every change is.
+	is func(*change) bool
+}
+
+var exemptions = []exemption{
+	{"operations", "Token", "not every strategy locks; deductions without a good token are counted as unlocked", nil},
+	{"products", "Token", "not every strategy locks; deductions without a good token are counted as unlocked", nil},
+	{"operations", "Reason", "of several products that are short, a rejection names any", anotherShort},
+	{"calls", "Failure", "no answer came, and none of the ways not to get one contradicts the books", unanswered},
+	{"calls", "Problem", "the call failed either way, and neither code contradicts the books", failed},
+	{"calls", "Code", "the call failed either way, and neither code contradicts the books", failed},
+	{
+		"orders", "invented", "without a key and without items, it is no order of the run or of its products",
+		func(c *change) bool { return c.after.(verify.OrderRow).Key == nil },
+	},
+	{
+		"asides", "Failure", "no answer came, and none of the ways not to get one contradicts the books",
+		func(c *change) bool { return c.before.(history.Aside).Code == 0 && c.after.(history.Aside).Code == 0 },
+	},
+	{
+		"calls", "Replayed", "the first answer may be a repeat: the stock service reads the result of a lost commit",
+		deduction,
+	},
+	{"calls", "Replayed", "the answer may repeat a lost one", lostBefore},
+	{"calls", "Replayed", "something between may have sent the call again", sentAgain},
+	{"calls", "Replayed", "the lost call that the answer repeated may not have arrived", lostFirst},
+	{"calls", "Status", "the cancellation was under way: the deduction may have been read before it or after", underWay},
+}
+
+// exempt returns why a change need not be found, or "".
+func (c *change) exempt() string {
+	for _, e := range exemptions {
+		if e.table == c.table && e.what == c.what && (e.is == nil || e.is(c)) {
+			return e.why
+		}
+	}
+	return ""
+}
+
+func anotherShort(c *change) bool {
+	op, ok := c.after.(verify.OperationRow)
+	goods, short := bytes.CutPrefix(op.Reason, []byte("insufficient_stock: goods "))
+	return ok && short && bytes.Contains(append([]byte(","), op.Items...), append(append([]byte(","), goods...), ':'))
+}
+
+// calls returns the call before and after the change.
+func (c *change) calls() (before, after history.Call) {
+	return c.before.(history.Call), c.after.(history.Call)
+}
+
+func unanswered(c *change) bool {
+	before, after := c.calls()
+	return before.Code == 0 && after.Code == 0
+}
+
+func failed(c *change) bool {
+	before, after := c.calls()
+	return before.Status == history.NoStatus && after.Status == history.NoStatus
+}
+
+// deduction reports whether, on PathDeduct, an answer marked as the first is now marked as a repeat.
+func deduction(c *change) bool {
+	_, after := c.calls()
+	return c.of.history.Path == history.PathDeduct && after.Replayed
+}
+
+// lostBefore reports whether an answer is now marked as a repeat, of an unanswered call that may have placed the order.
+func lostBefore(c *change) bool {
+	_, after := c.calls()
+	return after.Replayed && c.another(func(other *history.Call) bool {
+		return other.Kind.Places() && other.Status == history.NoStatus && other.Sent < after.Done &&
+			!other.Problem.NothingChanged() && other.Failure != history.Refused && other.Code != http.StatusTooManyRequests
+	})
+}
+
+// sentAgain reports whether an answer is now marked as a repeat of a call that may have been sent again.
+func sentAgain(c *change) bool {
+	_, after := c.calls()
+	return after.Replayed && (after.Resent || c.of.history.Disturbed)
+}
+
+// lostFirst reports whether an answer is no longer marked as a repeat, and no answer of before shows that it was one.
+func lostFirst(c *change) bool {
+	_, after := c.calls()
+	return !after.Replayed && !c.another(func(other *history.Call) bool {
+		return (other.Kind == after.Kind || other.Kind.Places() && after.Kind.Places()) &&
+			other.Status != history.NoStatus && (!other.Replayed || other.Done < after.Sent)
+	})
+}
+
+// underWay reports whether the answer about a cancelled deduction now gives its state before or after, in a call that
+// overlaps a cancellation.
+func underWay(c *change) bool {
+	before, after := c.calls()
+	pair := []history.Status{before.Status, after.Status}
+	return slices.Contains(pair, history.Done) && slices.Contains(pair, history.Restored) &&
+		c.another(func(other *history.Call) bool {
+			return other.Kind == history.Cancel && other.Sent < after.Done && after.Sent < other.Done
+		})
+}
+
+// another reports whether is holds for another call of the same order.
+func (c *change) another(is func(*history.Call) bool) bool {
+	_, after := c.calls()
+	for i := range c.of.history.Calls {
+		other := &c.of.history.Calls[i]
+		if other.Op == after.Op && (other.Sent != after.Sent || other.Kind != after.Kind) && is(other) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,226 @@
+package tables
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/trial"
+	"orderstock/loadtest/verify"
+	"orderstock/pkg/mysqldb"
+)
+
+// Ends counts what became of the orders and pieces of a run, from its rows and the answers.
+type Ends struct {
+	Orders     int // in the database
+	OrdersPerS float64
+	// Stock pieces came in, and Sold left for good or were acknowledged.
+	Stock, Sold int64
+	// Uncounted pieces are more in the levels than the ledger leaves: sold, and still counted as there. Below 0, so many
+	// pieces are missing.
+	Uncounted int64
+	// Lost orders failed, and LostPieces pieces of them are gone from the stock.
+	Lost       int
+	LostPieces int64
+	// Open orders have no end.
+	Open int
+	// GivenUp orders were cancelled, though no client asked for it.
+	GivenUp int
+	// Unserved orders have a first answer that is no end; 0 unless the run asks for one.
+	Unserved int
+	// Added pieces came into the stock by Negative orders, for fewer pieces than none.
+	Negative int
+	Added    int64
+}
+
+// endsOf counts the ends of a judged run. After a violation it reads the rows of the run's products in both databases.
+// Their books are b.
+func endsOf(
+	ctx context.Context, stock *sql.DB, orderDSN string, h *history.History, b Books, v *verify.Verdict,
+) (Ends, error) {
+	e := Ends{Orders: v.Orders, OrdersPerS: v.OrdersPerS, Stock: b.Stock, Sold: b.Sold, Open: v.Pending}
+	for _, row := range b.Rows {
+		e.Uncounted += row.There - (row.In - row.Out + row.Back)
+	}
+	for _, i := range v.Invariants {
+		switch i.Name {
+		case trial.NotGivenUp.Name:
+			e.GivenUp = i.Violations
+		case firstAnswerEnds.Name:
+			e.Unserved = i.Violations
+		}
+	}
+	if v.Outcome != verify.Violation || len(h.Goods) == 0 {
+		return e, nil
+	}
+	gone, err := e.readFlows(ctx, stock, h)
+	if err != nil || h.Path != history.PathOrder {
+		return e, err
+	}
+	return e, e.readFailed(ctx, orderDSN, gone)
+}
+
+// readFlows counts Negative and Added, and returns the pieces of the run's products that are gone from the stock, by
+// flag.
+func (e *Ends) readFlows(ctx context.Context, stock *sql.DB, h *history.History) (gone map[string]int64, err error) {
+	ids := make([]string, len(h.Goods))
+	for i, g := range h.Goods {
+		ids[i] = strconv.FormatInt(g.ID, 10)
+	}
+	type flow struct {
+		flag        string
+		gone, added int64
+	}
+	columns := func(f *flow) []any { return []any{&f.flag, &f.gone, &f.added} }
+	gone = map[string]int64{}
+	for f, err := range mysqldb.Rows(ctx, stock, columns, fmt.Sprintf(`
+SELECT flag, -SUM(num), SUM(CASE WHEN kind = 'deduct' AND num > 0 THEN num ELSE 0 END) FROM stock_flow
+WHERE goods_id IN (%s) AND kind IN ('deduct', 'restore') GROUP BY flag`, strings.Join(ids, ","))) {
+		if err != nil {
+			return nil, fmt.Errorf("read the flows of the run: %w", err)
+		}
+		if f.added > 0 {
+			e.Negative++
+			e.Added += f.added
+		}
+		if f.gone > 0 {
+			gone[f.flag] = f.gone
+		}
+	}
+	return gone, nil
+}
+
+// readFailed counts the orders that failed, and their pieces that are gone.
+func (e *Ends) readFailed(ctx context.Context, dsn string, gone map[string]int64) error {
+	db, err := system.OpenDB(dsn)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }() // only read
+	columns := func(id *string) []any { return []any{id} }
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(gone)), 1000) {
+		marks := strings.TrimSuffix(strings.Repeat("?,", len(some)), ",")
+		args := make([]any, len(some))
+		for i, flag := range some {
+			args[i] = flag
+		}
+		for id, err := range mysqldb.Rows(ctx, db, columns,
+			"SELECT id FROM orders WHERE status IN ('REJECTED', 'CANCELLED') AND id IN ("+marks+")", args...) {
+			if err != nil {
+				return fmt.Errorf("read the failed orders of the run: %w", err)
+			}
+			e.Lost++
+			e.LostPieces += gone[id]
+		}
+	}
+	return nil
+}
+
+// miscounted says how the levels differ from the ledger, if they do and nothing was oversold.
+func (e Ends) miscounted() string {
+	switch {
+	case e.Sold > e.Stock || e.Uncounted == 0:
+		return ""
+	case e.Uncounted < 0:
+		return English.Sprintf("%s gone from the stock, and nobody bought them", piecesAre(-e.Uncounted))
+	}
+	return English.Sprintf("%s sold, and the stock still counts them: it will sell them twice", piecesAre(e.Uncounted))
+}
+
+// lost says which orders failed though their pieces are gone, if there are any.
+func (e Ends) lost() string {
+	if e.Lost == 0 {
+		return ""
+	}
+	whose := "their"
+	if e.Lost == 1 {
+		whose = "its"
+	}
+	return English.Sprintf("%s failed, and %s %s gone from the stock", orders(e.Lost), whose, piecesAre(e.LostPieces))
+}
+
+// open says how many orders hang, if some do.
+func (e Ends) open(why string) string {
+	if e.Open == 0 {
+		return ""
+	}
+	verb := "hang"
+	if e.Open == 1 {
+		verb = "hangs"
+	}
+	return English.Sprintf("%s of %d %s for ever: %s", orders(e.Open), e.Orders, verb, why)
+}
+
+// wrong says what went wrong for people, the worst first, without knowing the cause; "" if it sees nothing.
+func (e Ends) wrong() string {
+	if e.Sold > e.Stock {
+		return sold(e.Sold, e.Stock, "")
+	}
+	for _, text := range []string{e.miscounted(), e.lost(), e.open("nothing brings them to an end")} {
+		if text != "" {
+			return text
+		}
+	}
+	if e.GivenUp > 0 {
+		return English.Sprintf("%s given up, though nobody asked for it", orders(e.GivenUp))
+	}
+	return ""
+}
+
+// sentence describes the result of a run for a person: as the fault says it or, in free play and of a right run, by
+// what became of pieces and orders.
+func (e Ends) sentence(f Fault, side Side, v *verify.Verdict) string {
+	text := ""
+	switch {
+	case f.Rate != "":
+		text = English.Sprintf("%.0f orders a second", e.OrdersPerS)
+		if side == Broken {
+			text += ": " + f.Broken.Says
+		} else if f.Fixed.Says != "" {
+			text += ": " + f.Fixed.Says
+		}
+	case v.Outcome == verify.Violation && f.Went != nil && side == Broken:
+		text = f.Went(e)
+	}
+	if text == "" && v.Outcome == verify.Violation {
+		text = e.wrong()
+	}
+	if text == "" && v.Outcome == verify.Violation {
+		return firstBroken(v)
+	}
+	if text == "" {
+		return sold(e.Sold, e.Stock, "")
+	}
+	return text
+}
+
+// firstBroken says which requirement is broken, for a violation that no count of pieces or orders shows.
+func firstBroken(v *verify.Verdict) string {
+	for _, i := range v.Invariants {
+		if i.Violations > 0 {
+			return English.Sprintf("%d times wrong: %s; the first: %s", i.Violations, i.Name, i.Sample[0])
+		}
+	}
+	return ""
+}
+
+// piecesAre and orders write a number with its noun; piecesAre with its verb.
+func piecesAre(n int64) string {
+	if n == 1 {
+		return "1 piece is"
+	}
+	return English.Sprintf("%d pieces are", n)
+}
+
+func orders(n int) string {
+	if n == 1 {
+		return "1 order"
+	}
+	return English.Sprintf("%d orders", n)
+}

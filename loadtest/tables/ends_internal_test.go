@@ -1,0 +1,94 @@
+package tables
+
+import (
+	"strings"
+	"testing"
+
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/system/systemtest"
+	"orderstock/loadtest/trial"
+	"orderstock/loadtest/verify"
+)
+
+// Each published fault has a sentence by the numbers of its rows, and none names an invariant.
+func TestSentences(t *testing.T) {
+	wrong, right := &verify.Verdict{Outcome: verify.Violation}, &verify.Verdict{Outcome: verify.Pass}
+	for _, test := range []struct {
+		letter string
+		side   Side
+		ends   Ends
+		of     *verify.Verdict
+		want   string
+	}{
+		{"A", Broken, Ends{Stock: 300, Sold: 1907}, wrong, "sold 1,907 of 300: 1,607 more than there were"},
+		{"A", Fixed, Ends{Stock: 300, Sold: 300}, right, "sold 300 of 300"},
+		{"A", Fixed, Ends{Stock: 300, Sold: 299, Lost: 1, LostPieces: 1}, wrong, "1 order failed, and its 1 piece is gone"},
+		{"B", Broken, Ends{Stock: 9, Sold: 9, Lost: 3, LostPieces: 5}, wrong, "3 orders failed, and their 5 pieces are gone"},
+		{"C", Broken, Ends{GivenUp: 2}, wrong, "2 orders can never be deducted"},
+		{"D", Broken, Ends{Lost: 4, LostPieces: 6}, wrong, "4 orders failed, and their 6 pieces"},
+		{"E", Broken, Ends{Lost: 61, LostPieces: 90}, wrong, "61 orders failed, and their 90 pieces"},
+		{"F", Broken, Ends{Open: 6, Orders: 200}, wrong, "6 orders of 200 hang for ever"},
+		{"G", Broken, Ends{OrdersPerS: 4.4}, right, "4 orders a second: a session for each lock"},
+		{"H", Fixed, Ends{OrdersPerS: 53}, right, "53 orders a second: a lock for each product"},
+		{"I", Broken, Ends{Unserved: 133, Orders: 300}, wrong, "133 orders of 300 failed"},
+		{"J", Broken, Ends{Unserved: 1, Orders: 12}, wrong, "1 order of 12 waited for a wake-up that never came"},
+		{"K", Broken, Ends{Stock: 60, Sold: 370}, wrong, "sold 370 of 60: 310 more"},
+		{"L", Broken, Ends{Open: 99, Orders: 120}, wrong, "99 orders of 120 hang"},
+		{"M", Broken, Ends{Stock: 400, Sold: 200, Uncounted: 2}, wrong, "2 pieces are sold, and the stock still counts them"},
+		{"N", Broken, Ends{Stock: 60, Sold: 97}, wrong, "sold 97 of 60"},
+		{"O", Broken, Ends{Stock: 400, Sold: 200, Uncounted: -1}, wrong, "1 piece is gone from the stock, and nobody"},
+		{"P", Broken, Ends{OrdersPerS: 16}, right, "16 orders a second: sleeps before"},
+		{"Q", Broken, Ends{Negative: 2, Added: 6}, wrong, "2 orders for fewer than no pieces put 6 pieces on the shelf"},
+		{"", "", Ends{Stock: 3, Sold: 3, Open: 1, Orders: 8}, wrong, "1 order of 8 hangs for ever: nothing brings"},
+	} {
+		f, _ := Find(test.letter)
+		if got := test.ends.sentence(f, test.side, test.of); !strings.HasPrefix(got, test.want) {
+			t.Errorf("%s, %s: %q, want %q", test.letter, test.side, got, test.want)
+		}
+	}
+	// What no count shows is said by its requirement.
+	wrong.Invariants = []verify.Invariant{{Name: verify.Unexplained, Violations: 2, Sample: []string{"flag 7"}}}
+	if got := (Ends{}).sentence(Fault{}, "", wrong); !strings.Contains(got, verify.Unexplained+"; the first: flag 7") {
+		t.Errorf("%q, want the requirement and the first violation", got)
+	}
+}
+
+// The numbers are those of the rows.
+func TestEndsAreCountedInTheRows(t *testing.T) {
+	st := systemtest.Up(t, systemtest.Build(t), func(c *system.Config) { c.OrderServices, c.StockServices = 1, 1 })
+	for _, query := range []string{
+		`INSERT INTO stock (goods_id, name, num, updated_at) VALUES (901, 'ticket', 97, NOW(6)), (902, 'other', 1, NOW(6))`,
+		`INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) VALUES
+			('r', 901, 'restock', 100, NOW(6)), ('q', 902, 'restock', 9, NOW(6)),
+			('1', 901, 'deduct', -2, NOW(6)), ('2', 901, 'deduct', -3, NOW(6)), ('3', 901, 'deduct', -4, NOW(6)),
+			('3', 901, 'restore', 4, NOW(6)), ('4', 901, 'deduct', 5, NOW(6)), ('5', 902, 'deduct', -8, NOW(6))`,
+	} {
+		if _, err := st.StockDB.ExecContext(t.Context(), query); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := st.OrderDB.ExecContext(t.Context(), `
+		INSERT INTO orders (id, status, body_hash, total, created_at, updated_at)
+		VALUES (1, 'REJECTED', REPEAT('a', 32), 1, NOW(6), NOW(6)), (2, 'CONFIRMED', REPEAT('a', 32), 1, NOW(6), NOW(6)),
+			(3, 'CANCELLED', REPEAT('a', 32), 1, NOW(6), NOW(6)), (5, 'REJECTED', REPEAT('a', 32), 1, NOW(6), NOW(6))`,
+	); err != nil {
+		t.Fatal(err)
+	}
+	h := &history.History{Path: history.PathOrder, Goods: []history.Goods{{ID: 901}}}
+	b, err := ReadBooks(t.Context(), st.StockDB, Sale{[]int64{901}, 100, map[int64]int64{901: 3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &verify.Verdict{Outcome: verify.Violation, Orders: 4, Rejected: 1, Pending: 1, Invariants: []verify.Invariant{
+		{Name: trial.NotGivenUp.Name, Violations: 7}, {Name: firstAnswerEnds.Name, Violations: 8},
+	}}
+	got, err := endsOf(t.Context(), st.StockDB, st.Databases().OrderDSN, h, b, v)
+	want := Ends{
+		Orders: 4, Stock: 100, Sold: 3, Uncounted: -3, Lost: 1, LostPieces: 2, Open: 1, GivenUp: 7,
+		Unserved: 8, Negative: 1, Added: 5,
+	}
+	if err != nil || got != want {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+}

@@ -1,0 +1,75 @@
+package tables_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"orderstock/loadtest/tables"
+	"orderstock/loadtest/faultpoint"
+	"orderstock/loadtest/trial"
+)
+
+// covered notes which steps and faults the cells that apply strike with, on which side.
+func covered(cells []trial.Experiment) map[string]bool {
+	seen := map[string]bool{}
+	for _, c := range cells {
+		for part := range strings.FieldsFuncSeq(c.Name, func(r rune) bool { return r == '/' || r == '+' }) {
+			seen[part] = seen[part] || c.NA == ""
+		}
+	}
+	return seen
+}
+
+func TestEachSetCoversEachStepAndEachFault(t *testing.T) {
+	for name, cells := range map[string][]trial.Experiment{"whole": tables.Cells(), "reduced": tables.Reduced()} {
+		seen := covered(cells)
+		var want []string
+		for _, step := range faultpoint.Steps {
+			want = append(want, string(step))
+		}
+		want = append(want, tables.Strikes...)
+		want = append(want, tables.Surroundings...)
+		for _, c := range tables.Alone() {
+			want = append(want, strings.TrimPrefix(c.Name, "around/during/"))
+		}
+		for _, w := range append(want, "before", "after", "during") {
+			if !seen[w] {
+				t.Errorf("the %s matrix leaves out %s", name, w)
+			}
+		}
+	}
+}
+
+func TestWholeMatrix(t *testing.T) {
+	cells := tables.Cells()
+	baskets := 0
+	for _, c := range cells {
+		if strings.HasSuffix(c.Name, "/baskets") {
+			baskets++
+		}
+	}
+	if baskets < 30 {
+		t.Errorf("%d cells of baskets", baskets)
+	}
+	steps, around := len(faultpoint.Steps), len(tables.Surroundings)
+	want := steps*2*len(tables.Strikes) + around + around*(around-1)/2 + len(tables.Alone())
+	if len(cells)-baskets != want {
+		t.Errorf("%d cells and %d of baskets, want %d", len(cells)-baskets, baskets, want)
+	}
+	names := map[string]bool{}
+	for _, c := range cells {
+		if names[c.Name] {
+			t.Errorf("%s twice", c.Name)
+		}
+		names[c.Name] = true
+		if found, ok := tables.FindCell(c.Name); !ok || !reflect.DeepEqual(found.Acts, c.Acts) {
+			t.Errorf("Find(%s) = %v %v", c.Name, found, ok)
+		}
+	}
+	for _, c := range tables.Reduced() {
+		if whole, ok := tables.FindCell(c.Name); !ok || whole.NA != "" {
+			t.Errorf("the reduced matrix has %s, which the whole has not, or not to run", c.Name)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package tables
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/trial"
+	"orderstock/loadtest/verify"
+	"orderstock/stock-service/deduct"
+)
+
+// Every row can be run, and names one possible outcome.
+func TestTable(t *testing.T) {
+	known := append(verify.Invariants(), trial.FreshOrder.Name, trial.NotGivenUp.Name,
+		flagConflict, trial.Locked.Name)
+	names := map[string]bool{}
+	all := Mutants()
+	for _, e := range slices.Concat(all, honest, RandomChanges(30)) {
+		if names[e.Name] {
+			t.Errorf("%s: twice", e.Name)
+		}
+		names[e.Name] = true
+		if e.Load.Orders == 0 {
+			t.Errorf("%s: no load", e.Name)
+		}
+		if _, err := deduct.Find(e.Services.Strategy); e.Services.Strategy != "" && err != nil {
+			t.Error(err)
+		}
+		for _, a := range e.Acts {
+			if err := a.Known(); err != nil {
+				t.Errorf("%s: %v", e.Name, err)
+			}
+		}
+	}
+	for _, e := range all {
+		if (e.Expect.Broken == "") == (e.Expect.Absorbed == "") {
+			t.Errorf("%s: want either what catches it or what absorbs it", e.Name)
+		}
+		if by := e.Expect.Broken; by != "" && !slices.Contains(known, by) {
+			t.Errorf("%s: no invariant is called %s", e.Name, by)
+		}
+		checked := func(name string) bool {
+			return slices.ContainsFunc(e.Checks, func(c trial.Check) bool { return c.Name == name })
+		}
+		for _, by := range []string{trial.NotGivenUp.Name, trial.Locked.Name, trial.FreshOrder.Name} {
+			if e.Expect.Broken == by && !checked(by) {
+				t.Errorf("%s: nobody looks for %s", e.Name, by)
+			}
+		}
+		if len(e.Acts) > 0 != checked(trial.FreshOrder.Name) {
+			t.Errorf("%s: want a cell, or calm", e.Name)
+		}
+	}
+	if n := len(honest); n < 40 {
+		t.Errorf("%d honest shapes, want 40", n)
+	}
+	for _, cell := range []string{quiet, duplicated, redisDown, paused, flagInHand, redisFlushed, createLost} {
+		if c, ok := FindCell(cell); !ok || c.NA != "" {
+			t.Errorf("cell %s cannot be run", cell)
+		}
+	}
+	patches, err := system.Patches()
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{}
+	for _, m := range all {
+		for name := range strings.SplitSeq(m.Services.Mutants, ",") {
+			used[name] = true
+			if name != "" && !slices.ContainsFunc(patches, func(p system.Patch) bool { return p.Name == name }) {
+				t.Errorf("%s: there is no patch %s", m.Name, name)
+			}
+		}
+	}
+	for _, p := range patches {
+		if strings.HasPrefix(p.CaughtBy, "the rate of ") {
+			continue // it costs time, which no invariant judges: the console compares the rates
+		}
+		if !used[p.Name] {
+			t.Errorf("no row runs the patch %s", p.Name)
+		}
+		if by, _, _ := strings.Cut(p.CaughtBy, ","); !slices.Contains(known, by) {
+			t.Errorf("patch %s: no invariant is called %s", p.Name, by)
+		}
+	}
+}
+
+// A flip changes every answer that confirmed the order.
+func TestFlip(t *testing.T) {
+	h := &history.History{Calls: []history.Call{
+		{Op: 1, Status: history.Confirmed},
+		{Op: 2, Status: history.Confirmed},
+		{Op: 1, Kind: history.Again, Status: history.Confirmed},
+	}}
+	rejected(h, 1)
+	if h.Calls[0].Status != history.Rejected || h.Calls[1].Status != history.Confirmed ||
+		h.Calls[2].Status != history.Rejected {
+		t.Errorf("flipped to %v", h.Calls)
+	}
+}

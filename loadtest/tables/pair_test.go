@@ -1,0 +1,61 @@
+package tables_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"orderstock/loadtest/tables"
+	"orderstock/loadtest/verify"
+)
+
+func TestAFaultOfTimeShowsByItsRate(t *testing.T) {
+	for _, test := range []struct {
+		broken, fixed float64
+		want          bool
+	}{
+		{10, 20, true},
+		{100, 120, true},
+		{0, 10, true},
+		{100, 119, false},
+		{99, 100, false},
+		{20, 10, false},
+		{0, 0, false},
+	} {
+		p := tables.Pair{
+			Kind: "time", Broken: tables.Run{OrdersPerS: test.broken}, Fixed: tables.Run{OrdersPerS: test.fixed},
+		}
+		if got := p.Shown(); got != test.want {
+			t.Errorf("%g broken and %g fixed: shown %t, want %t", test.broken, test.fixed, got, test.want)
+		}
+	}
+}
+
+func TestATourIsJudgedByItsWorstFault(t *testing.T) {
+	pass, violation := tables.Run{Verdict: verify.Pass}, tables.Run{Verdict: verify.Violation}
+	slow, fast := pass, pass
+	slow.OrdersPerS, fast.OrdersPerS = 10, 20
+	caught := tables.Pair{Kind: "books", Broken: violation, Fixed: pass}
+	missed := tables.Pair{Kind: "books", Broken: pass, Fixed: pass}
+	failed := tables.Pair{Kind: "books", Broken: violation, Fixed: violation}
+	slower := tables.Pair{Kind: "time", Broken: slow, Fixed: fast}
+	faster := tables.Pair{Kind: "time", Broken: fast, Fixed: slow}
+	for _, test := range []struct {
+		pairs []tables.Pair
+		want  verify.Outcome
+	}{
+		{[]tables.Pair{caught, slower}, verify.Pass},
+		{[]tables.Pair{caught, missed}, verify.Unknown},
+		{[]tables.Pair{slower, faster}, verify.Unknown},
+		{[]tables.Pair{missed, failed, caught}, verify.Violation},
+	} {
+		if got := tables.Pairs(test.pairs).Outcome(); got != test.want {
+			t.Errorf("%+v: %s, want %s", test.pairs, got, test.want)
+		}
+	}
+	var table bytes.Buffer
+	if err := (tables.Pairs{missed}).Sheet().Text(&table); err != nil ||
+		!strings.Contains(table.String(), "not caught this time") {
+		t.Errorf("%q, %v", &table, err)
+	}
+}
