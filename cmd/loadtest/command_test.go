@@ -256,7 +256,7 @@ func TestFaultsNameTheirCells(t *testing.T) {
 // What is listed are the rows that would run, and each of them can be run by its name.
 func TestMutantsNameTheirRows(t *testing.T) {
 	for only, want := range map[string]int{
-		"honest:": 41, "no reconciler": 1, "": len(tables.Mutants()) + len(tables.RandomChanges(3)),
+		"layer:": 14, "no reconciler": 1, "": len(tables.Mutants()),
 	} {
 		out, exit := execute(t, "run", "mutants", "--list", "--only", only)
 		if lines := strings.Count(out, "\n"); exit != command.Passed || lines != want {

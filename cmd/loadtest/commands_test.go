@@ -33,7 +33,7 @@ func TestDocumentedCommandLines(t *testing.T) {
 			}
 		case "loadtest run mutants":
 			only := cmd.Flags().Lookup("only").Value.String()
-			if len(tables.Select(only, 0)) == 0 {
+			if len(tables.Select(only)) == 0 {
 				t.Errorf("%s: no mutant's name holds %q", c, only)
 			}
 		case "loadtest run faults":

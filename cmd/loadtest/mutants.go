@@ -13,18 +13,16 @@ import (
 func mutantsCommand() *cobra.Command {
 	var cfg struct {
 		trial.Suite
-		Only    string `flag:"only" env:"ONLY" help:"run the rows whose name holds this"`
-		Changes int    `flag:"changes" env:"CHANGES" bounds:"3 10000000" help:"random changes to the books and answers of good runs"`
-		List    bool   `flag:"list" help:"print the names of the rows, of those of --only if it is given, and end"`
+		Only string `flag:"only" env:"ONLY" help:"run the rows whose name holds this"`
+		List bool   `flag:"list" help:"print the names of the rows, of those of --only if it is given, and end"`
 		resultFlags
 	}
-	cfg.Changes = tables.Changes
 	cmd := &cobra.Command{
 		Use:   "mutants",
 		Short: "Run broken variants of the services; each must be caught",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg.Experiments = tables.Select(cfg.Only, cfg.Changes)
+			cfg.Experiments = tables.Select(cfg.Only)
 			if len(cfg.Experiments) == 0 {
 				return command.Misuse(fmt.Errorf("no mutant has %q in its name; --list prints the names", cfg.Only))
 			}

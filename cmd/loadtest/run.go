@@ -164,7 +164,7 @@ func (cfg *runConfig) named(name string, seeded bool) (e experiment, err error) 
 	row, found := tables.FindCell(name)
 	if !found {
 		table = "mutants-only"
-		row, found = trial.Find(tables.Select(name, tables.Changes), name)
+		row, found = trial.Find(tables.Mutants(), name)
 	}
 	switch {
 	case !found:

@@ -151,8 +151,6 @@ func TestFirstSeed(t *testing.T) {
 		{"commit/before/kill", false, 1, command.Passed},
 		{"commit/before/kill@3", false, 3, command.Passed},
 		{"no reconciler", true, 7, command.Passed},
-		{"honest: grouped, orders", false, 1, command.Passed},
-		{"random changes to a run calm", false, 1, command.Passed},
 	} {
 		var cfg runConfig
 		cfg.own.Load.Mix.Seed = 7

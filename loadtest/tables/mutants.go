@@ -2,10 +2,7 @@ package tables
 
 import (
 	"cmp"
-	"fmt"
-	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"orderstock/loadtest/faultpoint"
@@ -117,10 +114,6 @@ var mutants = []trial.Experiment{
 	under(paused, trial.Experiment{
 		Name: "nothing broken, holder paused", Expect: absorbed(trial.Control),
 	}),
-	calm(trial.Experiment{
-		Name: "nothing broken, a deduction after its cancellation", Checks: probing(lateDeduction),
-		Expect: absorbed(trial.Control),
-	}),
 
 	calm(trial.Experiment{
 		Name: "nothing broken, baskets", Services: trial.Services{Strategy: "grouped", Env: patient}, Load: baskets,
@@ -166,10 +159,6 @@ var mutants = []trial.Experiment{
 	under(quiet, trial.Experiment{
 		Name: "read before the lock, absolute write", Load: dense, Expect: caught(verify.StockBalances),
 		Services: trial.Services{Mutants: "read-before-lock", Env: meetingAt(faultpoint.AcquireLock)},
-	}),
-	calm(trial.Experiment{
-		Name: "cancel without a tombstone", Services: trial.Services{Mutants: "no-tombstone"},
-		Checks: probing(lateDeduction), Expect: caught(verify.OrderMatchesOperation),
 	}),
 	published("no reconciler", "F", Broken, verify.Settled),
 	lasting(longOutage, strictly(createLost, trial.Experiment{
@@ -225,10 +214,6 @@ var mutants = []trial.Experiment{
 	}),
 	patched("a lock that each process has for itself", "own-lock", fewBaskets, trial.Locked.Name),
 	patched("a token that somebody made up", "made-up-token", fewBaskets, trial.Locked.Name),
-	calm(trial.Experiment{
-		Name: "a changed body accepted under a used flag", Services: trial.Services{Mutants: "changed-body"},
-		Checks: probing(changedBody), Expect: caught(flagConflict),
-	}),
 }
 
 // The loads are lighter than the fault matrix's: most mutants break the strategies that take a ZooKeeper lock for each
@@ -380,58 +365,4 @@ func published(name, letter string, side Side, by string) trial.Experiment {
 	e.Acts = f.Acts()
 	e.Load.Mix.Repeat = f.Load.Mix.Repeat // a repeat would be deducted in a sleeper's place
 	return e
-}
-
-// fronts stand between the clients and right services, and each harms somebody.
-var fronts = []trial.Experiment{
-	fronted("nothing broken, behind a front", stateless(pass), ""),
-	fronted("each cancellation answered 503", stateless(where(func(r *http.Request) bool {
-		return strings.HasSuffix(r.URL.Path, "/cancel")
-	}, overloaded)), verify.Served),
-	fronted("each repeat answered 503", refusingRepeats, verify.Served),
-	fronted("six of ten orders overloaded", every(6, 10, places, overloaded), verify.Served),
-	fronted("half of the answers thrown away", every(1, 2, places, losing), verify.Served),
-
-	fronted("one key in ten is limited for ever", limitedKeys, verify.Served),
-
-	fronted("pages skip the first order", changing("/v1/orders", withoutFirstOrder), verify.AnswersTrue),
-	fronted("an order reads CONFIRMED after its cancellation", changing("/v1/orders/", neverCancelled),
-		verify.AnswersOverTime),
-	fronted("flows without restore rows", changing("/v1/flows", without("flows", "kind", "restore")),
-		verify.AnswersOverTime),
-	fronted("levels as they were first read", remembering, verify.AnswersTrue),
-
-	fronted("a page begins with the last order of the page before", beginningBefore, verify.AnswersTrue),
-	fronted("dates on pages are of another zone", changing("/v1/orders", inAnotherZone), verify.AnswersTrue),
-	fronted("the list of products shows old levels", changing("/v1/stock", withOldLevels), verify.AnswersTrue),
-
-	fronted("keys compared without their case", keyed(strings.ToLower), verify.AnswerWellFormed),
-	fronted("keys cut to 64 characters", keyed(func(key string) string { return key[:min(64, len(key))] }),
-		verify.Unexplained),
-	fronted("a restock repeated under its flag adds again", restockingAgain, verify.Unexplained),
-	fronted("calls without a token let in", letIn, verify.AnswerWellFormed),
-	fronted("restocks without a token let in", lettingIn(restocks), verify.AnswerWellFormed),
-	fronted("any token let in", lettingIn(func(r *http.Request) bool { return r.Header.Get("Authorization") != "" }),
-		verify.AnswerWellFormed),
-	fronted("long keys compared by 128 characters", keyed(func(key string) string {
-		if len(key) > 255 { // that check comes first
-			return key
-		}
-		return key[:min(128, len(key))]
-	}), verify.AnswersTrue),
-	fronted("other products under a used key taken for a repeat", takingFor(places, pieces), verify.AnswerWellFormed),
-	fronted("a repeat with its items in another order refused", comparingText, verify.AnswerWellFormed),
-	fronted("a used restock flag accepted at another price", takingFor(restocks, func(body map[string]any) string {
-		return fmt.Sprint(body["num"])
-	}), verify.AnswerWellFormed),
-}
-
-func fronted(name string, f func(fire.Target) front, expected string) trial.Experiment {
-	expect := caught(expected)
-	if expected == "" {
-		expect = absorbed(trial.Control)
-	}
-	return calm(trial.Experiment{
-		Name: name, Services: trial.Services{Strategy: "grouped", Front: behind(f)}, Load: traffic, Expect: expect,
-	})
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"orderstock/loadtest/history"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
@@ -14,11 +13,10 @@ import (
 
 // Every row can be run, and names one possible outcome.
 func TestTable(t *testing.T) {
-	known := append(verify.Invariants(), trial.FreshOrder.Name, trial.NotGivenUp.Name,
-		flagConflict, trial.Locked.Name)
+	known := append(verify.Invariants(), trial.FreshOrder.Name, trial.NotGivenUp.Name, trial.Locked.Name)
 	names := map[string]bool{}
 	all := Mutants()
-	for _, e := range slices.Concat(all, honest, RandomChanges(30)) {
+	for _, e := range all {
 		if names[e.Name] {
 			t.Errorf("%s: twice", e.Name)
 		}
@@ -54,9 +52,6 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: want a cell, or calm", e.Name)
 		}
 	}
-	if n := len(honest); n < 40 {
-		t.Errorf("%d honest shapes, want 40", n)
-	}
 	for _, cell := range []string{quiet, duplicated, redisDown, paused, flagInHand, redisFlushed, createLost} {
 		if c, ok := FindCell(cell); !ok || c.NA != "" {
 			t.Errorf("cell %s cannot be run", cell)
@@ -75,7 +70,11 @@ func TestTable(t *testing.T) {
 			}
 		}
 	}
+	probed := []string{"no-tombstone", "changed-body"} // TestProbes in verifytest runs these
 	for _, p := range patches {
+		if slices.Contains(probed, p.Name) {
+			continue
+		}
 		if strings.HasPrefix(p.CaughtBy, "the rate of ") {
 			continue // it costs time, which no invariant judges: the console compares the rates
 		}
@@ -85,19 +84,5 @@ func TestTable(t *testing.T) {
 		if by, _, _ := strings.Cut(p.CaughtBy, ","); !slices.Contains(known, by) {
 			t.Errorf("patch %s: no invariant is called %s", p.Name, by)
 		}
-	}
-}
-
-// A flip changes every answer that confirmed the order.
-func TestFlip(t *testing.T) {
-	h := &history.History{Calls: []history.Call{
-		{Op: 1, Status: history.Confirmed},
-		{Op: 2, Status: history.Confirmed},
-		{Op: 1, Kind: history.Again, Status: history.Confirmed},
-	}}
-	rejected(h, 1)
-	if h.Calls[0].Status != history.Rejected || h.Calls[1].Status != history.Confirmed ||
-		h.Calls[2].Status != history.Rejected {
-		t.Errorf("flipped to %v", h.Calls)
 	}
 }

@@ -1,7 +1,6 @@
 package tables
 
 import (
-	"slices"
 	"strings"
 
 	"orderstock/loadtest/trial"
@@ -12,7 +11,7 @@ func Mutants() (all []trial.Experiment) {
 	for _, part := range []struct {
 		group string
 		of    []trial.Experiment
-	}{{"mutant", mutants}, {"front", fronts}, {"layer", layers}, {"input", inputs}} {
+	}{{"mutant", mutants}, {"layer", layers}} {
 		for _, e := range part.of {
 			e.Group = part.group
 			all = append(all, e)
@@ -21,14 +20,9 @@ func Mutants() (all []trial.Experiment) {
 	return all
 }
 
-// Select returns the experiments whose name, with their group before as in "front: ", holds only, among them runs
-// with n random changes. If only is "", it returns all but the honest shapes, which take minutes.
-func Select(only string, n int) []trial.Experiment {
-	if only == "" {
-		return append(Mutants(), RandomChanges(n)...)
-	}
-	var some []trial.Experiment
-	for _, e := range slices.Concat(Mutants(), honest, RandomChanges(n)) {
+// Select returns the mutants whose name, with their group before as in "layer: ", holds only.
+func Select(only string) (some []trial.Experiment) {
+	for _, e := range Mutants() {
 		if strings.Contains(e.Group+": "+e.Name, only) {
 			some = append(some, e)
 		}

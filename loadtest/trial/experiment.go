@@ -30,9 +30,8 @@ type Experiment struct {
 
 	// Services are the differences of the services from the product.
 	Services Services `json:"-"`
-	// Load is fired, with the seed of the run. Loads of them are fired at once, each at its own products. Default 1.
-	Load  fire.Config `json:"-"`
-	Loads int         `json:"-"`
+	// Load is fired, with the seed of the run.
+	Load fire.Config `json:"-"`
 	// Several, if not empty, are the shares of orders of several products, which the seeds take in turn.
 	Several []float64 `json:"-"`
 	// Acts break the system. Acts of the same time are armed together, the acts on connections first.
@@ -67,8 +66,6 @@ type Services struct {
 	Env     map[string]string
 	// Schema are statements for the stock database, before the traffic.
 	Schema []string
-	// Front, if not nil, puts something between the clients and the services that a run of the experiment is fired at.
-	Front func(fire.Target) (_ fire.Target, closeAll func(), err error)
 	// Fresh wants services that no run had before, and that none has after.
 	Fresh bool
 	// Cluster wants several servers of each kind.
@@ -186,7 +183,6 @@ func (e Experiment) load(seed uint64) fire.Config {
 	if n := len(e.Several); n > 0 {
 		load.Mix.Several = e.Several[int((seed+uint64(n)-1)%uint64(n))]
 	}
-	load.Disturbed = load.Disturbed || e.Loads > 1
 	return load
 }
 

@@ -12,8 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/system"
@@ -49,30 +47,14 @@ func (r *Run) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if front := e.Services.Front; front != nil {
-		target, closeFront, err := front(r.load.Target)
-		if err != nil {
-			return err
-		}
-		defer closeFront()
-		r.load.Target = target
-	}
 	defer func() { r.stopRepeats() }()
 	r.show("phase", Firing)
-	var others errgroup.Group
-	verdicts := make([]*verify.Verdict, max(e.Loads, 1)-1)
-	for i := range verdicts {
-		others.Go(func() (err error) {
-			verdicts[i], err = r.another(ctx, uint64(i+1))
-			return err
-		})
-	}
 	if err := r.fire(ctx); err != nil {
-		return errors.Join(err, others.Wait())
+		return err
 	}
 	if dir := r.System.ServicesDir(); dir != "" { // next to the services' logs
 		if err := r.History.Save(filepath.Join(dir, "history.jsonl")); err != nil {
-			return errors.Join(err, others.Wait())
+			return err
 		}
 	}
 	r.judgeStrikes()
@@ -93,12 +75,6 @@ func (r *Run) run(ctx context.Context) error {
 		Settled: func(time.Duration) { r.show("phase", Judging) },
 	}); err != nil {
 		return err
-	}
-	if err := others.Wait(); err != nil {
-		return err
-	}
-	for _, v := range verdicts {
-		r.judge(v)
 	}
 	r.judge(r.Verdict)
 	if err := r.readEnds(ctx); err != nil {
@@ -180,20 +156,6 @@ func (r *Run) over(a *Act) bool { return r.stage != nil && r.stage.Board.over(a)
 
 // optional reports whether the run goes on if the act fails.
 func (r *Run) optional(a *Act) bool { return r.stage != nil || a.Action.Optional }
-
-// another fires and judges load n at the same time.
-func (r *Run) another(ctx context.Context, n uint64) (*verify.Verdict, error) {
-	if err := Sleep(ctx, time.Duration(n)*50*time.Millisecond); err != nil { // products are named by the time
-		return nil, err
-	}
-	e := r.Experiment
-	e.Acts, e.Load.Live = nil, nil
-	result, err := e.Fire(ctx, r.System, r.Seed+n)
-	if err != nil {
-		return nil, err
-	}
-	return r.System.Judge(ctx, verify.Config{History: result.History})
-}
 
 // check makes the checks of a moment.
 func (r *Run) check(ctx context.Context, m Moment) error {

@@ -234,7 +234,7 @@ func (w *lane) start(ctx context.Context, v Services) error {
 
 // shareable reports whether several runs may use the services, one after the other: they are the product's.
 func (v Services) shareable() bool {
-	return v.Mutants == "" && v.Schema == nil && v.Front == nil && !v.Fresh
+	return v.Mutants == "" && v.Schema == nil && !v.Fresh
 }
 
 // like reports whether the services are started in the same way as others that are shareable.

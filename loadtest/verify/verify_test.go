@@ -125,6 +125,11 @@ var corruptions = []corruption{
 		"INSERT INTO stock_flow VALUES ('77', 3, 'deduct', -1, NOW(6))",
 		"UPDATE stock SET num = num - 1 WHERE goods_id = 3",
 	}},
+	{name: "a flow row without an operation", finds: verify.OrderMatchesOperation, stock: []string{
+		"INSERT INTO stock_flow SELECT 'stray', goods_id, kind, num, created_at FROM stock_flow " +
+			"WHERE flag = '{0}' AND goods_id = 3",
+		"UPDATE stock SET num = num - 2 WHERE goods_id = 3",
+	}},
 
 	{name: "a confirmed order called rejected", finds: verify.OrderMatchesOperation, order: []string{
 		"UPDATE orders SET status = 'REJECTED', outcome = 'REJECTED' WHERE id = {0}",

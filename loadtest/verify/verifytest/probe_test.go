@@ -1,16 +1,19 @@
-package tables
+package verifytest_test
 
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"strconv"
+	"testing"
 	"time"
 
 	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/system"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/operation"
@@ -24,15 +27,48 @@ const flagConflict = "flag-conflict-refused"
 // of the invariants that it found broken.
 type probe func(ctx context.Context, l *system.System, goods []history.Goods) (broken []string, err error)
 
-// probing returns the check that makes the probe.
-func probing(p probe) []trial.Check {
-	return []trial.Check{trial.When(trial.Sent, "probe", func(ctx context.Context, r *trial.Run) error {
-		broken, err := p(ctx, r.System, r.History.Goods)
-		for _, name := range broken {
-			r.Violate(name, 1, "%s, by a call that no client sends", name)
+// Stock services that accept a deduction after its cancellation, or a changed body under a used flag, are found. Right
+// ones are not accused.
+// It takes more than 10 s: the services with their broken variants are linked, and three servers start.
+func TestProbes(t *testing.T) {
+	t.Parallel()
+	var rows []trial.Experiment
+	for _, p := range []struct {
+		name, patch string
+		probe       probe
+		expect      trial.Expect
+	}{
+		{"a deduction after its cancellation", "", lateDeduction, trial.Expect{Absorbed: trial.Control}},
+		{"cancel without a tombstone", "no-tombstone", lateDeduction, trial.Expect{Broken: verify.OrderMatchesOperation}},
+		{"a changed body accepted", "changed-body", changedBody, trial.Expect{Broken: flagConflict}},
+	} {
+		env := maps.Clone(tables.Env)
+		maps.Copy(env, atOnce)
+		rows = append(rows, trial.Experiment{
+			Name: p.name, Expect: p.expect, Settle: 2 * time.Second,
+			Services: trial.Services{Strategy: "sequential", Mutants: p.patch, Env: env, Fresh: true},
+			Load: fire.Config{
+				Orders: 50, Concurrency: 20, Timeout: 8 * time.Second, Patience: 3 * time.Second,
+				Mix: fire.Mix{Goods: 3, Stock: 80, Seed: 1},
+			},
+			Checks: []trial.Check{trial.When(trial.Sent, "probe", func(ctx context.Context, r *trial.Run) error {
+				broken, err := p.probe(ctx, r.System, r.History.Goods)
+				for _, name := range broken {
+					r.Violate(name, 1, "%s, by a call that no client sends", name)
+				}
+				return err
+			})},
+		})
+	}
+	report, err := trial.Suite{Table: "probes", Experiments: rows, Out: t.TempDir()}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range report.Rows {
+		if row.Wrong() {
+			t.Errorf("%s: %s, caught by %s", row.Name, row.Verdict, row.CaughtBy)
 		}
-		return err
-	})}
+	}
 }
 
 // lateDeduction cancels an order whose deduction is still on its way, and lets it arrive then. The reconciler stands

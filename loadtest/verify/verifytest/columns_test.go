@@ -1,17 +1,12 @@
-package tables_test
+package verifytest_test
 
 import (
 	"database/sql"
-	"flag"
 	"slices"
 	"testing"
 
 	_ "github.com/go-sql-driver/mysql" // for sql.Open
 
-	"orderstock/loadtest/tables"
-	"orderstock/loadtest/system"
-	"orderstock/loadtest/system/systemtest"
-	"orderstock/loadtest/verify"
 	"orderstock/migrations"
 	"orderstock/pkg/servers/serverstest"
 )
@@ -72,24 +67,5 @@ func TestEachColumnIsReadOrExempt(t *testing.T) {
 		if err := rows.Err(); err != nil {
 			t.Fatal(err)
 		}
-	}
-}
-
-var tries = flag.Int("changes", 24_000, "how many changes to try")
-
-// Every change in the books or the answers of a run is found.
-// It takes 12 s: recorded runs are judged hundreds of times.
-func TestEveryChangeIsFound(t *testing.T) {
-	bin := systemtest.Build(t)
-	for _, e := range tables.RandomChanges(*tries) {
-		t.Run(e.Name, func(t *testing.T) {
-			short := map[string]string{"ZOOKEEPER_SESSION_TIMEOUT": "3s", "PENDING_LIMIT": "3s"}
-			st := systemtest.Up(t, bin, func(c *system.Config) { c.OrderEnv, c.StockEnv = short, short })
-			r := e.Run(t.Context(), st, 1, nil, nil)
-			t.Log(r.Says)
-			if r.Outcome != verify.Pass || len(r.Says) == 0 {
-				t.Errorf("%s: %v", r.Outcome, r.Why)
-			}
-		})
 	}
 }

@@ -1,4 +1,4 @@
-package tables
+package verifytest_test
 
 import (
 	"bytes"

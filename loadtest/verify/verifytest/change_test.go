@@ -1,4 +1,4 @@
-package tables
+package verifytest_test
 
 import (
 	"fmt"
@@ -79,11 +79,11 @@ func (c *change) draw(r *rand.Rand) bool {
 	case 1:
 		return changeRows(c, r, "items", &c.books.Items, func(i *verify.ItemRow) { i.Order += 1 + r.Int64N(1000) })
 	case 2:
-		return changeRows(c, r, "operations", &c.books.Operations, func(o *verify.OperationRow) { o.Flag = flag(r) })
+		return changeRows(c, r, "operations", &c.books.Operations, func(o *verify.OperationRow) { o.Flag = stranger(r) })
 	case 3:
-		return changeRows(c, r, "flows", &c.books.Flows, func(f *verify.FlowRow) { f.Flag = flag(r) })
+		return changeRows(c, r, "flows", &c.books.Flows, func(f *verify.FlowRow) { f.Flag = stranger(r) })
 	case 4:
-		return changeRows(c, r, "restocks", &c.books.Restocks, func(s *verify.RestockRow) { s.Flag = flag(r) })
+		return changeRows(c, r, "restocks", &c.books.Restocks, func(s *verify.RestockRow) { s.Flag = stranger(r) })
 	case 5:
 		return changeRows(c, r, "products", &c.books.Products, nil)
 	case 6:
@@ -94,8 +94,8 @@ func (c *change) draw(r *rand.Rand) bool {
 	return c.changeAside(r)
 }
 
-// flag returns the flag of a stranger: an order, a deduction or a restock outside the run.
-func flag(r *rand.Rand) []byte {
+// stranger returns the flag of an order, a deduction or a restock outside the run.
+func stranger(r *rand.Rand) []byte {
 	text := fmt.Sprint(1_900_000_000_000_000_000 + r.Int64N(1e17))
 	return []byte(pick(r, "", history.DirectPrefix, "restock-") + text)
 }

@@ -1,52 +1,51 @@
-package tables
+package verifytest_test
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"orderstock/loadtest/fire"
+	"orderstock/loadtest/trial"
+	"orderstock/loadtest/verify"
 )
 
 // front breaks what passes between the clients and right services: it answers a request, or passes it on.
 type front func(w http.ResponseWriter, r *http.Request, next http.Handler)
 
-// behind puts fronts in front of all services of a target. They share what newFront remembers.
-func behind(newFront func(fire.Target) front) func(fire.Target) (fire.Target, func(), error) {
-	return func(t fire.Target) (_ fire.Target, closeAll func(), err error) {
-		var servers []*httptest.Server
-		closeAll = func() {
-			for _, s := range servers {
-				s.Close()
+// behind puts fronts in front of all services of a target, until the test ends. They share what newFront remembers.
+func behind(t *testing.T, newFront func(fire.Target) front, target fire.Target) fire.Target {
+	t.Helper()
+	breaks := newFront(target)
+	put := func(urls []string) (fronts []string) {
+		for _, raw := range urls {
+			to, err := url.Parse(raw)
+			if err != nil {
+				t.Fatal(err)
 			}
+			next := httputil.NewSingleHostReverseProxy(to)
+			next.ErrorLog = log.New(io.Discard, "", 0) // services are killed behind it
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { breaks(w, r, next) }))
+			t.Cleanup(s.Close)
+			fronts = append(fronts, s.URL)
 		}
-		breaks := newFront(t)
-		put := func(urls []string) (fronts []string) {
-			for _, raw := range urls {
-				to, failed := url.Parse(raw)
-				if failed != nil {
-					err = fmt.Errorf("front: %w", failed)
-					continue
-				}
-				next := httputil.NewSingleHostReverseProxy(to)
-				s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { breaks(w, r, next) }))
-				servers, fronts = append(servers, s), append(fronts, s.URL)
-			}
-			return fronts
-		}
-		t.OrderURLs, t.StockURLs = put(t.OrderURLs), put(t.StockURLs)
-		return t, closeAll, err
+		return fronts
 	}
+	target.OrderURLs, target.StockURLs = put(target.OrderURLs), put(target.StockURLs)
+	return target
 }
 
 func places(r *http.Request) bool   { return r.Method == http.MethodPost && r.URL.Path == "/v1/orders" }
@@ -180,7 +179,7 @@ func remembering(fire.Target) front {
 			next.ServeHTTP(answer, r)
 			first, _ = firsts.LoadOrStore(r.URL.Path, answer.Body.Bytes())
 		}
-		_, _ = w.Write(first.([]byte)) //nolint:gosec // no page; and the client may be gone
+		_, _ = w.Write(first.([]byte)) // the client may be gone
 	})
 }
 
@@ -314,4 +313,90 @@ func comparingText(fire.Target) front {
 		first, _ := firsts.LoadOrStore(key, text)
 		return first != text
 	}, answering(http.StatusUnprocessableEntity, "idempotency_key_reused"))
+}
+
+// fronts stand between the clients and right services, and each harms somebody.
+var fronts = []struct {
+	name  string
+	front func(fire.Target) front
+	finds string // the invariant that it breaks; "" for none
+}{
+	{"nothing broken, behind a front", stateless(pass), ""},
+	{"each cancellation answered 503", stateless(where(func(r *http.Request) bool {
+		return strings.HasSuffix(r.URL.Path, "/cancel")
+	}, overloaded)), verify.Served},
+	{"each repeat answered 503", refusingRepeats, verify.Served},
+	{"six of ten orders overloaded", every(6, 10, places, overloaded), verify.Served},
+	{"half of the answers thrown away", every(1, 2, places, losing), verify.Served},
+
+	{"one key in ten is limited for ever", limitedKeys, verify.Served},
+
+	{"pages skip the first order", changing("/v1/orders", withoutFirstOrder), verify.AnswersTrue},
+	{
+		"an order reads CONFIRMED after its cancellation", changing("/v1/orders/", neverCancelled),
+		verify.AnswersOverTime,
+	},
+	{
+		"flows without restore rows", changing("/v1/flows", without("flows", "kind", "restore")),
+		verify.AnswersOverTime,
+	},
+	{"levels as they were first read", remembering, verify.AnswersTrue},
+
+	{"a page begins with the last order of the page before", beginningBefore, verify.AnswersTrue},
+	{"dates on pages are of another zone", changing("/v1/orders", inAnotherZone), verify.AnswersTrue},
+	{"the list of products shows old levels", changing("/v1/stock", withOldLevels), verify.AnswersTrue},
+
+	{"keys compared without their case", keyed(strings.ToLower), verify.AnswerWellFormed},
+	{
+		"keys cut to 64 characters", keyed(func(key string) string { return key[:min(64, len(key))] }),
+		verify.Unexplained,
+	},
+	{"a restock repeated under its flag adds again", restockingAgain, verify.Unexplained},
+	{"calls without a token let in", letIn, verify.AnswerWellFormed},
+	{"restocks without a token let in", lettingIn(restocks), verify.AnswerWellFormed},
+	{
+		"any token let in", lettingIn(func(r *http.Request) bool { return r.Header.Get("Authorization") != "" }),
+		verify.AnswerWellFormed,
+	},
+	{"long keys compared by 128 characters", keyed(func(key string) string {
+		if len(key) > 255 { // that check comes first
+			return key
+		}
+		return key[:min(128, len(key))]
+	}), verify.AnswersTrue},
+	{"other products under a used key taken for a repeat", takingFor(places, pieces), verify.AnswerWellFormed},
+	{"a repeat with its items in another order refused", comparingText, verify.AnswerWellFormed},
+	{"a used restock flag accepted at another price", takingFor(restocks, func(body map[string]any) string {
+		return fmt.Sprint(body["num"])
+	}), verify.AnswerWellFormed},
+}
+
+// The verdict notices each front, by the invariant that the row names, and does not accuse the services behind a front
+// that breaks nothing. Three loads may be needed: some fronts harm few calls.
+// With all fronts it takes minutes: each has its own services.
+func TestFrontsAreFound(t *testing.T) {
+	for _, f := range part(fronts, 3) {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			on := up(t, "grouped", nil)
+			e := trial.Experiment{Name: f.name, Load: traffic, Settle: 2 * time.Second}
+			e.Load.Timeout, e.Load.Patience = 8*time.Second, 3*time.Second
+			e.Load.Target = behind(t, f.front, on.Target())
+			var broken []string
+			for seed := range uint64(3) {
+				r := run(t, e, on, seed+1)
+				if f.finds == "" {
+					if r.Outcome != verify.Pass {
+						t.Errorf("%s, want a pass", r.Outcome)
+					}
+					return
+				}
+				if slices.Contains(r.Broken, f.finds) {
+					return
+				}
+				broken = append(broken, r.Broken...)
+			}
+			t.Errorf("broken: %v, want %s", broken, f.finds)
+		})
+	}
 }

@@ -1,69 +1,67 @@
-package tables
+package verifytest_test
 
 import (
-	"context"
-	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/system/systemtest"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 )
 
-// Changes is the default number of random changes.
-const Changes = 24_000
+var tries = flag.Int("changes", 24_000, "how many changes to try")
 
-// RandomChanges tests the verdict by mutation. It returns three runs, each with its share of n random changes to its
-// books and its answers: a calm one with repeats and cancellations, one under faults that leave results unknown, and
-// one of deductions alone. Every change must be found, unless the other value means the same to the verdict: see
-// exemptions.
-func RandomChanges(n int) []trial.Experiment {
+// Every change to the books or the answers of a run is found, unless the other value means the same to the verdict: see
+// exemptions. The runs are a calm one with repeats and cancellations, one under faults that leave results unknown, and
+// one of deductions alone.
+// It takes 12 s: recorded runs are judged hundreds of times.
+func TestEveryChangeIsFound(t *testing.T) {
 	mix := fire.Mix{Goods: 3, Stock: 60, Repeat: 0.3, Cancel: 0.3, Seed: 1}
-	var kills []trial.Action
-	for _, target := range []string{"stock-2", "order-2"} {
-		kills = append(kills, trial.Action{Action: "kill", Target: target, AfterMS: 1000})
-	}
-	all := []trial.Experiment{
+	kill := func(target string) trial.Action { return trial.Action{Action: "kill", Target: target, AfterMS: 1000} }
+	runs := []trial.Experiment{
 		{Name: "calm", Load: fire.Config{Orders: 100, Concurrency: 16, Mix: mix}},
 		{
-			Name: "under faults", Acts: kills,
+			Name: "under faults", Acts: []trial.Action{kill("stock-2"), kill("order-2")},
 			Load: fire.Config{Orders: 120, Concurrency: 16, Rate: 60, Timeout: time.Second, Insist: time.Second, Mix: mix},
 		},
 		{Name: "deduct", Load: fire.Config{Path: history.PathDeduct, Orders: 100, Concurrency: 16, Mix: mix}},
 	}
-	for i := range all {
-		e := &all[i]
-		e.Name, e.Group = "random changes to a run "+e.Name, "changes"
-		e.Services = trial.Services{Env: Env, Fresh: true}
-		e.Checks = []trial.Check{changesFound(n / len(all))}
+	bin := systemtest.Build(t)
+	for _, e := range runs {
+		t.Run(e.Name, func(t *testing.T) {
+			short := map[string]string{"ZOOKEEPER_SESSION_TIMEOUT": "3s", "PENDING_LIMIT": "3s"}
+			on := systemtest.Up(t, bin, func(c *system.Config) { c.OrderEnv, c.StockEnv = short, short })
+			r := run(t, e, on, 1)
+			if r.Outcome != verify.Pass {
+				t.Fatal(r.Outcome)
+			}
+			books, err := verify.Read(t.Context(), on.Databases())
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := *tries / len(runs)
+			all, err := goodRun{books: books, history: r.History}.try(r.Seed, n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Log(all)
+			if len(all.missed) > 0 {
+				t.Errorf("missed:\n%s", strings.Join(all.missed[:min(len(all.missed), 20)], "\n"))
+			}
+			if all.found < n*3/4 {
+				t.Error("so few are found that the exemptions say nothing")
+			}
+		})
 	}
-	return all
-}
-
-// changesFound checks that n random changes to the run are found.
-func changesFound(n int) trial.Check {
-	return trial.When(trial.Judged, "changes-found", func(ctx context.Context, r *trial.Run) error {
-		books, err := verify.Read(ctx, r.System.Databases())
-		if err != nil {
-			return fmt.Errorf("read the books to change: %w", err)
-		}
-		good := goodRun{books: books, history: r.History}
-		t, err := good.try(r.Seed, n)
-		r.Says = append(r.Says, t.String())
-		if len(t.missed) > 0 {
-			r.Violate("changes-found", len(t.missed), "missed: %s", strings.Join(t.missed[:min(len(t.missed), 20)], "\n"))
-		}
-		if err == nil && t.found < n*3/4 {
-			err = errors.New("so few are found that the exemptions say nothing: " + t.String())
-		}
-		return err
-	})
 }
 
 // tally counts the results of changes.
