@@ -40,12 +40,12 @@ event that made a waiter look again.`,
 	addFlags(f, &plan)
 	addFlags(f, &flag)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		worker, err := workerLine()
+		self, err := os.Executable()
 		if err != nil {
 			return err
 		}
 		result, err := locks.Run(cmd.Context(), locks.Config{
-			Plan: plan, Servers: flag.Servers, Worker: worker, Table: flag.text(cmd),
+			Plan: plan, Servers: flag.Servers, Worker: []string{self, "bench", "locks", "worker"}, Table: flag.text(cmd),
 			Progress: command.Progress(cmd.ErrOrStderr()),
 		})
 		if result == nil || len(result.Rows) == 0 {
@@ -53,7 +53,6 @@ event that made a waiter look again.`,
 		}
 		return errors.Join(err, flag.save(cmd, flag.Out, result, result.Sheet()))
 	}
-	cmd.AddCommand(locksChaosCommand())
 	cmd.AddCommand(&cobra.Command{
 		Use:    "worker work",
 		Short:  "Run one process of contenders, by orders on the standard input",
@@ -64,10 +63,4 @@ event that made a waiter look again.`,
 		},
 	})
 	return cmd
-}
-
-// workerLine returns the command line of a process that calls locks.Work.
-func workerLine() ([]string, error) {
-	self, err := os.Executable()
-	return []string{self, "bench", "locks", "worker"}, err
 }

@@ -40,7 +40,7 @@ type Worker struct {
 
 // Work is the process that [Start] starts, with its last argument. It reads orders, a line each, and writes records, a
 // line of JSON each, until the orders end. It calls holding, unless it is nil, under each lock of package zklock that
-// it has for Chaos, even if the lock was lost.
+// it has without a measurement, even if the lock was lost.
 func Work(
 	ctx context.Context, worker string, orders io.Reader, out io.Writer,
 	holding func(ctx context.Context, token string) error,

@@ -4,5 +4,6 @@
 // All locks of a shape take turns over several rounds, each in another order, many times in a round, so that a change
 // in the machine's speed affects them all.
 //
-// Chaos breaks the connections, processes and servers of such contenders, and checks the history of their grants.
+// The tests in locktest break the connections, processes and servers of such contenders, and check the history of their
+// grants.
 package locks

@@ -29,7 +29,6 @@ type Process struct {
 	mu      sync.Mutex
 	records []Record
 	grown   chan struct{} // closed at the next record
-	paused  bool          // was ever paused
 }
 
 // Start starts a process of contenders by the command line, with w in JSON behind it. The program must pass that to
@@ -106,12 +105,7 @@ func (p *Process) History() []Record {
 }
 
 // Pause stops the process, which does not notice.
-func (p *Process) Pause() error {
-	p.mu.Lock()
-	p.paused = true
-	p.mu.Unlock()
-	return servers.Group(p.cmd.Process.Pid).Pause()
-}
+func (p *Process) Pause() error { return servers.Group(p.cmd.Process.Pid).Pause() }
 
 // Resume lets a paused process go on.
 func (p *Process) Resume() error { return servers.Group(p.cmd.Process.Pid).Resume() }

@@ -1,52 +1,55 @@
 package locktest_test
 
 import (
+	"flag"
+	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
 
-	"orderstock/loadtest/locks"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
 )
 
-// lengthEnv is the environment variable for how long to disturb, such as "1h".
-const lengthEnv = "LOCKTEST_LENGTH"
+var (
+	chaos = flag.Duration("chaos", 0, "how long TestHistories disturbs; default 1m, or 4s with -short")
+	seed  = flag.Uint64("seed", 0, "chooses the faults of TestHistories again, in the same order; 0: random")
+)
 
-// TestHistories disturbs processes of contenders, with hand-off and without. The short test does so on the shared
-// server; the long one has an ensemble, whose members are killed as well.
+// TestHistories disturbs processes of contenders in rounds of at most a minute, with hand-off and without in turns. The
+// short test does so on the shared server; the long one has an ensemble, whose members are killed as well.
 // It takes 30 s: sessions expire, for each of two settings.
 func TestHistories(t *testing.T) {
 	t.Parallel()
-	cfg := locks.Chaos{
-		Root: serverstest.ZooKeeperRoot(t), Length: 4 * time.Second, Seed: rand.Uint64(), Grants: 30,
-		Handoff: []int{64, 1}, Worker: worker, Watch: func(r locks.Round) { t.Logf("%+v", r) },
-	}
+	length, first := time.Minute, round{least: 100}
 	if testing.Short() {
-		cfg.Servers = []*servers.ZooKeeper{serverstest.ZooKeeper(t)}
+		length, first = 4*time.Second, round{least: 30, servers: []*servers.ZooKeeper{serverstest.ZooKeeper(t)}}
 	} else {
-		cfg.Length, cfg.Grants = time.Minute, 100
 		ensemble, err := servers.StartEnsemble(t.Context(), 3, servers.Options{Dir: t.TempDir(), Args: []string{"-Xmx192m"}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = ensemble.Kill() }) // its data goes with the test's folder
-		cfg.Servers = ensemble.Servers
+		first.servers = ensemble.Servers
 	}
-	if text, ok := os.LookupEnv(lengthEnv); ok {
-		var err error
-		if cfg.Length, err = time.ParseDuration(text); err != nil {
-			t.Fatalf("%s: %v", lengthEnv, err)
+	if *chaos > 0 {
+		length = *chaos
+	}
+	root, seed, handoff := serverstest.ZooKeeperRoot(t), *seed, []int{64, 1}
+	for seed == 0 {
+		seed = rand.Uint64()
+	}
+	first.rand = rand.New(rand.NewPCG(seed, seed))
+	ofRound := min(longest, length/time.Duration(len(handoff)))
+	for n, begun := 0, time.Duration(0); begun < length && !t.Failed(); n, begun = n+1, begun+ofRound {
+		r := first
+		r.path, r.handoff, r.faults = fmt.Sprintf("%s/round-%d", root, n+1), handoff[n%len(handoff)], map[string]int{}
+		if err := r.run(t.Context(), ofRound); err != nil {
+			t.Fatalf("seed %d: round %d: %v", seed, n+1, err)
 		}
-	}
-	rounds, err := cfg.Run(t.Context())
-	if err != nil {
-		t.Fatalf("seed %d: %v", cfg.Seed, err)
-	}
-	for _, r := range rounds {
-		for _, violation := range r.Violations {
-			t.Errorf("seed %d: %s", cfg.Seed, violation)
+		t.Log(r.says)
+		for _, violation := range r.violations {
+			t.Errorf("seed %d: %s", seed, violation)
 		}
 	}
 }

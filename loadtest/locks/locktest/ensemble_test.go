@@ -289,10 +289,10 @@ func (c *contention) finish(t *testing.T) {
 	t.Helper()
 	c.stop()
 	c.all.Wait()
-	if err := locks.Check(locks.Holdings(c.records)); err != nil {
+	if err := check(holdings(c.records)); err != nil {
 		t.Error(err)
 	}
-	if n := locks.Overlaps(locks.Holdings(c.records)); n != 0 {
+	if n := overlaps(holdings(c.records)); n != 0 {
 		t.Errorf("%d pairs thought at once that they held", n)
 	}
 }

@@ -45,12 +45,12 @@ func TestPausedHolder(t *testing.T) {
 		pauses = 4
 	}
 	bit := func() bool {
-		var all []locks.Holding
+		var all []holding
 		for _, p := range processes {
-			all = append(all, locks.Holdings(p.History())...)
+			all = append(all, holdings(p.History())...)
 		}
 		late := slices.ContainsFunc(register.log(), func(a attempt) bool { return !a.accepted })
-		return late && locks.Overlaps(all) > 0
+		return late && overlaps(all) > 0
 	}
 	// A slow machine may stop each of them between two holds.
 	for i := 0; i < pauses || i < 16 && !bit(); i++ {
@@ -67,13 +67,13 @@ func TestPausedHolder(t *testing.T) {
 		awaitGrant(victim, len(victim.History()))
 	}
 	var histories [][]locks.Record
-	var all []locks.Holding
+	var all []holding
 	for _, p := range processes {
 		must(p.Finish())
 		histories = append(histories, p.History())
-		all = append(all, locks.Holdings(p.History())...)
+		all = append(all, holdings(p.History())...)
 	}
-	must(locks.Check(locks.Holdings(histories...)))
+	must(check(holdings(histories...)))
 
 	// Whether a token is old is decided by when it was granted, not by comparing tokens as the register does.
 	grants := map[string]locks.Moment{}
@@ -100,7 +100,7 @@ func TestPausedHolder(t *testing.T) {
 			newest = max(newest, at)
 		}
 	}
-	n := locks.Overlaps(all)
+	n := overlaps(all)
 	t.Logf("overlaps %d, writes accepted with an old token %d, refused %d, accepted %d", n, stale, refused, accepted)
 	if n == 0 {
 		t.Error("no two holders overlapped: the pauses did not bite")

@@ -1,4 +1,4 @@
-package locks
+package locktest_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"orderstock/loadtest/locks"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/servers"
@@ -25,85 +26,33 @@ const (
 	longest      = time.Minute          // of a round
 )
 
-// Chaos disturbs processes that contend for one lock of package zklock, and checks the history of their grants: mutual
-// exclusion as ZooKeeper sees it, rising tokens, and a counter that is raised under the lock.
-type Chaos struct {
-	// Servers are the ZooKeeper servers. Three of them or more form an ensemble, whose members are killed as well.
-	Servers []*servers.ZooKeeper
-	Root    string        // path below which nothing else happens
-	Length  time.Duration // of all rounds; each strikes every fault once, however short
-	Seed    uint64
-	Grants  int   // of a round, at least
-	Handoff []int // hand-overs within a process, by rounds in turns; 1 turns them off
-
-	// Worker is the command line of a process that calls [Work].
-	Worker []string
-	// Watch is called for each round that has ended. It may be nil.
-	Watch func(Round)
-}
-
-// Round is at most a minute of faults, on its path.
-type Round struct {
-	Handoff   int            `json:"handoff"`
-	LengthS   float64        `json:"length_s"`
-	Processes int            `json:"processes"`
-	Faults    map[string]int `json:"faults"`
-	Grants    int            `json:"grants"`
-	Lost      int            `json:"lost"`    // locks lost before their release
-	Failed    int            `json:"failed"`  // acquisitions that ended without a grant
-	Counter   int            `json:"counter"` // in the end
-	Counted   int            `json:"counted"` // as the contenders say
-	Unknown   int            `json:"unknown"` // raised or not
-	// Violations says what does not hold. It is empty if all does.
-	Violations []string `json:"violations,omitempty"`
-}
-
-// Run disturbs for the configured time, in rounds, and returns them. A round with violations is the last. The error is
-// for what kept it from judging.
-func (cfg Chaos) Run(ctx context.Context) ([]Round, error) {
-	if cfg.Length <= 0 || len(cfg.Servers) == 0 || cfg.Grants <= 0 || len(cfg.Handoff) == 0 {
-		return nil, errors.New("chaos needs a length, a server, a number of grants and one of hand-overs")
-	}
-	var rounds []Round
-	random := rand.New(rand.NewPCG(cfg.Seed, cfg.Seed))
-	length := min(longest, cfg.Length/time.Duration(len(cfg.Handoff)))
-	for begun := time.Duration(0); begun < cfg.Length; begun += length {
-		n := len(rounds)
-		r := &round{cfg: cfg, rand: random, path: fmt.Sprintf("%s/round-%d", cfg.Root, n+1)}
-		r.Handoff, r.Faults = cfg.Handoff[n%len(cfg.Handoff)], map[string]int{}
-		if err := r.run(ctx, length); err != nil {
-			return rounds, fmt.Errorf("round %d: %w", n+1, err)
-		}
-		rounds = append(rounds, r.Round)
-		if cfg.Watch != nil {
-			cfg.Watch(r.Round)
-		}
-		if len(r.Violations) > 0 {
-			break
-		}
-	}
-	return rounds, nil
-}
-
+// round disturbs processes that contend for one lock of package zklock, on its path, and checks the history of their
+// grants: mutual exclusion as ZooKeeper sees it, rising tokens, and a counter that is raised under the lock.
 type round struct {
-	Round
-
-	cfg     Chaos
+	servers []*servers.ZooKeeper // three of them or more form an ensemble, whose members are killed as well
+	path    string               // below which nothing else happens
+	handoff int                  // hand-overs within a process; 1 turns them off
+	least   int                  // grants
 	rand    *rand.Rand
-	path    string
+
 	session *zklock.Session // to look with, past the wires
 	members []*member
 	heals   []chan error
 
-	histories [][]Record
-	awake     []Holding // of processes that were never paused
+	histories [][]locks.Record
+	awake     []holding // of processes that were never paused
+
+	faults     map[string]int // that struck
+	violations []string       // what does not hold
+	says       string         // the figures, for people
 }
 
 // member is a process of contenders, with one wire to each server.
 type member struct {
-	*Process
+	*locks.Process
 
-	worker Worker
+	worker locks.Worker
+	paused bool // was ever paused since it started
 
 	mu    sync.Mutex // of one change of the wires after the other
 	wires []*system.Wire
@@ -132,8 +81,8 @@ func (r *round) run(ctx context.Context, length time.Duration) (err error) {
 		return err
 	}
 	begin := time.Now()
-	faults := r.faults(ctx)
-	for i := 0; time.Since(begin) < length || i < len(faults) || r.granted() < r.cfg.Grants; i++ {
+	faults := r.ways(ctx)
+	for i := 0; time.Since(begin) < length || i < len(faults) || r.granted() < r.least; i++ {
 		if time.Since(begin) > length+patience {
 			break // the judgement says so
 		}
@@ -141,7 +90,7 @@ func (r *round) run(ctx context.Context, length time.Duration) (err error) {
 		if err := f.strike(); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
-		r.Faults[f.name]++
+		r.faults[f.name]++
 		if err := trial.Sleep(ctx, time.Duration(r.rand.Int64N(int64(time.Second)))); err != nil {
 			return err
 		}
@@ -150,23 +99,22 @@ func (r *round) run(ctx context.Context, length time.Duration) (err error) {
 		return err
 	}
 	for _, m := range r.members { // everybody goes on
-		if _, err := m.Await(len(m.History()), Granted, patience); err != nil {
-			r.Violations = append(r.Violations, "after the faults, "+err.Error())
+		if _, err := m.Await(len(m.History()), locks.Granted, patience); err != nil {
+			r.violations = append(r.violations, "after the faults, "+err.Error())
 		}
 	}
 	for _, m := range r.members {
 		if err := m.Finish(); err != nil {
-			r.Violations = append(r.Violations, err.Error())
+			r.violations = append(r.violations, err.Error())
 		}
 		r.retire(m)
 	}
-	r.LengthS = time.Since(begin).Seconds()
 	return r.judge(ctx)
 }
 
 func (r *round) prepare(ctx context.Context) (err error) {
 	var addrs []string
-	for _, s := range r.cfg.Servers {
+	for _, s := range r.servers {
 		addrs = append(addrs, s.Addr())
 	}
 	if r.session, err = zklock.Connect(ctx, addrs); err != nil {
@@ -183,8 +131,8 @@ func (r *round) prepare(ctx context.Context) (err error) {
 		m := &member{}
 		r.members = append(r.members, m)
 		w := &m.worker
-		*w = Worker{
-			Path: r.lock(), SessionTimeout: shortSession, Counter: r.counter(), Goroutines: goroutines, Handoff: r.Handoff,
+		*w = locks.Worker{
+			Path: r.lock(), SessionTimeout: shortSession, Counter: r.counter(), Goroutines: goroutines, Handoff: r.handoff,
 			Hold: 4 * time.Millisecond, LongHold: shortSession * 7 / 4,
 		}
 		for _, addr := range addrs {
@@ -199,7 +147,7 @@ func (r *round) prepare(ctx context.Context) (err error) {
 		}
 	}
 	for _, m := range r.members {
-		if _, err := m.Await(0, Granted, patience); err != nil {
+		if _, err := m.Await(0, locks.Granted, patience); err != nil {
 			return err
 		}
 	}
@@ -207,8 +155,8 @@ func (r *round) prepare(ctx context.Context) (err error) {
 }
 
 func (r *round) start(ctx context.Context, m *member) (err error) {
-	r.Processes++
-	m.Process, err = Start(ctx, r.cfg.Worker, m.worker)
+	m.paused = false
+	m.Process, err = locks.Start(ctx, worker, m.worker)
 	return err
 }
 
@@ -218,7 +166,7 @@ func (r *round) granted() int {
 	for _, m := range r.members {
 		histories = append(histories, m.History())
 	}
-	return len(Holdings(histories...))
+	return len(holdings(histories...))
 }
 
 // retire keeps the records of a process that has ended.
@@ -226,7 +174,7 @@ func (r *round) retire(m *member) {
 	records := m.History()
 	r.histories = append(r.histories, records)
 	if !m.paused {
-		r.awake = append(r.awake, Holdings(records)...)
+		r.awake = append(r.awake, holdings(records)...)
 	}
 }
 
@@ -236,7 +184,7 @@ type fault struct {
 	strike func() error
 }
 
-func (r *round) faults(ctx context.Context) []fault {
+func (r *round) ways(ctx context.Context) []fault {
 	// holding strikes a process with a contender that has just begun to hold for long.
 	holding := func(strike func(*member) error) func() error {
 		return func() error {
@@ -262,6 +210,7 @@ func (r *round) faults(ctx context.Context) []fault {
 		{"a holder's connections are cut", holding(func(m *member) error { return m.cut(ctx) })},
 		{"a holder is paused past its session", holding(func(m *member) error {
 			paused := m.Process
+			m.paused = true
 			r.later(ctx, func() error {
 				_ = paused.Resume() // fails when it was killed
 				return nil
@@ -269,8 +218,8 @@ func (r *round) faults(ctx context.Context) []fault {
 			return paused.Pause()
 		})},
 	}
-	if len(r.cfg.Servers) >= 3 {
-		ensemble := &servers.Ensemble{Servers: r.cfg.Servers}
+	if len(r.servers) >= 3 {
+		ensemble := &servers.Ensemble{Servers: r.servers}
 		kill := func(find func(context.Context) (*servers.ZooKeeper, error)) error {
 			if err := r.healed(); err != nil { // one server at a time, so that a quorum is left
 				return err
@@ -331,44 +280,47 @@ func (m *member) each(do func(*system.Wire) error) error {
 // judge looks at the history, the counter and the nodes that are left.
 func (r *round) judge(ctx context.Context) error {
 	violated := func(format string, args ...any) {
-		r.Violations = append(r.Violations, fmt.Sprintf(format, args...))
+		r.violations = append(r.violations, fmt.Sprintf(format, args...))
 	}
+	lost, failed, counted, unknown := 0, 0, 0, 0
 	for _, record := range slices.Concat(r.histories...) {
 		switch {
-		case record.Phase == Lost:
-			r.Lost++
-		case record.Phase == Failed:
-			r.Failed++
-		case record.Phase == Counted && record.Err == "":
-			r.Counted++
-		case record.Phase == Counted:
-			r.Unknown++
+		case record.Phase == locks.Lost:
+			lost++
+		case record.Phase == locks.Failed:
+			failed++
+		case record.Phase == locks.Counted && record.Err == "":
+			counted++
+		case record.Phase == locks.Counted:
+			unknown++
 		}
 	}
-	r.Unknown += goroutines * len(r.histories) // each may have been killed before it said so
-	all := Holdings(r.histories...)
-	if err := Check(all); err != nil {
+	unknown += goroutines * len(r.histories) // each may have been killed before it said so
+	all := holdings(r.histories...)
+	if err := check(all); err != nil {
 		violated("%s", err)
 	}
-	r.Grants = len(all)
-	if n := Overlaps(r.awake); n > 0 {
+	if n := overlaps(r.awake); n > 0 {
 		violated("%d holders that were never paused believed that they held beside another", n)
 	}
-	if r.Grants < r.cfg.Grants {
-		violated("only %d grants", r.Grants)
+	if len(all) < r.least {
+		violated("only %d grants", len(all))
 	}
-	if r.Lost == 0 {
+	if lost == 0 {
 		violated("no holder lost its lock: the faults had no effect")
 	}
 	data, _, err := r.session.Conn().Get(r.counter())
 	if err != nil {
 		return fmt.Errorf("read the counter: %w", err)
 	}
-	if r.Counter, err = strconv.Atoi(string(data)); err != nil {
+	counter, err := strconv.Atoi(string(data))
+	if err != nil {
 		return fmt.Errorf("read the counter: %w", err)
 	}
-	if r.Counter < r.Counted || r.Counter > r.Counted+r.Unknown {
-		violated("the counter says %d after it was raised %d times, or up to %d more", r.Counter, r.Counted, r.Unknown)
+	r.says = fmt.Sprintf("hand-off %d, %d processes: %d grants, %d lost, %d failed; counter %d; %v", r.handoff,
+		len(r.histories), len(all), lost, failed, counter, r.faults)
+	if counter < counted || counter > counted+unknown {
+		violated("the counter says %d after it was raised %d times, or up to %d more", counter, counted, unknown)
 	}
 	return r.leftovers(ctx, violated)
 }
