@@ -92,18 +92,21 @@ func (c *client) place(ctx context.Context, op int, kind history.Kind, items []h
 	return c.send(ctx, call, items, r)
 }
 
-// appendKey appends the header with the key of order op, if it has one. A late repeat of every other order has it as a
-// quoted string, which is the same key.
+// sameKey is what may stand around a key in its header: it is the same key.
+var sameKey = [][2]string{{"", ""}, {`"`, `"`}, {"  ", " \t"}}
+
+// appendKey appends the header with the key of order op, if it has one, in a late repeat by any of sameKey.
 func (c *client) appendKey(header []byte, op int, kind history.Kind) []byte {
 	if c.f.h.FormOf(op) == history.Keyless {
 		return header
 	}
 	header = append(header, "Idempotency-Key: "...)
-	if quoted := c.f.h.Odd && kind == history.Again && op%2 == 1; quoted {
-		header = append(c.f.h.AppendKey(append(header, '"'), op), '"')
-	} else {
-		header = c.f.h.AppendKey(header, op)
+	before, after := "", ""
+	if c.f.h.Odd && kind == history.Again {
+		form := sameKey[random(c.f.cfg.Mix.Seed, op).IntN(len(sameKey))]
+		before, after = form[0], form[1]
 	}
+	header = append(c.f.h.AppendKey(append(header, before...), op), after...)
 	return append(header, "\r\n"...)
 }
 
@@ -195,6 +198,7 @@ func (c *client) send(ctx context.Context, call history.Call, items []history.It
 		c.readOrder(&e.Call, c.sent(e.Op, items), a.body)
 		e.Location = located(a.location, e.Order)
 	}
+	e.NoHint = noHint(a, e.Problem)
 	return c.end()
 }
 

@@ -64,6 +64,7 @@ type answer struct {
 	resent   bool // the call was sent again
 	replayed bool
 	location string
+	hinted   bool // it says when to repeat the call
 	// after is how long to wait before the call is repeated; 0 if the answer does not say.
 	after time.Duration
 	body  []byte
@@ -146,7 +147,8 @@ func (c *conn) exchange(deadline time.Time, r request) (a answer, keep bool, err
 		location: resp.Header.Get("Location"),
 		body:     c.body.Bytes(),
 	}
-	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
+	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds >= 0 {
+		a.hinted = seconds > 0
 		a.after = time.Duration(seconds) * time.Second
 	}
 	return a, !resp.Close, nil

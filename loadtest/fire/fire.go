@@ -63,6 +63,7 @@ type firing struct {
 	cfg   Config
 	h     *history.History // calls and items are added when all clients have ended
 	plan  *plan
+	rows  []row // of the grammar
 	start time.Time
 	next  atomic.Int64
 	left  atomic.Int64 // calls without an end that are repeated now
@@ -71,7 +72,7 @@ type firing struct {
 }
 
 func fire(ctx context.Context, cfg Config, h *history.History) error {
-	f := &firing{cfg: cfg, h: h, plan: newPlan(cfg.Mix, h.Goods), start: time.Now()}
+	f := &firing{cfg: cfg, h: h, plan: newPlan(cfg.Mix, h.Goods), rows: shuffled(cfg), start: time.Now()}
 	h.Started = f.start.UTC() // the origin of the calls' times
 	workers := make([]*worker, cfg.Concurrency)
 	for i := range workers {
@@ -137,7 +138,13 @@ func fire(ctx context.Context, cfg Config, h *history.History) error {
 		f.readAtLast(ctx, last)
 		f.judgeable(ctx, last)
 	}
+	f.readLists()
 	slices.SortFunc(h.Asides, func(a, b history.Aside) int { return int(a.Sent - b.Sent) })
+	for _, r := range f.rows {
+		if h.Odd && !slices.ContainsFunc(h.Asides, func(a history.Aside) bool { return a.Row == r.name }) {
+			h.NotAsked = append(h.NotAsked, r.name)
+		}
+	}
 	h.Interrupted = Interrupted(asked)
 	return nil
 }

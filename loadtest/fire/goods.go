@@ -27,8 +27,8 @@ func makeGoods(ctx context.Context, cfg Config, h *history.History, now time.Tim
 	for i := range h.Goods {
 		h.Goods[i] = history.Goods{ID: first + int64(i), Stock: cfg.Mix.Stock, Price: 100 + 37*int64(i%250)}
 	}
-	if first := &h.Goods[history.Repriced]; !cfg.Plain && cfg.repriceAfter() >= 0 && first.Stock > history.RepricePieces {
-		first.Stock -= history.RepricePieces // they come with the new price
+	if first := &h.Goods[history.Repriced]; !cfg.Plain && cfg.repriceAfter() >= 0 && first.Stock > history.MorePieces {
+		first.Stock -= history.MorePieces // they come later
 		h.Reprices = true
 	}
 	var next atomic.Int64
@@ -68,12 +68,6 @@ func reachable(ctx context.Context, cfg Config) error {
 func restockOf(h *history.History, i int) operation.Restock {
 	name := h.GoodsName()
 	return operation.Restock{Flag: h.RestockFlag(i), Num: h.Goods[i].Stock, Name: &name, Price: &h.Goods[i].Price}
-}
-
-// repricing returns the restock that changes a price in the middle of the run.
-func repricing(h *history.History) operation.Restock {
-	price := h.NewPrice()
-	return operation.Restock{Flag: h.RepriceFlag(), Num: history.RepricePieces, Price: &price}
 }
 
 // restock stocks one product of the run. Its flag makes it safe to retry.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"orderstock/loadtest/contract"
 	"orderstock/loadtest/history"
 )
 
@@ -97,54 +98,71 @@ func (f *firing) orderIDs() []identity {
 
 // page reads the orders after the given id, limit at most.
 func (c *client) page(ctx context.Context, ops []identity, after int64, limit int) history.Aside {
-	a := history.NewAside(history.Page, 0)
-	a.After = after
-	r := request{
-		method: http.MethodGet,
-		path:   "/v1/orders?limit=" + strconv.Itoa(limit) + "&after=" + strconv.FormatInt(after, 10),
-	}
-	return c.ask(ctx, a, &c.orders, r, func(a *history.Aside, body []byte) bool {
-		var page struct {
-			Orders []struct {
-				orderAnswer
-				Status string `json:"status"`
-			} `json:"orders"`
-			Next string `json:"next"`
-		}
-		if json.Unmarshal(body, &page) != nil {
-			return false
-		}
-		for i := range page.Orders {
-			o := &page.Orders[i]
-			id, named, ok := o.read(c.named[:0])
-			if c.named = named; !ok {
-				return false
-			}
-			listed := history.Listed{Order: id, Total: o.Total, Op: -1, Status: history.ParseStatus(o.Status)}
-			listed.Created, listed.Reason = o.created(), c.f.h.Reasoned(o.Reason)
-			if at, known := slices.BinarySearchFunc(ops, id, func(o identity, id int64) int {
-				return cmp.Compare(o.id, id)
-			}); known {
-				listed.Op = ops[at].op
-				if listed.Created == ops[at].created && listed.Reason == ops[at].reason {
-					listed.AsAnswered, listed.Created, listed.Reason = true, 0, 0
-				}
-			} else if !slices.ContainsFunc(named, func(it history.PricedItem) bool {
-				_, ours := c.f.h.Product(it.GoodsID)
-				return ours
-			}) {
-				continue // another client's
-			}
-			listed.Told = c.tellListed(listed.Op, named)
-			a.Listed = append(a.Listed, listed)
-		}
-		if page.Next == "" {
-			return true
-		}
-		next, err := strconv.ParseInt(page.Next, 10, 64)
-		a.Next = next
-		return err == nil && next > 0
+	a := c.ask(ctx, history.RowPage, call{
+		route: contract.Find(http.MethodGet, "/v1/orders"), op: -1,
+		path: "/v1/orders?limit=" + strconv.Itoa(limit) + "&after=" + strconv.FormatInt(after, 10),
 	})
+	c.readList(&a, ops)
+	return a
+}
+
+// readLists reads the pages of orders that were drawn.
+func (f *firing) readLists() {
+	c, ops := &client{f: f}, f.orderIDs()
+	for i := range f.h.Asides {
+		if a := &f.h.Asides[i]; a.Route == "/v1/orders" && a.Method == http.MethodGet && a.Answer != "" {
+			c.readList(a, ops)
+		}
+	}
+}
+
+// readList replaces the text of an answer by the orders that it lists.
+func (c *client) readList(a *history.Aside, ops []identity) {
+	if a.Failure != history.Answered || a.Code != http.StatusOK {
+		return
+	}
+	var page struct {
+		Orders []struct {
+			orderAnswer
+			Status string `json:"status"`
+		} `json:"orders"`
+		Next string `json:"next"`
+	}
+	a.Failure = history.Unreadable
+	if json.Unmarshal([]byte(a.Answer), &page) != nil {
+		return
+	}
+	for i := range page.Orders {
+		o := &page.Orders[i]
+		id, named, ok := o.read(c.named[:0])
+		if c.named = named; !ok {
+			return
+		}
+		listed := history.Listed{Order: id, Total: o.Total, Op: -1, Status: history.ParseStatus(o.Status)}
+		listed.Created, listed.Reason = o.created(), c.f.h.Reasoned(o.Reason)
+		if at, known := slices.BinarySearchFunc(ops, id, func(o identity, id int64) int {
+			return cmp.Compare(o.id, id)
+		}); known {
+			listed.Op = ops[at].op
+			if listed.Created == ops[at].created && listed.Reason == ops[at].reason {
+				listed.AsAnswered, listed.Created, listed.Reason = true, 0, 0
+			}
+		} else if !slices.ContainsFunc(named, func(it history.PricedItem) bool {
+			_, ours := c.f.h.Product(it.GoodsID)
+			return ours
+		}) {
+			continue // another client's
+		}
+		listed.Told = c.tellListed(listed.Op, named)
+		a.Listed = append(a.Listed, listed)
+	}
+	if page.Next != "" {
+		next, err := strconv.ParseInt(page.Next, 10, 64)
+		if a.Next = next; err != nil || next < 1 {
+			return
+		}
+	}
+	a.Failure, a.Answer, a.All = history.Answered, "", len(page.Orders)
 }
 
 // tellListed returns how the history records the items of an order on a page.

@@ -24,6 +24,10 @@ type intent struct {
 	cancel      bool
 	cancelLater bool
 	cancelTwice bool
+	// What is read when the order is answered, and whether it is read again later. The delay of what comes later is a
+	// share of the rest of the run.
+	read, ledger, level, later bool
+	delay                      float64
 }
 
 func newPlan(mix Mix, goods []history.Goods) *plan {
@@ -63,6 +67,8 @@ func (p *plan) order(n int, dst []history.Item) ([]history.Item, intent) {
 		}
 		dst = append(dst, history.Item{GoodsID: p.goods[i].ID, Num: 1 + r.Int64N(int64(p.mix.NumMax))})
 	}
+	do.read, do.ledger, do.level = r.IntN(20) == 0, r.IntN(20) == 0, r.IntN(25) == 0
+	do.later, do.delay = r.IntN(4) == 0, r.Float64()
 	return dst, do
 }
 

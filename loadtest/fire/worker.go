@@ -19,6 +19,8 @@ type worker struct {
 	later      []laterCall
 	eldest     *laterCall // the repeat of the first order that is repeated: the key must not be forgotten
 	asides     []history.Aside
+	known      known             // the last order that ended
+	turns      []int             // the rows of the grammar that are to be drawn
 	open       map[unended]int64 // calls to repeat after the traffic, with the orders' ids
 }
 
@@ -34,11 +36,13 @@ type laterCall struct {
 	cancel bool
 	twice  bool
 	order  int64
-	due    int // in orders of this worker
+	// Again: the order is cancelled, and this is to cancel it again. Read: this is to read it, and Restock, to stock more.
+	again, read, restock bool
+
+	due int // in orders of this worker
 }
 
-// laterOrders is the number of orders that a worker sends between an order and its late repeat or cancellation, if the
-// run has that many.
+// laterOrders is the least number of orders of a worker that it draws a delay from, if the run has that many.
 const laterOrders = 5
 
 // insistEvery is the pause before a client that insists repeats an order.
@@ -60,19 +64,33 @@ func (w *worker) run(ctx context.Context) {
 		w.last = op
 		w.order(ctx, op, intended, sent)
 		for len(w.later) > 0 && w.later[0].due <= sent {
-			w.late(ctx, w.later[0])
+			l := w.later[0]
 			w.later = w.later[1:]
+			w.late(ctx, l, sent)
 		}
 	}
 	if w.eldest != nil {
 		w.later = append(w.later, *w.eldest)
 	}
-	for _, l := range w.later {
-		if ctx.Err() != nil {
-			return
-		}
-		w.late(ctx, l)
+	for len(w.later) > 0 && ctx.Err() == nil {
+		l := w.later[0]
+		w.later = w.later[1:]
+		w.late(ctx, l, w.last)
 	}
+}
+
+// schedule makes a call later, by a delay that is a share of the orders that the worker has still to send.
+func (w *worker) schedule(l laterCall, delay float64, sent int) {
+	rest := sent // of a run without a number of orders: as many as it has sent
+	if asked := w.f.cfg.asked(); asked > 0 {
+		rest = (asked - w.last) / w.f.cfg.Concurrency
+	}
+	l.due = sent + 1 + int(delay*float64(max(rest, laterOrders)))
+	at := len(w.later)
+	for at > 0 && w.later[at-1].due > l.due {
+		at--
+	}
+	w.later = slices.Insert(w.later, at, l)
 }
 
 // order sends order op, with its repeats and cancellations.
@@ -86,10 +104,10 @@ func (w *worker) order(ctx context.Context, op int, intended time.Duration, sent
 		first = w.main.place(ctx, op, history.Place, w.items, intended)
 		w.keep(first)
 		w.keep(<-twin)
-		if l := (laterCall{op: op, due: sent + laterOrders}); w.eldest == nil && w.f.h.Odd {
+		if l := (laterCall{op: op}); w.eldest == nil && w.f.h.Odd {
 			w.eldest = &l
 		} else {
-			w.later = append(w.later, l)
+			w.schedule(l, do.delay, sent)
 		}
 	} else {
 		first = w.main.place(ctx, op, history.Place, w.items, intended)
@@ -101,15 +119,15 @@ func (w *worker) order(ctx context.Context, op int, intended time.Duration, sent
 	if first.Failure == history.Refused || first.Failure == history.Unsent {
 		sleepUntil(ctx, time.Now().Add(50*time.Millisecond)) // nothing listens: do not use up all orders at once
 	}
-	w.look(ctx, first)
+	w.look(ctx, first, do, sent)
 	if !do.cancel || w.f.cfg.Path == history.PathOrder && first.Order == 0 {
 		return
 	}
-	l := laterCall{op: op, cancel: true, twice: do.cancelTwice, order: first.Order, due: sent + laterOrders}
+	l := laterCall{op: op, cancel: true, twice: do.cancelTwice, order: first.Order}
 	if do.cancelLater {
-		w.later = append(w.later, l)
+		w.schedule(l, do.delay, sent)
 	} else {
-		w.late(ctx, l)
+		w.late(ctx, l, sent)
 	}
 }
 
@@ -136,9 +154,14 @@ func (w *worker) insistAt(limit time.Time) time.Time {
 	return at
 }
 
-func (w *worker) late(ctx context.Context, l laterCall) {
+func (w *worker) late(ctx context.Context, l laterCall, sent int) {
 	intended := time.Since(w.f.start)
 	switch {
+	case l.restock:
+		w.stockTheRest(ctx)
+	case l.read:
+		w.read(ctx, l.op, history.ReadOrder, l.order)
+		w.read(ctx, l.op, history.ReadLedger, l.order)
 	case !l.cancel:
 		if w.items, _ = w.f.plan.order(l.op, w.items[:0]); w.f.h.Odd && l.op%2 == 0 {
 			slices.Reverse(w.items) // the same order
@@ -148,10 +171,10 @@ func (w *worker) late(ctx context.Context, l laterCall) {
 		twin := w.together(func() history.Call { return w.twin.cancel(ctx, l.op, l.order, intended) })
 		w.keepOf(l.order, w.main.cancel(ctx, l.op, l.order, intended))
 		w.keepOf(l.order, <-twin)
-		w.lookAgain(ctx, l)
+		w.lookAgain(ctx, l, sent)
 	default:
 		w.keepOf(l.order, w.main.cancel(ctx, l.op, l.order, intended))
-		w.lookAgain(ctx, l)
+		w.lookAgain(ctx, l, sent)
 	}
 }
 

@@ -5,83 +5,42 @@ import (
 	"time"
 )
 
-// AsideKind is the reason for a call that concerns no single order.
-type AsideKind uint8
-
+// The rows of calls that no grammar draws: a page in the walk through the run's orders, which follow each other from the
+// first to the last, and a product that is read.
 const (
-	// Level reads the level and the price of a product.
-	Level AsideKind = iota
-	// Page reads a page of orders. The pages of a run follow each other, from the first of its orders to the last.
-	Page
-	// Reprice restocks the product Repriced by RepricePieces, at NewPrice.
-	Reprice
-	// RestockAgain sends the run's restock of a product once more.
-	RestockAgain
-
-	// The others are calls that the contract refuses, and that change nothing.
-
-	// BlankKey places an order under a key with a blank.
-	BlankKey
-	// LongKey places an order under a key of 256 characters.
-	LongKey
-	// OtherBody sends another number of pieces under the key of an order, and OtherProducts as many of another product.
-	OtherBody
-	OtherProducts
-	// TwiceInBasket orders a product twice.
-	TwiceInBasket
-	// BeyondLimit, Nothing and Negative order more and fewer pieces than allowed.
-	BeyondLimit
-	Nothing
-	Negative
-	// UnknownProduct orders a product that does not exist.
-	UnknownProduct
-	// UnknownOrder reads an order that does not exist, and CancelUnknown cancels it.
-	UnknownOrder
-	CancelUnknown
-	// NoToken deducts without the stock service's token, NoTokenRead reads and NoTokenRestock restocks. WrongToken deducts
-	// with a longer one.
-	NoToken
-	NoTokenRead
-	NoTokenRestock
-	WrongToken
-	// RestockOther sends the flag of the run's restock of a product with another number, RestockPrice with another price,
-	// and RestockElsewhere for another product.
-	RestockOther
-	RestockPrice
-	RestockElsewhere
-
-	// AsideKinds is the number of kinds.
-	AsideKinds
+	RowPage  = "page"
+	RowLevel = "level"
 )
 
-var asideNames = [...]string{
-	"level", "page", "reprice", "restock-again", "blank-key", "long-key", "other-body", "other-products",
-	"twice-in-basket", "beyond-limit", "nothing", "negative", "unknown-product", "unknown-order", "cancel-unknown",
-	"no-token", "no-token-read", "no-token-restock", "wrong-token", "restock-other", "restock-price",
-	"restock-elsewhere",
-}
-
-func (k AsideKind) String() string { return asideNames[k] }
-
-// Aside is a call that concerns no single order, or that is refused, and its answer. Times count from the start of the
+// Aside is a call that concerns no single order: one that the run's grammar drew, a read of a product, or a page of
+// orders. It is kept as it was sent and answered, for the model to say what is right. Times count from the start of the
 // run.
 type Aside struct {
-	Kind    AsideKind
+	// Row is the row of the grammar.
+	Row string
+	// Method and Path are the call's, the path with its query. Route is the path in the service's OpenAPI document.
+	Method, Route, Path string
+	// Token says how the stock service's token was sent; "" if it was as it must be, or the call needs none.
+	Token string
+	// Key is the header Idempotency-Key; "" if there was none.
+	Key  string
+	Body string
+	// Op is the order whose key, flag or id the call uses, or -1.
+	Op         int32
+	Sent, Done time.Duration
+
 	Failure Failure
 	Code    uint16
 	Problem Problem
-	// Postponed is as in Call.
-	Postponed bool
-	// Op is the order whose key OtherBody or OtherProducts uses, and Goods the index of the product that is read or
-	// stocked.
-	Op, Goods  int32
-	Sent, Done time.Duration
-	// Num and Price are of the product in the answer.
-	Num, Price int64
-	// After and Next are the cursors of a page; Next is 0 on the last. Listed are its orders that are the run's, or buy
-	// its products.
-	After, Next int64
-	Listed      []Listed
+	// Postponed and NoHint are as in Call.
+	Postponed, NoHint bool
+	// Answer is the body of an answer without a problem, unless it is a page of orders.
+	Answer string
+	// Next is the cursor of the page after this one; 0 on the last. Listed are the orders that are the run's, or buy its
+	// products, and All counts all.
+	Next   int64
+	Listed []Listed
+	All    int
 }
 
 // Listed is an order on a page.
@@ -97,11 +56,6 @@ type Listed struct {
 	Created    int64
 }
 
-// NewAside returns an aside without an answer.
-func NewAside(kind AsideKind, sent time.Duration) Aside {
-	return Aside{Kind: kind, Op: -1, Goods: -1, Sent: sent}
-}
-
 // Ended reports whether the call got an end, as Call.Ended does.
 func (a *Aside) Ended() bool { return ended(a.Failure, a.Code) }
 
@@ -109,18 +63,23 @@ type asideLine struct {
 	Aside   string       `json:"aside"`
 	Line    int          `json:"line"`
 	Op      *int32       `json:"op,omitempty"`
-	Goods   *int32       `json:"goods,omitempty"`
+	Method  string       `json:"method"`
+	Route   string       `json:"route"`
+	Path    string       `json:"path"`
+	Token   string       `json:"token,omitempty"`
+	Key     string       `json:"key,omitempty"`
+	Body    string       `json:"body,omitempty"`
 	SentUs  int64        `json:"sent_us"`
 	DoneUs  int64        `json:"done_us"`
 	Code    uint16       `json:"code,omitempty"`
 	Problem string       `json:"problem,omitempty"`
 	Later   bool         `json:"postponed,omitempty"`
+	NoHint  bool         `json:"no_retry_after,omitempty"`
 	Error   string       `json:"error,omitempty"`
-	Num     int64        `json:"num,omitempty"`
-	Price   int64        `json:"price,omitempty"`
-	After   int64        `json:"after,string,omitempty"`
+	Answer  string       `json:"answer,omitempty"`
 	Next    int64        `json:"next,string,omitempty"`
 	Listed  []listedLine `json:"listed,omitempty"`
+	All     int          `json:"all,omitempty"`
 }
 
 type listedLine struct {
@@ -146,9 +105,10 @@ func known(n int32) *int32 {
 func (h *History) asideLine(i int) asideLine {
 	a := &h.Asides[i]
 	l := asideLine{
-		Aside: a.Kind.String(), Line: len(h.Calls) + i + 2, Op: known(a.Op), Goods: known(a.Goods),
-		SentUs: a.Sent.Microseconds(), DoneUs: a.Done.Microseconds(), Code: a.Code, Problem: a.Problem.String(),
-		Later: a.Postponed, Error: a.Failure.String(), Num: a.Num, Price: a.Price, After: a.After, Next: a.Next,
+		Aside: a.Row, Line: len(h.Calls) + i + 2, Op: known(a.Op), Method: a.Method, Route: a.Route, Path: a.Path,
+		Token: a.Token, Key: a.Key, Body: a.Body, SentUs: a.Sent.Microseconds(), DoneUs: a.Done.Microseconds(),
+		Code: a.Code, Problem: a.Problem.String(), Later: a.Postponed, NoHint: a.NoHint, Error: a.Failure.String(),
+		Answer: a.Answer, Next: a.Next, All: a.All,
 	}
 	for _, o := range a.Listed {
 		line := listedLine{Op: o.Op, Order: o.Order, Status: o.Status.String(), Total: o.Total}
@@ -181,21 +141,20 @@ func unpriced(lines []pricedLine) []PricedItem {
 
 // aside returns the aside that a line holds, if it is one of a run.
 func (r *reading) aside(l *asideLine) (Aside, bool) {
-	kind, failure := slices.Index(asideNames[:], l.Aside), slices.Index(failureNames[:], l.Error)
-	if kind < 0 || failure < 0 || l.SentUs < 0 || l.DoneUs < l.SentUs || l.Line != r.number {
+	failure := slices.Index(failureNames[:], l.Error)
+	if l.Aside == "" || failure < 0 || l.SentUs < 0 || l.DoneUs < l.SentUs || l.Line != r.number {
 		return Aside{}, false
 	}
-	a := NewAside(AsideKind(kind), time.Duration(l.SentUs)*time.Microsecond)
-	a.Done, a.Failure = time.Duration(l.DoneUs)*time.Microsecond, Failure(failure)
-	a.Postponed = l.Later
-	a.Code, a.Problem, a.Num, a.Price, a.After, a.Next = l.Code, ParseProblem(l.Problem), l.Num, l.Price, l.After, l.Next
+	a := Aside{
+		Row: l.Aside, Method: l.Method, Route: l.Route, Path: l.Path, Token: l.Token, Key: l.Key, Body: l.Body, Op: -1,
+		Sent: time.Duration(l.SentUs) * time.Microsecond, Done: time.Duration(l.DoneUs) * time.Microsecond,
+		Failure: Failure(failure), Code: l.Code, Problem: ParseProblem(l.Problem), Postponed: l.Later, NoHint: l.NoHint,
+		Answer: l.Answer, Next: l.Next, All: l.All,
+	}
 	if l.Op != nil {
 		a.Op = *l.Op
 	}
-	if l.Goods != nil {
-		a.Goods = *l.Goods
-	}
-	if a.Op < -1 || int(a.Op) >= r.h.Orders() || a.Goods < -1 || int(a.Goods) >= len(r.h.Goods) {
+	if a.Op < -1 || int(a.Op) >= r.h.Orders() {
 		return Aside{}, false
 	}
 	for _, line := range l.Listed {

@@ -115,6 +115,8 @@ type Call struct {
 	Resent bool
 	// Postponed: the answer asks for a longer wait than MostWait.
 	Postponed bool
+	// NoHint: a service refused the call for now (503 or 429), and its answer has no header Retry-After.
+	NoHint bool
 	// Rows are the flow rows in the answer to ReadLedger.
 	Rows Rows
 }

@@ -13,7 +13,11 @@ import (
 // that a truncated file is noticed. Each call has its line number, so that none can be missing, duplicated or out of
 // place.
 
+// format is the number of this form of the file. It rises with each change.
+const format = 2
+
 type headerLine struct {
+	Format      int       `json:"format"`
 	Run         string    `json:"run"`
 	Path        Path      `json:"path"`
 	Started     time.Time `json:"started"`
@@ -36,6 +40,7 @@ type headerLine struct {
 	Orders      int       `json:"orders"`
 	Calls       int       `json:"calls"`
 	Asides      int       `json:"asides,omitempty"`
+	NotAsked    []string  `json:"not_asked,omitempty"`
 	Goods       []Goods   `json:"goods"`
 }
 
@@ -67,6 +72,7 @@ type callLine struct {
 	Rows       []rowLine    `json:"rows,omitempty"`
 	Resent     bool         `json:"resent,omitempty"`
 	Postponed  bool         `json:"postponed,omitempty"`
+	NoHint     bool         `json:"no_retry_after,omitempty"`
 	Replayed   bool         `json:"replayed,omitempty"`
 	Problem    string       `json:"problem,omitempty"`
 	Error      string       `json:"error,omitempty"`
@@ -97,10 +103,10 @@ type rowLine struct {
 func (h *History) Write(w io.Writer) error {
 	out := bufio.NewWriterSize(w, 1<<18)
 	header := headerLine{
-		Run: h.Run, Path: h.Path, Started: h.Started, Seed: h.Seed, Asked: h.Asked, Library: h.Library,
+		Format: format, Run: h.Run, Path: h.Path, Started: h.Started, Seed: h.Seed, Asked: h.Asked, Library: h.Library,
 		CancelUs: h.CancelAfter.Microseconds(), PriceUs: h.PriceTTL.Microseconds(),
 		Disturbed: h.Disturbed, Interrupted: h.Interrupted, Limited: h.Limited, Patience: h.Patience.Microseconds(),
-		Strategy: h.Strategy, Odd: h.Odd,
+		Strategy: h.Strategy, Odd: h.Odd, NotAsked: h.NotAsked,
 		ElapsedUs: h.Elapsed.Microseconds(), WarmupUs: h.Warmup.Microseconds(),
 		WindowUs: h.Window.Microseconds(), TimeoutUs: h.Timeout.Microseconds(),
 		Orders: h.Orders(), Calls: len(h.Calls), Asides: len(h.Asides), Goods: h.Goods,
@@ -129,8 +135,8 @@ func (h *History) line(i int) callLine {
 		Line: i + 2, Op: int64(c.Op), Kind: c.Kind.String(), Key: h.Key(int(c.Op)),
 		IntendedUs: c.Intended.Microseconds(), SentUs: c.Sent.Microseconds(), DoneUs: c.Done.Microseconds(),
 		Code: c.Code, Status: c.Status.String(), Order: c.Order, Total: c.Total, Resent: c.Resent, Replayed: c.Replayed,
-		Postponed: c.Postponed,
-		Error:     c.Failure.String(), Problem: c.Problem.String(), Reason: h.Reason(c), Created: c.Created,
+		Postponed: c.Postponed, NoHint: c.NoHint,
+		Error: c.Failure.String(), Problem: c.Problem.String(), Reason: h.Reason(c), Created: c.Created,
 		Location: c.Location.String(), AsSent: c.Told == ToldAsSent,
 	}
 	if !l.AsSent {

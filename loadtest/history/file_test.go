@@ -10,7 +10,7 @@ import (
 
 func newHistoryText() []string {
 	return []string{
-		`{"run":"r","path":"order","started":"2026-01-02T03:04:05Z","elapsed_us":3000,"warmup_us":0,` +
+		`{"format":2,"run":"r","path":"order","started":"2026-01-02T03:04:05Z","elapsed_us":3000,"warmup_us":0,` +
 			`"window_us":3000,"timeout_us":1000000,"seed":7,"asked":2,"limited":true,` +
 			`"away":[{"address":"http://a:1","from_us":1,"to_us":2,"announced":true}],"orders":2,"calls":4,` +
 			`"goods":[{"id":"11","stock":5,"price":100}]}`,

@@ -18,29 +18,41 @@ type Goods struct {
 	Price int64 `json:"price"`
 }
 
-// Repriced is the index of the product whose price a run changes in its middle, and RepricePieces the pieces that the
-// restock with the new price adds. The product has so many fewer before, so that in the end there are as many as asked.
+// A run stocks the product Repriced again in its middle, MorePieces times by one piece: at a higher price, then at
+// NewPrice, which is lower, and then in pairs at once that leave the price. The product has so many pieces fewer before,
+// so that in the end there are as many as asked.
 const (
-	Repriced      = 0
-	RepricePieces = 1
+	Repriced   = 0
+	MorePieces = 8
 )
 
-// Promised returns the pieces of all products that the run is to sell, also if they come with the new price.
+// Promised returns the pieces of all products that the run is to sell, also if they come in its middle.
 func (h *History) Promised() (pieces int64) {
 	for _, g := range h.Goods {
 		pieces += g.Stock
 	}
 	if h.Reprices {
-		pieces += RepricePieces
+		pieces += MorePieces
 	}
 	return pieces
 }
 
-// NewPrice returns the price of the product Repriced after the change.
+// NewPrice returns the price of the product Repriced after its changes.
 func (h *History) NewPrice() int64 { return h.Goods[Repriced].Price + 51 }
 
-// RepriceFlag returns the flag of the restock that changes the price.
-func (h *History) RepriceFlag() string { return "reprice-" + h.Run }
+// More returns restock k in the middle of the run.
+func (h *History) More(k int) operation.Restock {
+	r := operation.Restock{Flag: "more-" + h.Run + "-" + strconv.Itoa(k), Num: 1}
+	price := h.NewPrice()
+	switch k {
+	case 0:
+		price += 102
+		r.Price = &price
+	case 1:
+		r.Price = &price
+	}
+	return r
+}
 
 // Item is one line of an order.
 type Item = operation.Item

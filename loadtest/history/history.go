@@ -61,9 +61,11 @@ type History struct {
 	Strategy string
 	// Odd is true if some orders have odd keys: see FormOf.
 	Odd bool
+	// NotAsked are the rows of the grammar of odd calls that the run was too short to draw.
+	NotAsked []string
 	// Goods are the run's products, by ascending id without gaps.
 	Goods []Goods
-	// Reprices is true while the run is to change the price of the product Repriced. A file does not keep it.
+	// Reprices is true while the run is to stock the product Repriced again. A file does not keep it.
 	Reprices bool
 	// Calls are sorted by send time.
 	Calls []Call

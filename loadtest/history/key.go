@@ -4,23 +4,50 @@ import (
 	"bytes"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
-// Form is the form of an order's key.
+// Form is the form of an order's key: Plain, Keyless, or the index of a relative and 2.
 type Form uint8
 
 const (
 	// Plain: the name of the run and the number of the order.
 	Plain Form = iota
-	// Upper: the key of the order before, in upper case. It is another key.
-	Upper
-	// Long: a key of about 250 characters, which begins like the other long ones.
-	Long
 	// Keyless: no key. Such an order is known by its id alone, and cannot be repeated.
 	Keyless
+
+	related
 )
 
-// oddEvery is the number of orders among which one has a key of each odd form.
+// relatives are the ways to change a key into another that a service might take for the same: each is a key of its
+// order, and no other's. They get the key of the order before, without its number, and that number.
+var relatives = []struct {
+	// name says what is the same. Flag is true if the result is also an operation flag.
+	name string
+	flag bool
+	of   func(run, n string) string
+}{
+	{"upper case", true, func(run, n string) string { return strings.ToUpper(run) + "-" + n }},
+	{"a leading zero", true, func(run, n string) string { return run + "-0" + n }},
+	{"other punctuation", true, func(run, n string) string { return run + "_" + n }},
+	{"percent-encoded", false, func(run, n string) string { return run + "%2D" + n }},
+	{"a plus sign", false, func(run, n string) string { return run + "-+" + n }},
+	{"an apostrophe", false, func(run, n string) string { return run + "-" + n + "'" }},
+	{"the first 230 characters", false, func(run, n string) string { return run + padding + "-" + n }},
+	{"the last 230 characters", false, func(run, n string) string { return run + "-" + n + padding }},
+}
+
+// Relatives returns the names of the forms of keys that are relatives of others, on the run's path.
+func (h *History) Relatives() (names []string) {
+	for _, r := range relatives {
+		if h.Path == PathOrder || r.flag {
+			names = append(names, r.name)
+		}
+	}
+	return names
+}
+
+// oddEvery is the number of orders among which one has a relative of the key before it, and one has none.
 const oddEvery = 50
 
 // FormOf returns the form of the key of order n.
@@ -28,15 +55,24 @@ func (h *History) FormOf(n int) Form {
 	switch {
 	case !h.Odd:
 	case n%oddEvery == 7:
-		return Upper
-	case h.Path == PathDeduct: // its flags have 64 characters at most
-	case n%oddEvery == 23:
-		return Long
-	case n%oddEvery == 41 && !h.Disturbed:
+		forms := len(relatives)
+		if h.Path == PathDeduct {
+			forms = flags
+		}
+		return related + Form((uint64(n/oddEvery)+h.Seed)%uint64(forms))
+	case n%oddEvery == 41 && !h.Disturbed && h.Path == PathOrder:
 		return Keyless
 	}
 	return Plain
 }
+
+// flags is the number of relatives, the first ones, that are operation flags.
+var flags = func() (n int) {
+	for n < len(relatives) && relatives[n].flag {
+		n++
+	}
+	return n
+}()
 
 // padding makes a key long: with the name of the run and a number, nearly as long as the contract allows.
 var padding = "-" + strings.Repeat("long", 55)
@@ -46,20 +82,17 @@ func (h *History) Key(n int) string { return string(h.AppendKey(nil, n)) }
 
 // AppendKey appends Key(n) to b. It is safe for concurrent use.
 func (h *History) AppendKey(b []byte, n int) []byte {
-	run, form := h.Run, h.FormOf(n)
-	switch form {
-	case Keyless:
+	form := h.FormOf(n)
+	if form == Keyless {
 		return b
-	case Upper:
-		run, n = strings.ToUpper(run), n-1
-	case Long:
-		run += padding
-	case Plain:
 	}
 	if h.Path == PathDeduct {
 		b = append(b, DirectPrefix...)
 	}
-	b = append(b, run...)
+	if form >= related {
+		return append(b, relatives[form-related].of(h.Run, strconv.Itoa(n-1))...)
+	}
+	b = append(b, h.Run...)
 	b = append(b, '-')
 	return strconv.AppendInt(b, int64(n), 10)
 }
@@ -70,25 +103,33 @@ func (h *History) OrderOf(key []byte) int {
 	if h.Path == PathDeduct {
 		text = bytes.TrimPrefix(text, []byte(DirectPrefix))
 	}
-	run := h.Run
-	if upper := strings.ToUpper(run); h.Odd && bytes.HasPrefix(text, []byte(upper)) {
-		run = upper
+	if n := numbered(text, "", h.Run, h.Orders()); n >= 0 && h.isKey(key, n) {
+		return n
 	}
-	n := numbered(text, "", run, h.Orders())
-	switch {
-	case n >= 0 && run != h.Run:
-		n++
-	case n < 0 && h.Odd:
-		n = numbered(text, run+padding, "", h.Orders())
-	}
-	var room [255]byte
-	if n < 0 || n >= h.Orders() || !bytes.Equal(h.AppendKey(room[:0], n), key) {
+	if !h.Odd || !h.IsRuns(text) {
 		return -1
 	}
-	return n
+	for rest := text[len(h.Run):]; len(rest) > 0; { // a relative has the number of the order before it, perhaps encoded
+		n, end := 0, 0
+		for end < len(rest) && end < 9 && rest[end] >= '0' && rest[end] <= '9' {
+			n, end = 10*n+int(rest[end]-'0'), end+1
+		}
+		if end > 0 && h.isKey(key, n+1) {
+			return n + 1
+		}
+		rest = rest[max(end, 1):]
+	}
+	return -1
+}
+
+// isKey reports whether order n is there and has that key.
+func (h *History) isKey(key []byte, n int) bool {
+	var room [255]byte
+	return n < h.Orders() && bytes.Equal(h.AppendKey(room[:0], n), key)
 }
 
 // IsRuns reports whether a key, in any case, begins like the keys of this run.
 func (h *History) IsRuns(key []byte) bool {
-	return len(key) > len(h.Run) && bytes.EqualFold(key[:len(h.Run)], []byte(h.Run)) && key[len(h.Run)] == '-'
+	return len(key) > len(h.Run) && bytes.EqualFold(key[:len(h.Run)], []byte(h.Run)) &&
+		!unicode.IsLetter(rune(key[len(h.Run)])) && !unicode.IsDigit(rune(key[len(h.Run)]))
 }

@@ -29,6 +29,17 @@ const (
 	InvalidFlag
 	FlagConflict
 	Unauthorized
+	InvalidItems
+	InvalidGoods
+	InvalidOrder
+	InvalidPage
+	InvalidPrice
+	InvalidName
+	TotalOverflow
+	LevelOverflow
+	InvalidField
+	UnknownField
+	MalformedJSON
 
 	// Problems is the number of problems.
 	Problems
@@ -38,7 +49,8 @@ var problemNames = [...]string{
 	"", "other", "overloaded", "unavailable", "stock_unavailable", "unknown_outcome", "internal", "rate_limited",
 	"order_rejected", "stock_locked", "locked", "order_not_found", "unknown_goods", "duplicate_goods", "invalid_num",
 	"invalid_idempotency_key", "idempotency_key_missing", "idempotency_key_reused", "invalid_flag", "flag_conflict",
-	"unauthorized",
+	"unauthorized", "invalid_items", "invalid_goods_id", "invalid_order_id", "invalid_page", "invalid_price",
+	"invalid_name", "total_overflow", "level_overflow", "invalid_field", "unknown_field", "malformed_json",
 }
 
 func (p Problem) String() string { return problemNames[p] }

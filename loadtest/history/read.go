@@ -88,12 +88,15 @@ func (r *reading) lines(l *headerLine) error {
 }
 
 func (r *reading) header(l *headerLine) error {
+	if l.Format != format {
+		return fmt.Errorf("format %d, want %d: another version of the load tester wrote the file", l.Format, format)
+	}
 	us := func(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 	r.h = &History{
 		Run: l.Run, Path: l.Path, Started: l.Started, Seed: l.Seed, Asked: l.Asked, Library: l.Library,
 		CancelAfter: us(l.CancelUs), PriceTTL: us(l.PriceUs),
 		Disturbed: l.Disturbed, Interrupted: l.Interrupted, Limited: l.Limited, Patience: us(l.Patience),
-		Strategy: l.Strategy, Odd: l.Odd,
+		Strategy: l.Strategy, Odd: l.Odd, NotAsked: l.NotAsked,
 		Elapsed: us(l.ElapsedUs), Warmup: us(l.WarmupUs), Window: us(l.WindowUs), Timeout: us(l.TimeoutUs),
 	}
 	if l.Run == "" || l.Path != PathOrder && l.Path != PathDeduct || l.Asked < 0 || l.TimeoutUs < 0 ||
@@ -136,7 +139,7 @@ func (r *reading) takeCall(l *callLine) error {
 	}
 	c := Call{
 		Op: int32(l.Op), Kind: Kind(kind), Failure: Failure(failure), Code: l.Code, Order: l.Order, Total: l.Total,
-		Resent: l.Resent, Postponed: l.Postponed, Replayed: l.Replayed,
+		Resent: l.Resent, Postponed: l.Postponed, NoHint: l.NoHint, Replayed: l.Replayed,
 		Status: ParseStatus(l.Status), Problem: ParseProblem(l.Problem),
 		Created: l.Created, Location: Location(location),
 		Intended: time.Duration(l.IntendedUs) * time.Microsecond,
@@ -146,7 +149,7 @@ func (r *reading) takeCall(l *callLine) error {
 	if n := len(r.h.Calls); n > 0 && c.Sent < r.h.Calls[n-1].Sent {
 		return errors.New("sent before the call above it")
 	}
-	if !r.isKey(l.Key, c.Op) {
+	if !r.hasKey(l.Key, c.Op) {
 		return fmt.Errorf("key %q of order %d", l.Key, c.Op)
 	}
 	if err := r.body(c, l.Body); err != nil {
@@ -164,7 +167,7 @@ func (r *reading) takeCall(l *callLine) error {
 	return nil
 }
 
-func (r *reading) isKey(key string, op int32) bool {
+func (r *reading) hasKey(key string, op int32) bool {
 	var room [255]byte
 	return string(r.h.AppendKey(room[:0], int(op))) == key
 }

@@ -19,6 +19,9 @@ const (
 	// ToldRepriced: the same with NewPrice, for an order of the product Repriced.
 	ToldRepriced
 
+	// ToldPaid stands for the prices in the books. No answer has it.
+	ToldPaid
+
 	toldOther // and above: an index into History.told
 )
 

@@ -12,6 +12,8 @@ import (
 type reply struct {
 	*history.Call
 	says word
+	// listed is the order on a page, if it was there.
+	listed *history.Listed
 }
 
 func (r *reply) cancels() bool { return r.Kind == history.Cancel }
@@ -36,13 +38,13 @@ func (j *judge) answers(n int, did end) (placed, cancelled bool) {
 		if mayHaveWorked(c) || j.h.Library && c.Kind == history.Place {
 			placed, cancelled = placed || c.Kind.Places(), cancelled || c.Kind == history.Cancel
 		}
-		j.replies = append(j.replies, reply{c, says})
+		j.replies = append(j.replies, reply{c, says, nil})
 		if wellFormed && c.Kind == history.ReadLedger && c.Code != 0 && c.Ended() {
-			j.replies = append(j.replies, reply{c, rowWords[c.Rows]})
+			j.replies = append(j.replies, reply{c, rowWords[c.Rows], nil})
 		}
 	}
 	j.ends(n, calls)
-	j.onPage(n, did)
+	j.onPages(n, did)
 	sold, asked := false, false
 	for i := range j.replies {
 		r := &j.replies[i]
@@ -112,9 +114,15 @@ func (j *judge) contents(n int, r *reply, did end, flag []byte) {
 		j.add(AnswersTrue, flag, n, 0, "order "+strconv.FormatInt(order, 10)+" with a total of "+
 			strconv.FormatInt(total, 10), "%s", answer(r.Call))
 	}
-	if r.Told != told && !slices.Equal(j.h.ToldItems(r.Call), j.h.Named(told, r.Kind, n)) {
+	items := j.paid
+	if told != history.ToldPaid {
+		items = j.h.Named(told, r.Kind, n)
+	} else if r.Kind == history.ReadLedger {
+		items = j.h.Named(history.ToldAsSent, r.Kind, n)
+	}
+	if r.Told != told && !slices.Equal(j.h.ToldItems(r.Call), items) {
 		j.add(AnswersTrue, flag, n, 0, "the items that were sent, at the order's prices, in every answer", "%s, not %s",
-			words(j.h.ToldItems(r.Call)), words(j.h.Named(told, r.Kind, n)))
+			words(j.h.ToldItems(r.Call)), words(items))
 	}
 }
 

@@ -1,107 +1,79 @@
 package verify
 
 import (
+	"encoding/json"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
+	"orderstock/loadtest/contract"
 	"orderstock/loadtest/history"
+	"orderstock/pkg/operation"
 )
-
-// refusal is an answer to a call that the contract refuses.
-type refusal struct {
-	code    uint16
-	problem history.Problem
-}
-
-// refusedAs are the right answers to odd calls, on PathOrder and on PathDeduct.
-var refusedAs = map[history.AsideKind][2]refusal{
-	history.BlankKey:         invalidKey,
-	history.LongKey:          invalidKey,
-	history.OtherBody:        usedKey,
-	history.OtherProducts:    usedKey,
-	history.TwiceInBasket:    bothWays(http.StatusUnprocessableEntity, history.DuplicateGoods),
-	history.BeyondLimit:      invalidNum,
-	history.Nothing:          invalidNum,
-	history.Negative:         invalidNum,
-	history.UnknownProduct:   bothWays(http.StatusUnprocessableEntity, history.UnknownGoods),
-	history.UnknownOrder:     unknownOrder,
-	history.CancelUnknown:    unknownOrder,
-	history.NoToken:          unauthorized,
-	history.NoTokenRead:      unauthorized,
-	history.NoTokenRestock:   unauthorized,
-	history.WrongToken:       unauthorized,
-	history.RestockOther:     usedFlag,
-	history.RestockPrice:     usedFlag,
-	history.RestockElsewhere: usedFlag,
-}
-
-var (
-	invalidKey = [2]refusal{
-		{http.StatusBadRequest, history.InvalidKey}, {http.StatusUnprocessableEntity, history.InvalidFlag},
-	}
-	usedKey = [2]refusal{
-		{http.StatusUnprocessableEntity, history.KeyReused}, {http.StatusConflict, history.FlagConflict},
-	}
-	invalidNum   = bothWays(http.StatusUnprocessableEntity, history.InvalidNum)
-	unknownOrder = bothWays(http.StatusNotFound, history.OrderNotFound)
-	unauthorized = bothWays(http.StatusUnauthorized, history.Unauthorized)
-	usedFlag     = bothWays(http.StatusConflict, history.FlagConflict)
-)
-
-func bothWays(code uint16, problem history.Problem) [2]refusal {
-	return [2]refusal{{code, problem}, {code, problem}}
-}
 
 // asides judges the calls that concern no single order.
 func (j *judge) asides() {
 	j.invented()
-	bounds := map[int32]*levelBound{}
+	bounds := map[int]*levelBound{}
 	for i := range j.h.Asides {
 		a := &j.h.Asides[i]
-		says := a.Kind.String() + " at " + a.Sent.Round(1e6).String() + ": " + strconv.Itoa(int(a.Code)) + " " +
-			a.Problem.String() + " " + a.Failure.String()
 		if !a.Ended() {
-			last := a.Kind <= history.Page && !slices.ContainsFunc(j.h.Asides[i+1:], func(b history.Aside) bool {
-				return b.Kind == a.Kind
-			})
-			j.unserved(a, says, last)
+			last := (a.Row == history.RowPage || a.Row == history.RowLevel) &&
+				!slices.ContainsFunc(j.h.Asides[i+1:], func(b history.Aside) bool { return b.Row == a.Row })
+			j.unserved(a, last)
 			continue
 		}
-		want, refused := refusedAs[a.Kind]
-		right := a.Code == http.StatusOK && a.Problem == history.NoProblem
-		if refused {
-			w := want[0]
-			if j.h.Path == history.PathDeduct {
-				w = want[1]
+		wanted := j.allowed(a)
+		right := slices.ContainsFunc(wanted, func(w want) bool { return w.code == a.Code && w.problem == a.Problem })
+		switch {
+		case len(wanted) == 0 && documentedRefusal(a):
+		case !right:
+			expected := "an answer by the contract"
+			if len(wanted) > 0 {
+				expected = wanted[0].String()
 			}
-			right = a.Code == w.code && a.Problem == w.problem
-		}
-		if !right || !plain(a) {
-			j.add(AnswerWellFormed, nil, int(a.Op), 0, "the answer of the contract to an odd call", "%s", says)
-			continue
-		}
-		if showsLevel(a) {
-			j.level(a, says, bounds)
+			j.add(AnswerWellFormed, nil, int(a.Op), 0, expected, "%s", answered(a))
+		case a.Code == http.StatusOK:
+			j.contentsOf(a, bounds)
+		case a.Answer != "" || a.Next != 0 || len(a.Listed) > 0:
+			j.add(AnswerWellFormed, nil, int(a.Op), 0, "a refusal alone", "%s", answered(a))
 		}
 	}
 }
 
-// plain reports whether an aside has only what its kind is about.
-func plain(a *history.Aside) bool {
-	return (showsLevel(a) || a.Num == 0 && a.Price == 0) &&
-		(a.Kind == history.Page || a.After == 0 && a.Next == 0 && len(a.Listed) == 0)
+// documentedRefusal reports whether the OpenAPI documents name the status of an answer to a call of which nothing else
+// is known.
+func documentedRefusal(a *history.Aside) bool {
+	r := contract.Find(a.Method, a.Route)
+	return r != nil && slices.Contains(r.Statuses, int(a.Code))
 }
 
-// showsLevel reports whether a right answer has the level and the price of a product.
-func showsLevel(a *history.Aside) bool {
-	return a.Kind == history.Level || a.Kind == history.Reprice || a.Kind == history.RestockAgain
+// answered describes a call and its answer.
+func answered(a *history.Aside) string {
+	text := strconv.Itoa(int(a.Code)) + " " + a.Problem.String() + " " + a.Failure.String()
+	text = strings.TrimSpace(text) + " for " + a.Method + " " + cut(a.Path)
+	for name, value := range map[string]string{"token": a.Token, "key": a.Key, "body": a.Body} {
+		if value != "" {
+			text += ", " + name + " " + strconv.Quote(cut(value))
+		}
+	}
+	return text + " (" + a.Row + ", at " + a.Sent.Round(1e6).String() + ")"
+}
+
+// cut shortens a text.
+func cut(text string) string {
+	if len(text) > 200 {
+		return text[:200] + "…"
+	}
+	return text
 }
 
 // unserved judges an aside without an end. Of the levels and the pages, the last was repeated.
-func (j *judge) unserved(a *history.Aside, says string, last bool) {
+func (j *judge) unserved(a *history.Aside, last bool) {
 	known, listed := refusals[a.Code]
-	right := plain(a) && a.Num == 0 && a.Price == 0 && a.Next == 0 && len(a.Listed) == 0
+	right := a.Answer == "" && a.Next == 0 && len(a.Listed) == 0 && !a.NoHint
 	switch {
 	case a.Code == 0:
 		right = right && a.Failure != history.Answered && a.Failure != history.Unreadable && a.Problem == history.NoProblem
@@ -109,32 +81,111 @@ func (j *judge) unserved(a *history.Aside, says string, last bool) {
 		right = false
 	}
 	if !right {
-		j.add(AnswerWellFormed, nil, int(a.Op), 0, "an answer by the contract", "%s", says)
+		j.add(AnswerWellFormed, nil, int(a.Op), 0, "an answer by the contract", "%s", answered(a))
 		return
 	}
 	switch {
 	case j.owesEnd(a.Failure, a.Code, a.Sent, a.Done, false):
-		j.add(Served, nil, int(a.Op), 0, endAtOnce, "%s", says)
+		j.add(Served, nil, int(a.Op), 0, endAtOnce, "%s", answered(a))
 	case last && !a.Postponed && j.h.Patience > 0 && served(a.Failure):
-		j.add(Served, nil, int(a.Op), 0, endAtLast, "%s", says)
+		j.add(Served, nil, int(a.Op), 0, endAtLast, "%s", answered(a))
 	}
+}
+
+// contentsOf judges the body of an answer that is right by its status.
+func (j *judge) contentsOf(a *history.Aside, bounds map[int]*levelBound) {
+	var text struct {
+		operation.Goods
+		All        *[]operation.Goods `json:"goods"`
+		Next       string             `json:"next"`
+		Operations []struct {
+			Flag string `json:"flag"`
+		} `json:"operations"`
+	}
+	values, _ := parameters(contract.Find(a.Method, a.Route), a.Path)
+	if a.Route == "/v1/orders" {
+		j.orderList(a, values)
+		return
+	}
+	if json.Unmarshal([]byte(a.Answer), &text) != nil || (a.Route == "/v1/stock") != (text.All != nil) {
+		j.add(AnswerWellFormed, nil, int(a.Op), 0, "a body by the contract", "%s: %s", answered(a), cut(a.Answer))
+		return
+	}
+	switch {
+	case a.Route == "/v1/flows":
+		for _, op := range text.Operations {
+			if !slices.Contains(values["flag"], op.Flag) {
+				j.add(AnswersTrue, []byte(op.Flag), -1, 0, "operations of the flags that were asked for", "%s", answered(a))
+			}
+		}
+	case text.All != nil:
+		j.goodsList(a, values, *text.All, text.Next)
+		for _, g := range *text.All {
+			j.level(a, g, bounds)
+		}
+	case strings.HasPrefix(a.Route, "/v1/stock/{goods_id}"):
+		if values.Get("goods_id") != strconv.FormatInt(text.GoodsID, 10) {
+			j.add(AnswersTrue, nil, -1, text.GoodsID, "the product that was asked for", "%s", answered(a))
+		}
+		j.level(a, text.Goods, bounds)
+	}
+}
+
+// goodsList judges which products a list has: those that were asked for, or those after a cursor by rising id, up to the
+// limit.
+func (j *judge) goodsList(a *history.Aside, values map[string][]string, all []operation.Goods, next string) {
+	ids := make([]int64, len(all))
+	for i, g := range all {
+		ids[i] = g.GoodsID
+	}
+	rising := slices.IsSorted(ids) && len(slices.Compact(slices.Clone(ids))) == len(ids)
+	limit, after, named := number(values, "limit", 100), number(values, "after", int64(0)), values["goods_id"]
+	upTo, right := int64(math.MaxInt64), rising && (next == "" || len(named) == 0 && len(all) == limit)
+	if next != "" && len(ids) > 0 {
+		upTo = ids[len(ids)-1]
+		right = right && next == strconv.FormatInt(upTo, 10)
+	}
+	asked := func(id int64) bool {
+		if len(named) > 0 {
+			return slices.Contains(named, strconv.FormatInt(id, 10))
+		}
+		return id > after && id <= upTo
+	}
+	for _, g := range j.h.Goods {
+		right = right && asked(g.ID) == slices.Contains(ids, g.ID)
+	}
+	right = right && !slices.ContainsFunc(ids, func(id int64) bool { return !asked(id) })
+	if !right || len(named) == 0 && len(all) > limit {
+		j.add(AnswersTrue, nil, -1, 0, "the products that were asked for, and the cursor of the next page", "%d, next %q: %s",
+			len(all), next, answered(a))
+	}
+}
+
+// number returns a parameter that is a number, or its default.
+func number[N int | int64](values map[string][]string, name string, otherwise N) N {
+	if len(values[name]) == 0 || values[name][0] == "" {
+		return otherwise
+	}
+	n, _ := strconv.ParseInt(values[name][0], 10, 64)
+	return N(n)
 }
 
 // level judges the level of a product that was read: it lies between the pieces that may be left at most and at least
 // during the call.
-func (j *judge) level(a *history.Aside, says string, bounds map[int32]*levelBound) {
-	g := j.h.Goods[a.Goods]
-	b := bounds[a.Goods]
-	if b == nil {
-		b = j.levelBound(int(a.Goods))
-		bounds[a.Goods] = b
+func (j *judge) level(a *history.Aside, g operation.Goods, bounds map[int]*levelBound) {
+	i, ours := j.h.Product(g.GoodsID)
+	if !ours {
+		return
 	}
-	least, most := max(b.least(a.Sent, a.Done), 0), b.most(a.Sent, a.Done)
-	if a.Kind == history.Reprice { // it shows its own pieces
-		least += history.RepricePieces
+	if bounds[i] == nil {
+		bounds[i] = j.levelBound(i)
 	}
-	if a.Num < least || a.Num > most || !j.inForce(int(a.Goods), a.Price, a.Sent, a.Done) {
-		j.add(AnswersTrue, nil, -1, g.ID, strconv.FormatInt(least, 10)+" to "+strconv.FormatInt(most, 10)+
-			" pieces at a price in force", "%d at %d: %s", a.Num, a.Price, says)
+	least, most := max(bounds[i].least(a.Sent, a.Done), 0), bounds[i].most(a.Sent, a.Done)
+	if body, _, ok := j.restockIn(a); ok && j.restockUnder([]byte(body.Flag)) != nil { // it shows its own pieces
+		least += body.Num
+	}
+	if g.Num < least || g.Num > most || !j.mayBePriced(i, g.Price, a.Sent, a.Done) || g.Name != j.h.GoodsName() {
+		j.add(AnswersTrue, nil, -1, g.GoodsID, strconv.FormatInt(least, 10)+" to "+strconv.FormatInt(most, 10)+
+			" pieces at a price in force", "%d at %d: %s", g.Num, g.Price, answered(a))
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // details judges the reason, the date and the header Location of an answer that names the order's state.
 func (j *judge) details(n int, r *reply, did end, flag []byte) {
-	if r.Call == &j.page && j.asAnswered || j.h.Library && r.Kind == history.Place { // no such fields are kept
+	if r.listed != nil && r.listed.AsAnswered || j.h.Library && r.Kind == history.Place { // no such fields are kept
 		return
 	}
 	if reason := j.h.Reason(r.Call); !r.hasReason(did, reason) {

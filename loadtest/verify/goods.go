@@ -3,8 +3,6 @@ package verify
 import (
 	"iter"
 	"strconv"
-
-	"orderstock/loadtest/history"
 )
 
 // goodsSum sums the flow rows of one product of the run.
@@ -44,7 +42,8 @@ func (j *judge) sumUp(e *Entry, n int) {
 		s.all += r.Num
 		switch r.Kind {
 		case Restock:
-			if j.h.RestockOf(e.Flag) == g || j.changes(e) && g == history.Repriced || j.declared[string(e.Flag)] {
+			more := j.restockUnder(e.Flag)
+			if j.h.RestockOf(e.Flag) == g || more != nil && more.goods == g || j.declared[string(e.Flag)] {
 				s.restocked += r.Num
 			}
 		case Deduct:
@@ -82,9 +81,9 @@ func (j *judge) levels(products iter.Seq2[ProductRow, error]) error {
 			j.add(StockBalances, nil, -1, p.Goods, "the sum of the flow rows, "+strconv.FormatInt(s.all, 10), "%d pieces",
 				p.Num)
 		}
-		if string(p.Name) != j.h.GoodsName() || p.Price != j.priceNow(i) {
-			j.add(Unexplained, nil, -1, p.Goods, "the name and price that the run set, "+j.h.GoodsName()+" and "+
-				strconv.FormatInt(j.priceNow(i), 10), "%s and %d", p.Name, p.Price)
+		if string(p.Name) != j.h.GoodsName() || !j.mayBePriced(i, p.Price, never, never) {
+			j.add(Unexplained, nil, -1, p.Goods, "the name and the last price that the run set, "+j.h.GoodsName(), "%s and %d",
+				p.Name, p.Price)
 		}
 	}
 	for goods, s := range j.sums {

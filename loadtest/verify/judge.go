@@ -69,12 +69,13 @@ type judge struct {
 	bodies       map[string]bool // the hashes of the bodies of the orders without a key
 	listed       []listing       // the orders on the pages that were read, by id
 	pages        *walk
-	change       repricing
+	restocks     []restocked
 	// Buffers, reused for each entry.
 	op, deducts, restores []history.Item
 	replies               []reply
-	page                  history.Call
-	asAnswered            bool // other answers gave the date and the reason on the page, and are judged
+	shown                 []history.Call       // what pages say of the current order
+	paid                  []history.PricedItem // the items of the order in the books
+	byID                  []int32              // the calls that place orders, by the ids in their answers
 }
 
 // rejectedOrder is an order of the run that was rejected.
@@ -93,7 +94,7 @@ func newJudge(h *history.History, v *Verdict, terms Terms) *judge {
 	for _, c := range catalogue {
 		v.Invariants = append(v.Invariants, Invariant{Name: c.name, Says: c.says, Sample: []string{}})
 	}
-	j.change = findRepricing(h)
+	j.restocks = j.findRestocks()
 	j.findKeyless()
 	j.readPages()
 	for _, name := range terms.Declared {
@@ -123,9 +124,10 @@ func (j *judge) close() {
 			j.add(Unexplained, []byte(j.h.RestockFlag(i)), -1, j.h.Goods[i].ID, "the restock of the run", "none")
 		}
 	}
-	if j.change.done != never && !j.change.recorded {
-		j.add(Unexplained, []byte(j.h.RepriceFlag()), -1, j.h.Goods[history.Repriced].ID,
-			"the restock that changed the price, which was answered", "none")
+	for _, r := range j.restocks {
+		if r.done != never && !r.recorded {
+			j.add(Unexplained, []byte(r.Flag), -1, r.GoodsID, "the restock that was answered", "none")
+		}
 	}
 	for n, there := range j.seen {
 		if !there {

@@ -3,10 +3,12 @@ package verify
 import (
 	"cmp"
 	"math"
+	"net/http"
 	"slices"
 	"strconv"
 	"time"
 
+	"orderstock/loadtest/contract"
 	"orderstock/loadtest/history"
 )
 
@@ -23,82 +25,90 @@ type listing struct {
 	inBook bool
 }
 
-// readPages sorts the orders on the pages by id. No order may be there twice, and they must be in order.
+// inWalk reports whether the page is one of those that follow each other, from the first order of the run to the last.
+func (l *listing) inWalk() bool { return l.page.Row == history.RowPage }
+
+// readPages sorts the orders on the pages by id. The pages of the walk follow each other.
 func (j *judge) readPages() {
 	for i := range j.h.Asides {
 		a := &j.h.Asides[i]
-		if a.Kind != history.Page {
+		if a.Route != "/v1/orders" || a.Method != http.MethodGet {
 			continue
 		}
-		if j.pages == nil {
-			j.pages = &walk{after: a.After, upTo: a.After, began: a.Sent}
+		after := j.after(a)
+		inWalk := a.Row == history.RowPage
+		if inWalk && j.pages == nil {
+			j.pages = &walk{after: after, upTo: after, began: a.Sent}
 		}
-		if a.Code != 200 || a.Failure != history.Answered {
+		if a.Code != http.StatusOK || a.Failure != history.Answered {
 			continue
 		}
-		if a.After != j.pages.upTo {
-			j.add(AnswersTrue, nil, -1, 0, "the page after order "+strconv.FormatInt(j.pages.upTo, 10), "%d", a.After)
-		}
-		if a.Next != 0 && a.Next <= a.After {
-			j.add(AnswersTrue, nil, -1, 0, "a cursor of the next page beyond "+strconv.FormatInt(a.After, 10), "%d", a.Next)
-		}
-		if j.pages.upTo = a.Next; a.Next == 0 {
-			j.pages.upTo = math.MaxInt64
-		}
-		before := a.After
-		for k := range a.Listed {
-			o := &a.Listed[k]
-			if o.Order <= before || o.Order > j.pages.upTo {
-				j.add(AnswersTrue, decimal(o.Order), int(o.Op), 0, "each order once on the pages, by rising id", "after %d", before)
+		if inWalk {
+			if after != j.pages.upTo {
+				j.add(AnswersTrue, nil, -1, 0, "the page after order "+strconv.FormatInt(j.pages.upTo, 10), "%d", after)
 			}
-			before = o.Order
-			j.listed = append(j.listed, listing{a, o, false})
+			if j.pages.upTo = a.Next; a.Next == 0 {
+				j.pages.upTo = math.MaxInt64
+			}
+		}
+		for k := range a.Listed {
+			j.listed = append(j.listed, listing{a, &a.Listed[k], false})
 		}
 	}
-	slices.SortFunc(j.listed, func(a, b listing) int { return cmp.Compare(a.order.Order, b.order.Order) })
+	slices.SortStableFunc(j.listed, func(a, b listing) int { return cmp.Compare(a.order.Order, b.order.Order) })
 }
 
-// find returns the listing of an order, or nil.
-func (j *judge) find(order int64) *listing {
+// after returns the cursor of a page of orders.
+func (j *judge) after(a *history.Aside) int64 {
+	values, _ := parameters(contract.Find(http.MethodGet, "/v1/orders"), a.Path)
+	return number(values, "after", int64(0))
+}
+
+// find returns the listings of an order.
+func (j *judge) find(order int64) []listing {
 	byID := func(l listing, id int64) int { return cmp.Compare(l.order.Order, id) }
-	i, found := slices.BinarySearchFunc(j.listed, order, byID)
-	if !found {
-		return nil
+	from, _ := slices.BinarySearchFunc(j.listed, order, byID)
+	to := from
+	for to < len(j.listed) && j.listed[to].order.Order == order {
+		to++
 	}
-	return &j.listed[i]
+	return j.listed[from:to]
 }
 
 // inBooks notes that the books have an order.
 func (j *judge) inBooks(order int64) {
-	if l := j.find(order); l != nil {
-		l.inBook = true
+	all := j.find(order)
+	for i := range all {
+		all[i].inBook = true
 	}
 }
 
-// onPage adds what the pages say of order n to its answers. An order whose id a client knew before must be there.
-func (j *judge) onPage(n int, did end) {
-	if j.pages == nil || did.order == 0 {
+// onPages adds what the pages say of order n to its answers. An order whose id a client knew before must be there.
+func (j *judge) onPages(n int, did end) {
+	if did.order == 0 {
 		return
 	}
-	l := j.find(did.order)
-	if l == nil {
+	all := j.find(did.order)
+	if j.pages != nil && !slices.ContainsFunc(all, func(l listing) bool { return l.inWalk() }) {
 		known := slices.ContainsFunc(j.replies, func(r reply) bool { return r.Order == did.order && r.Done < j.pages.began })
 		if known && did.order > j.pages.after && did.order <= j.pages.upTo {
 			j.add(AnswersTrue, decimal(did.order), n, 0, "the order on one of the pages", "on none")
 		}
-		return
 	}
-	j.page = history.Call{
-		Op: int32(n), Kind: history.ReadOrder, Code: l.page.Code, Sent: l.page.Sent, Done: l.page.Done,
-		Order: l.order.Order, Total: l.order.Total, Status: l.order.Status, Told: l.order.Told,
-		Created: l.order.Created, Reason: l.order.Reason,
+	j.shown = slices.Grow(j.shown[:0], len(all)) // the replies point into it
+	for _, l := range all {
+		j.shown = append(j.shown, history.Call{
+			Op: int32(n), Kind: history.ReadOrder, Code: l.page.Code, Sent: l.page.Sent, Done: l.page.Done,
+			Order: l.order.Order, Total: l.order.Total, Status: l.order.Status, Told: l.order.Told,
+			Created: l.order.Created, Reason: l.order.Reason,
+		})
+		c := &j.shown[len(j.shown)-1]
+		says, wellFormed := saidBy(j.h.Path, c)
+		if !wellFormed {
+			j.add(AnswerWellFormed, nil, n, 0, "an order on a page by the contract", "%s", answer(c))
+		}
+		j.replies = append(j.replies, reply{c, says, l.order})
 	}
-	j.asAnswered = l.order.AsAnswered
-	says, wellFormed := saidBy(j.h.Path, &j.page)
-	if !wellFormed {
-		j.add(AnswerWellFormed, nil, n, 0, "an order on a page by the contract", "%s", answer(&j.page))
-	}
-	j.replies = append(j.replies, reply{&j.page, says})
 }
 
 // invented looks for orders on the pages that the books do not have.
@@ -108,4 +118,84 @@ func (j *judge) invented() {
 			j.add(AnswersTrue, decimal(l.order.Order), int(l.order.Op), 0, "orders of the books on the pages", "no such order")
 		}
 	}
+}
+
+const (
+	// fullPage is how many orders a page that is not the last has at least: a page holds 1,000 items at most.
+	fullPage = 10
+	// tooYoung is an age that an order on a page with follow cannot have: a page ends before orders less than a minute old,
+	// and the clocks of the services may differ by half of it.
+	tooYoung = 30 * time.Second
+)
+
+// orderList judges which orders a page has: those of the status that was asked for, after the cursor by rising id, up to
+// the limit and the next cursor, and all of them.
+func (j *judge) orderList(a *history.Aside, values map[string][]string) {
+	limit, after, upTo := number(values, "limit", 50), number(values, "after", int64(0)), int64(math.MaxInt64)
+	status, follow := "", len(values["follow"]) > 0 && values["follow"][0] == "true"
+	if len(values["status"]) > 0 {
+		status = values["status"][0]
+	}
+	wrong := func(order int64, n int, expected string) {
+		j.add(AnswersTrue, decimal(order), n, 0, expected, "%s, next %d", answered(a), a.Next)
+	}
+	if a.Next != 0 {
+		upTo = a.Next
+	}
+	if a.All > limit || a.All < min(limit, fullPage) && a.Next != 0 && !follow {
+		wrong(0, -1, "up to "+strconv.Itoa(limit)+" orders on a page, and so many if there are more; found "+
+			strconv.Itoa(a.All))
+	}
+	if a.Next != 0 && (a.Next < after || a.Next == after && !follow) || follow && a.Next == 0 && after > 0 {
+		wrong(0, -1, "a cursor of the next page beyond "+strconv.FormatInt(after, 10))
+	}
+	before := after
+	for i := range a.Listed {
+		o := &a.Listed[i]
+		switch {
+		case o.Order <= before || o.Order > upTo:
+			wrong(o.Order, int(o.Op), "each order once on the pages, by rising id")
+		case status != "" && o.Status.String() != status:
+			wrong(o.Order, int(o.Op), "orders that are "+status+" alone; found "+o.Status.String())
+		case follow && o.Op >= 0 && a.Done-j.times(int(o.Op)).sent < tooYoung:
+			wrong(o.Order, int(o.Op), "no order that is less than a minute old, with follow")
+		}
+		before = o.Order
+	}
+	if follow || a.Row == history.RowPage { // the walk is judged as a whole
+		return
+	}
+	for _, o := range j.knownOrders(after, upTo) {
+		c := &j.h.Calls[o]
+		stays := status == "" || c.Status == history.Rejected && status == c.Status.String()
+		if stays && c.Done < a.Sent && !slices.ContainsFunc(a.Listed, func(l history.Listed) bool {
+			return l.Order == c.Order
+		}) {
+			wrong(c.Order, int(c.Op), "the order, which was there, on the page")
+			return
+		}
+	}
+}
+
+// knownOrders returns the calls whose answers named orders above one id and up to another.
+func (j *judge) knownOrders(after, upTo int64) []int32 {
+	if j.byID == nil {
+		for i := range j.h.Calls {
+			if j.h.Calls[i].Order != 0 && j.h.Calls[i].Kind.Places() {
+				j.byID = append(j.byID, int32(i))
+			}
+		}
+		slices.SortFunc(j.byID, func(a, b int32) int { return cmp.Compare(j.h.Calls[a].Order, j.h.Calls[b].Order) })
+	}
+	at := func(id int64) int {
+		i, _ := slices.BinarySearchFunc(j.byID, id, func(i int32, id int64) int {
+			if j.h.Calls[i].Order <= id {
+				return -1
+			}
+			return 1
+		})
+		return i
+	}
+	from, to := at(after), at(upTo)
+	return j.byID[from:max(from, to)]
 }

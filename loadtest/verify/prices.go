@@ -7,116 +7,138 @@ import (
 	"time"
 
 	"orderstock/loadtest/history"
+	"orderstock/pkg/operation"
 )
 
-// repricing is the change of a product's price in the middle of the run, by the client's clock: the restock was carried
-// out between sent and done. Without one, both are never.
-type repricing struct {
+// restocked is a restock in the middle of the run, by the client's clock: it was carried out between sent and done.
+// Either is never if no call may have done it, or none was answered.
+type restocked struct {
+	operation.Restock
+	goods      int // the index of the product
 	sent, done time.Duration
 	recorded   bool // the books have it
 }
 
-func findRepricing(h *history.History) repricing {
-	r := repricing{sent: never, done: never}
-	for i := range h.Asides {
-		a := &h.Asides[i]
-		if a.Kind != history.Reprice {
+// findRestocks returns the restocks that the run sent under flags of their own.
+func (j *judge) findRestocks() (all []restocked) {
+	for i := range j.h.Asides {
+		a := &j.h.Asides[i]
+		body, g, ok := j.restockIn(a)
+		if !ok || a.Token != "" || j.h.RestockOf([]byte(body.Flag)) >= 0 {
 			continue
 		}
+		at := slices.IndexFunc(all, func(r restocked) bool { return r.Flag == body.Flag })
+		if at < 0 {
+			at = len(all)
+			all = append(all, restocked{Restock: body, goods: g, sent: never, done: never})
+		}
 		if mayHaveWorked(&history.Call{Failure: a.Failure, Code: a.Code, Problem: a.Problem}) {
-			r.sent = min(r.sent, a.Sent)
+			all[at].sent = min(all[at].sent, a.Sent)
 		}
 		if a.Failure == history.Answered && a.Code == http.StatusOK {
-			r.done = min(r.done, a.Done)
+			all[at].done = min(all[at].done, a.Done)
 		}
 	}
-	return r
+	return all
 }
 
-// changes reports whether an entry is under the flag of the restock that changes the price.
-func (j *judge) changes(e *Entry) bool { return string(e.Flag) == j.h.RepriceFlag() }
+// restockUnder returns the run's restock under a flag that it sent in its middle, or nil.
+func (j *judge) restockUnder(flag []byte) *restocked {
+	for i := range j.restocks {
+		if j.restocks[i].Flag == string(flag) {
+			return &j.restocks[i]
+		}
+	}
+	return nil
+}
 
-// repriced judges the entry under the flag of the restock that changes the price.
-func (j *judge) repriced(e *Entry) {
-	j.change.recorded = true
-	g, price := &j.h.Goods[history.Repriced], j.h.NewPrice()
-	right := j.change.sent != never && len(e.Flows) == 1 && len(e.Restocks) == 1 &&
+// restockedMore judges the entry under the flag of a restock in the middle of the run.
+func (j *judge) restockedMore(e *Entry, r *restocked) {
+	r.recorded = true
+	right := r.sent != never && len(e.Flows) == 1 && len(e.Restocks) == 1 &&
 		len(e.Operations)+len(e.Orders)+len(e.Items) == 0
 	if right {
-		f, r := &e.Flows[0], &e.Restocks[0]
-		right = f.Kind == Restock && f.Goods == g.ID && f.Num == history.RepricePieces &&
-			r.Goods == g.ID && r.Name == nil && r.Price != nil && *r.Price == price
+		f, row := &e.Flows[0], &e.Restocks[0]
+		right = f.Kind == Restock && f.Goods == r.GoodsID && f.Num == r.Num && row.Goods == r.GoodsID &&
+			(r.Name == nil) == (row.Name == nil) && (r.Name == nil || *r.Name == string(row.Name)) &&
+			same(r.Price, row.Price)
 	}
 	if !right {
-		j.add(Unexplained, e.Flag, -1, g.ID, "a restock that the run sent, of "+strconv.Itoa(history.RepricePieces)+
-			" pieces at "+strconv.FormatInt(price, 10), "%s, flows: %s, restocks: %s", e.summary(), words(e.Flows),
-			words(e.Restocks))
+		j.add(Unexplained, e.Flag, -1, r.GoodsID, "a restock that the run sent, of "+strconv.FormatInt(r.Num, 10)+
+			" pieces", "%s, flows: %s, restocks: %s", e.summary(), words(e.Flows), words(e.Restocks))
 	}
 }
 
-// priceNow returns the price of Goods[i] in the books.
-func (j *judge) priceNow(i int) int64 {
-	if i == history.Repriced && j.change.recorded {
-		return j.h.NewPrice()
+func same(a, b *int64) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
+
+// mayBePriced reports whether Goods[i] may have had a price at some moment of a call: its first price, or a restock's,
+// unless a later restock had replaced that before.
+func (j *judge) mayBePriced(i int, price int64, from, to time.Duration) bool {
+	if price == j.h.Goods[i].Price && !j.replaced(i, -1, from) {
+		return true
 	}
-	return j.h.Goods[i].Price
+	for k := range j.restocks {
+		r := &j.restocks[k]
+		if r.goods == i && r.Price != nil && *r.Price == price && r.sent < to && !j.replaced(i, r.done, from) {
+			return true
+		}
+	}
+	return false
 }
 
-// inForce reports whether Goods[i] may have had a price at some moment of a call.
-func (j *judge) inForce(i int, price int64, sent, done time.Duration) bool {
-	if i == history.Repriced && price == j.h.NewPrice() {
-		return done > j.change.sent
-	}
-	return price == j.h.Goods[i].Price && (i != history.Repriced || sent <= j.change.done)
+// replaced reports whether a price of Goods[i] that was set by a moment was replaced for certain by another one.
+func (j *judge) replaced(i int, set, by time.Duration) bool {
+	return slices.ContainsFunc(j.restocks, func(r restocked) bool {
+		return r.goods == i && r.Price != nil && r.sent > set && r.done < by
+	})
 }
 
-// pricedAs compares the items of order n in the books with the items that were sent, at the run's prices. It returns
-// ToldNothing if they are others.
+// pricedAs compares the items of order n in the books with the items that were sent, at prices that the run's products
+// had. It returns ToldNothing if they are others, and keeps them as paid if their prices are not those of one Told.
 func (j *judge) pricedAs(e *Entry, n int) history.Told {
 	items := j.h.Items(n)
-	same, repriced := len(items) == len(e.Items), false
-	for i := 0; same && i < len(items); i++ {
-		g, ours := j.h.Product(items[i].GoodsID)
-		changed := ours && g == history.Repriced && e.Items[i].Price == j.h.NewPrice() && j.change.sent != never
-		repriced = repriced || changed
-		same = ours && e.Items[i].Item == items[i] && (changed || e.Items[i].Price == j.h.Goods[g].Price)
+	j.paid = j.paid[:0]
+	for i := range e.Items {
+		row := &e.Items[i]
+		g, ours := j.h.Product(row.GoodsID)
+		if len(items) != len(e.Items) || !ours || row.Item != items[i] || !j.mayBePriced(g, row.Price, 0, never) {
+			return history.ToldNothing
+		}
+		j.paid = append(j.paid, history.PricedItem{Item: row.Item, Price: row.Price})
 	}
-	switch {
-	case !same:
+	for _, told := range []history.Told{history.ToldAsSent, history.ToldRepriced} {
+		if slices.Equal(j.paid, j.h.Named(told, history.Place, n)) {
+			return told
+		}
+	}
+	if len(items) == 0 || len(e.Items) == 0 {
 		return history.ToldNothing
-	case repriced:
-		return history.ToldRepriced
 	}
-	return history.ToldAsSent
+	return history.ToldPaid
 }
 
 // price judges the price that an order has of the product whose price changed. The order service read it after the
 // order was first sent, or before, but not longer than its time to live, and before any answer named the order. Its
 // clock may run a twentieth slower than the client's.
-func (j *judge) price(e *Entry, n int, paid history.Told) {
-	if !slices.ContainsFunc(e.Items, func(it ItemRow) bool {
+func (j *judge) price(e *Entry, n int) {
+	at := slices.IndexFunc(e.Items, func(it ItemRow) bool {
 		i, ours := j.h.Product(it.GoodsID)
 		return ours && i == history.Repriced
-	}) {
+	})
+	if at < 0 {
 		return
 	}
-	g, at := &j.h.Goods[history.Repriced], j.times(n)
-	price, from := g.Price, at.sent-j.h.PriceTTL-j.h.PriceTTL/20
-	if paid == history.ToldRepriced {
-		price = j.h.NewPrice()
+	t, from, price := j.times(n), time.Duration(0), e.Items[at].Price
+	if j.h.PriceTTL > 0 {
+		from = t.sent - j.h.PriceTTL - j.h.PriceTTL/20
 	}
-	switch {
-	case at.sent == never, j.h.FormOf(n) == history.Keyless && at.named == never: // it may be another order's row
-		return
-	case paid == history.ToldAsSent && j.h.PriceTTL == 0:
-		return
-	case j.inForce(history.Repriced, price, from, at.named):
+	if t.sent == never || j.h.FormOf(n) == history.Keyless && t.named == never || // it may be another order's row
+		j.mayBePriced(history.Repriced, price, from, t.named) {
 		return
 	}
-	const text = "%d, sent at %s, answered at %s; the price changed between %s and %s"
-	j.add(PriceInForce, e.Flag, n, g.ID, "a price that was in force between "+j.h.PriceTTL.String()+
-		" before the order was sent and its first answer",
-		text, price, when(at.sent), when(at.named), when(j.change.sent), when(j.change.done))
+	j.add(PriceInForce, e.Flag, n, e.Items[at].GoodsID, "a price that was in force between "+j.h.PriceTTL.String()+
+		" before the order was sent and its first answer", "%d, sent at %s, answered at %s", price, when(t.sent),
+		when(t.named))
 }
 
 // when describes a moment.

@@ -1,6 +1,8 @@
 package verify_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -42,7 +44,7 @@ func TestAPriceThatChanges(t *testing.T) {
 			12000, 15000, after, func(h *history.History) { h.Calls[0].Total = before }, verify.AnswersTrue,
 		},
 		"the restock answered without its piece": {
-			14000, 15000, after, func(h *history.History) { h.Asides[0].Num = 5 }, verify.AnswersTrue,
+			14000, 15000, after, func(h *history.History) { h.Asides[0] = repriced(h, 5, h.Asides[0].Sent, h.Asides[0].Done) }, verify.AnswersTrue,
 		},
 		"items at the old price, the new paid": {
 			12000, 15000, after, func(h *history.History) { h.Calls[0].Told = history.ToldAsSent }, verify.AnswersTrue,
@@ -51,14 +53,12 @@ func TestAPriceThatChanges(t *testing.T) {
 		h := &history.History{
 			Run: run, Path: history.PathOrder, Disturbed: true, PriceTTL: 2 * time.Second,
 			Goods: []history.Goods{{ID: 1, Stock: 5, Price: before}},
-			Asides: []history.Aside{{
-				Kind: history.Reprice, Op: -1, Code: http.StatusOK, Num: 6, Price: after,
-				Sent: 10 * time.Second, Done: 11 * time.Second,
-			}},
 		}
+		left := 6
 		if try.done < 10_000 {
-			h.Asides[0].Num-- // the order is in it
+			left-- // the order is in it
 		}
+		h.Asides = []history.Aside{repriced(h, left, 10*time.Second, 11*time.Second)}
 		h.AddOrder(items(1, 1))
 		told := history.ToldAsSent
 		if try.price == after {
@@ -83,18 +83,31 @@ func changed(h *history.History, change func(*history.History)) *history.History
 		change(h)
 		for i := range h.Asides {
 			if h.Asides[i].Code == 0 {
-				h.Asides[i].Num, h.Asides[i].Price = 0, 0
+				h.Asides[i].Answer = ""
 			}
 		}
 	}
 	return h
 }
 
+// repriced returns the restock of one piece of the first product that sets its last price, and leaves so many pieces.
+func repriced(h *history.History, left int, sent, done time.Duration) history.Aside {
+	body, err := json.Marshal(h.More(1))
+	if err != nil {
+		panic(err)
+	}
+	return history.Aside{
+		Row: "restock", Method: http.MethodPost, Route: "/v1/stock/{goods_id}/restock", Path: "/v1/stock/1/restock",
+		Body: string(body), Op: -1, Code: http.StatusOK, Sent: sent, Done: done,
+		Answer: fmt.Sprintf(`{"goods_id":"1","name":%q,"price":%d,"num":%d}`, h.GoodsName(), h.NewPrice(), left),
+	}
+}
+
 // soldAt returns the books after the change of the price and one order at that price.
 func soldAt(h *history.History, price int64) verify.Books {
 	first, then := h.Goods[0].Price, h.NewPrice()
 	id, hash := []byte(flag(0)), history.BodyHash(h.Items(0))
-	restock, reprice := []byte(h.RestockFlag(0)), []byte(h.RepriceFlag())
+	restock, reprice := []byte(h.RestockFlag(0)), []byte(h.More(1).Flag)
 	books := &verify.Tables{
 		Orders: []verify.OrderRow{{
 			ID: firstOrder, Status: history.Confirmed, Outcome: history.Confirmed, Key: []byte(h.Key(0)), BodyHash: hash[:],
@@ -105,7 +118,7 @@ func soldAt(h *history.History, price int64) verify.Books {
 		Flows: []verify.FlowRow{
 			{Flag: restock, Kind: verify.Restock, Goods: 1, Num: 5},
 			{Flag: id, Kind: verify.Deduct, Goods: 1, Num: -1},
-			{Flag: reprice, Kind: verify.Restock, Goods: 1, Num: history.RepricePieces},
+			{Flag: reprice, Kind: verify.Restock, Goods: 1, Num: 1},
 		},
 		Restocks: []verify.RestockRow{
 			{Flag: restock, Goods: 1, Name: []byte(h.GoodsName()), Price: &first},

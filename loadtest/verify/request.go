@@ -128,7 +128,7 @@ func (j *judge) order(e *Entry, o *OrderRow, n int) history.Told {
 		j.add(OrderAsRequested, e.Flag, n, 0, "the items of the request, at the products' prices", "%s, sent %s",
 			words(e.Items), words(items))
 	} else {
-		j.price(e, n, told)
+		j.price(e, n)
 	}
 	if hash := history.BodyHash(items); !bytes.Equal(hash[:], o.BodyHash) {
 		j.add(OrderAsRequested, e.Flag, n, 0, "the hash of the request's items", "%x", o.BodyHash)

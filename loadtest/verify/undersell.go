@@ -22,7 +22,7 @@ import (
 //
 //	the stock of the run
 //	- all deductions of orders first sent before the rejection was answered
-//	+ all restores, and the restock that changes the price, answered before the rejected order was first sent
+//	+ all restores and further restocks that were answered before the rejected order was first sent
 //
 // pieces of a product. If that suffices for the item that a rejection names, the rejection was wrong in any
 // interleaving: there are no false alarms. Without traffic around an order, the bound is the exact level.
@@ -101,9 +101,8 @@ type levelBound struct {
 	restores timeline // by the latest possible time of each
 	// The same the other way round.
 	lateDeducts, earlyRestores timeline
-	// more pieces came with the restock that changes the price.
-	more   int64
-	change repricing
+	// more are the product's restocks in the middle of the run.
+	more []restocked
 }
 
 // timeline is a list of moments, each with the running total of pieces.
@@ -118,8 +117,10 @@ type moment struct {
 func (j *judge) levelBound(i int) *levelBound {
 	g := j.h.Goods[i]
 	b := newLevelBound(g.Stock, j.sums[g.ID], j.times)
-	if b.change = j.change; i == history.Repriced {
-		b.more = history.RepricePieces
+	for _, r := range j.restocks {
+		if r.goods == i {
+			b.more = append(b.more, r)
+		}
 	}
 	return b
 }
@@ -178,8 +179,10 @@ func (tl timeline) before(at time.Duration) int64 {
 // least returns a lower bound of the product's level at any moment between sent and answered.
 func (b *levelBound) least(sent, told time.Duration) int64 {
 	level := b.stock - b.deducts.before(told) + b.restores.before(sent)
-	if b.change.done < sent {
-		level += b.more
+	for i := range b.more {
+		if b.more[i].done < sent {
+			level += b.more[i].Num
+		}
 	}
 	return level
 }
@@ -187,8 +190,10 @@ func (b *levelBound) least(sent, told time.Duration) int64 {
 // most returns an upper bound of the product's level at any moment between sent and answered.
 func (b *levelBound) most(sent, told time.Duration) int64 {
 	level := b.stock - b.lateDeducts.before(sent) + b.earlyRestores.before(told)
-	if b.change.sent < told {
-		level += b.more
+	for i := range b.more {
+		if b.more[i].sent < told {
+			level += b.more[i].Num
+		}
 	}
 	return level
 }

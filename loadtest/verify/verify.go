@@ -165,7 +165,7 @@ func settle(ctx context.Context, orders *reader, h *history.History, cfg Config)
 
 // unfinished counts the unfinished orders of the run, and the declared ones.
 func unfinished(ctx context.Context, orders *reader, h *history.History, declared []string) (n int, err error) {
-	query, args := "idempotency_key LIKE ?", []any{h.Run + "-%"}
+	query, args := "idempotency_key LIKE ?", []any{h.Run + "%"}
 	if len(declared) > 0 {
 		query += " OR idempotency_key IN (?" + strings.Repeat(",?", len(declared)-1) + ")"
 		for _, key := range declared {

@@ -284,10 +284,10 @@ var corruptions = []corruption{
 	}},
 	{name: "pages that were limited each time", finds: verify.Served, history: func(w *world) {
 		w.h.Patience = time.Second
-		w.page(history.Aside{Code: 429, Problem: history.RateLimited})
+		w.page(0, history.Aside{Code: 429, Problem: history.RateLimited})
 	}},
 	{name: "a page that leads to itself", finds: verify.AnswersTrue, history: func(w *world) {
-		w.page(history.Aside{Code: 200, After: orderID(0) - 1, Next: orderID(0) - 1})
+		w.page(orderID(0)-1, history.Aside{Code: 200, Next: orderID(0) - 1})
 	}},
 	{name: "another date on a page", finds: verify.AnswersTrue, history: func(w *world) {
 		w.list(0, func(o *history.Listed) { o.AsAnswered, o.Created = false, w.placed(0).Created+1 })
@@ -341,15 +341,13 @@ var corruptions = []corruption{
 	{
 		name: "orders at a price that had changed long before", finds: verify.PriceInForce,
 		stock: []string{
-			"INSERT INTO restocks VALUES ('reprice-proof', 1, NULL, 151)",
-			"INSERT INTO stock_flow VALUES ('reprice-proof', 1, 'restock', 1, NOW(6))",
+			"INSERT INTO restocks VALUES ('more-proof-1', 1, NULL, 151)",
+			"INSERT INTO stock_flow VALUES ('more-proof-1', 1, 'restock', 1, NOW(6))",
 			"UPDATE stock SET price = 151, num = num + 1 WHERE goods_id = 1",
 		},
 		history: func(w *world) {
 			w.h.PriceTTL = time.Microsecond
-			w.h.Asides = append(w.h.Asides, history.Aside{
-				Kind: history.Reprice, Op: -1, Code: 200, Num: 21, Price: 151, Sent: 1, Done: 2,
-			})
+			w.h.Asides = append(w.h.Asides, repriced(w.h, 21, 1, 2))
 		},
 	},
 	{name: "more acknowledged than there was", finds: verify.NotOversold, history: func(w *world) {

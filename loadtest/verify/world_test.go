@@ -307,9 +307,11 @@ func (w *world) unanswered(t *testing.T) {
 	w.lost(n, history.Broken)
 }
 
-// page adds a page of orders, read when the calls had ended.
-func (w *world) page(a history.Aside) {
-	a.Kind, a.Op, a.Goods = history.Page, -1, -1
+// page adds a page of orders after an id, read when the calls had ended.
+func (w *world) page(after int64, a history.Aside) {
+	a.Row, a.Op, a.Method, a.Route = history.RowPage, -1, "GET", "/v1/orders"
+	a.Path = fmt.Sprint("/v1/orders?limit=1&after=", after)
+	a.All = len(a.Listed)
 	a.Sent = w.h.Calls[len(w.h.Calls)-1].Done + time.Second
 	a.Done = a.Sent + time.Millisecond
 	w.h.Asides = append(w.h.Asides, a)
@@ -322,7 +324,7 @@ func (w *world) list(n int, change func(*history.Listed)) {
 		Order: c.Order, Total: c.Total, Told: c.Told, Op: int32(n), Status: c.Status, AsAnswered: true,
 	}
 	change(&o)
-	w.page(history.Aside{Code: 200, After: o.Order - 1, Next: o.Order, Listed: []history.Listed{o}})
+	w.page(o.Order-1, history.Aside{Code: 200, Next: o.Order, Listed: []history.Listed{o}})
 }
 
 func (w *world) verify(t *testing.T) *verify.Verdict {

@@ -95,13 +95,27 @@ func (c *change) changeAside(r *rand.Rand) bool {
 		{"Code", func() { a.Code = pick[uint16](r, 0, 200, 201, 400, 404, 409, 422, 500) }},
 		{"Problem", func() { a.Problem = upTo(r, history.Problems-1) }},
 		{"Failure", func() { a.Failure = upTo(r, history.Unsent) }},
-		{"Num", func() { a.Num = pick(r, -a.Num-1, a.Num+1_000_000) }}, // in traffic, other levels may be right, too
-		{"Price", func() { a.Price++ }},
-		{"After", func() { a.After += 1 + r.Int64N(1e9) }},
+		{"Answer", func() { a.Answer = changeNumber(r, a.Answer) }},
+		{"Path", func() { a.Path = changeNumber(r, a.Path) }},
 		{"Next", func() { a.Next = pick(r, 0, a.Next+1+r.Int64N(1e9)) }},
 	})
 	c.after = *a
 	return !reflect.DeepEqual(c.before, c.after)
+}
+
+// changeNumber puts many digits before one of the numbers of a text: in traffic, other levels may be right, too.
+func changeNumber(r *rand.Rand, text string) string {
+	var at []int
+	for i := range text {
+		if text[i] >= '0' && text[i] <= '9' && (i == 0 || text[i-1] == ':' || text[i-1] == '"' || text[i-1] == '=') {
+			at = append(at, i)
+		}
+	}
+	if len(at) == 0 {
+		return text
+	}
+	i := pick(r, at...)
+	return text[:i] + "1000000" + text[i:]
 }
 
 // changeListed changes a page's list of orders.

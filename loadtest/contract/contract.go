@@ -1,0 +1,158 @@
+// Package contract reads the OpenAPI documents of both services: their calls, parameters and answers.
+package contract
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"orderstock/order-service/orderhttp"
+	"orderstock/stock-service/stockhttp"
+)
+
+// Route is a call of a service.
+type Route struct {
+	// Method is in capitals, and Path as in the document: "/v1/orders/{id}".
+	Method, Path string
+	// Stock is true if it is a call of the stock service, and Guarded if it needs that service's token.
+	Stock, Guarded bool
+	// Parameters are those of the path and of the query.
+	Parameters []Parameter
+	// Body is the schema of the body, or nil.
+	Body *Schema
+	// Statuses are the statuses that may answer.
+	Statuses []int
+}
+
+func (r *Route) String() string { return r.Method + " " + r.Path }
+
+// Parameter is a parameter of a call.
+type Parameter struct {
+	Name     string  `json:"name"`
+	In       string  `json:"in"`
+	Required bool    `json:"required"`
+	Schema   *Schema `json:"schema"`
+}
+
+// Schema is the part of a JSON schema that the documents use for what is sent.
+type Schema struct {
+	Ref        string             `json:"$ref"`
+	Type       any                `json:"type"`
+	Enum       []string           `json:"enum"`
+	Pattern    string             `json:"pattern"`
+	Minimum    *int64             `json:"minimum"`
+	Maximum    *int64             `json:"maximum"`
+	MaxItems   int                `json:"maxItems"`
+	Items      *Schema            `json:"items"`
+	Properties map[string]*Schema `json:"properties"`
+	Required   []string           `json:"required"`
+}
+
+// Allows reports whether a value of a path or a query, as text, obeys the schema.
+func (s *Schema) Allows(text string) bool {
+	n, err := strconv.ParseInt(text, 10, 64)
+	whole := err == nil && strconv.FormatInt(n, 10) == text
+	switch {
+	case s.Type == "array":
+		return s.Items.Allows(text)
+	case s.Type == "integer":
+		return whole && (s.Minimum == nil || n >= *s.Minimum) && (s.Maximum == nil || n <= *s.Maximum)
+	case s.Type == "boolean":
+		return text == "true" || text == "false"
+	case len(s.Enum) > 0:
+		return slices.Contains(s.Enum, text)
+	case strings.Contains(s.Pattern, "[0-9]"): // an id, which has 63 bits
+		return whole && n > 0 || text == "" && strings.Contains(s.Pattern, "?")
+	}
+	return s.Pattern == "" || regexp.MustCompile(s.Pattern).MatchString(text)
+}
+
+// Routes returns the calls of both services under /v1, those of the order service first.
+var Routes = sync.OnceValue(func() (all []*Route) {
+	for i, text := range [][]byte{orderhttp.OpenAPI, stockhttp.OpenAPI} {
+		var d document
+		if err := json.Unmarshal(text, &d); err != nil {
+			panic(err) // the services' tests read it
+		}
+		for path, calls := range d.Paths {
+			for method, c := range calls {
+				if strings.HasPrefix(path, "/v1/") {
+					all = append(all, d.route(i == 1, strings.ToUpper(method), path, c))
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *Route) int {
+		return strings.Compare(a.Path+a.Method, b.Path+b.Method)
+	})
+	return all
+})
+
+// Find returns the route of a call, or nil.
+func Find(method, path string) *Route {
+	for _, r := range Routes() {
+		if r.Method == method && r.Path == path {
+			return r
+		}
+	}
+	return nil
+}
+
+type document struct {
+	Security   []json.RawMessage           `json:"security"`
+	Paths      map[string]map[string]*call `json:"paths"`
+	Components struct {
+		Schemas map[string]*Schema `json:"schemas"`
+	} `json:"components"`
+}
+
+type call struct {
+	Security   *[]json.RawMessage `json:"security"`
+	Parameters []Parameter        `json:"parameters"`
+	Body       struct {
+		Content map[string]struct {
+			Schema *Schema `json:"schema"`
+		} `json:"content"`
+	} `json:"requestBody"`
+	Responses map[string]json.RawMessage `json:"responses"`
+}
+
+func (d *document) route(stock bool, method, path string, c *call) *Route {
+	r := &Route{Method: method, Path: path, Stock: stock, Guarded: len(d.Security) > 0}
+	if c.Security != nil {
+		r.Guarded = len(*c.Security) > 0
+	}
+	for _, p := range c.Parameters {
+		if p.In != "header" {
+			p.Schema = d.whole(p.Schema)
+			r.Parameters = append(r.Parameters, p)
+		}
+	}
+	for _, content := range c.Body.Content {
+		r.Body = d.whole(content.Schema)
+	}
+	for status := range c.Responses {
+		if n, err := strconv.Atoi(status); err == nil {
+			r.Statuses = append(r.Statuses, n)
+		}
+	}
+	return r
+}
+
+// whole returns a schema with the ones that it refers to.
+func (d *document) whole(s *Schema) *Schema {
+	if s == nil {
+		return nil
+	}
+	if name, found := strings.CutPrefix(s.Ref, "#/components/schemas/"); found {
+		s = d.Components.Schemas[name]
+	}
+	s.Items = d.whole(s.Items)
+	for name, p := range s.Properties {
+		s.Properties[name] = d.whole(p)
+	}
+	return s
+}

@@ -1,0 +1,218 @@
+package fire
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"orderstock/loadtest/contract"
+	"orderstock/loadtest/history"
+	"orderstock/pkg/operation"
+)
+
+// An odd call follows one order in drawEvery, and one in rarely after the first drawOften: the second time that each row
+// of the grammar is drawn must not cost a long run much.
+const (
+	drawEvery = 16
+	rarely    = 64
+	drawOften = 4000
+)
+
+// shuffled returns the rows of the grammar in the order that the run's seed draws them. They are drawn by turns.
+func shuffled(cfg Config) []row {
+	rows := grammar(cfg.Path, cfg.Path == history.PathOrder && len(cfg.OrderURLs) > 0)
+	random(cfg.Mix.Seed, -1).Shuffle(len(rows), func(i, k int) { rows[i], rows[k] = rows[k], rows[i] })
+	return rows
+}
+
+// random returns the random numbers of order n, which differ from the numbers that draw its items.
+func random(seed uint64, n int) *rand.Rand { return rand.New(rand.NewPCG(^seed, uint64(n))) }
+
+// turn returns the row of the grammar whose turn comes after order n, or -1 if none does.
+func (f *firing) turn(n int) int {
+	switch {
+	case n < drawOften && n%drawEvery == 5:
+		return n / drawEvery % len(f.rows)
+	case n >= drawOften && n%rarely == 5:
+		return n / rarely % len(f.rows)
+	}
+	return -1
+}
+
+// look makes the reads and the odd calls that follow the first answer to an order: a small share of the orders have
+// some. A row that cannot be drawn of what the client knows waits for its next order.
+func (w *worker) look(ctx context.Context, first history.Call, do intent, sent int) {
+	if !w.f.h.Odd {
+		return
+	}
+	op := int(first.Op)
+	if w.f.h.Reprices && op == w.f.cfg.repriceAfter() {
+		w.stockMore(ctx, sent)
+	}
+	if do.read || first.Status == history.Pending {
+		w.read(ctx, op, history.ReadOrder, first.Order)
+	}
+	if do.ledger {
+		w.read(ctx, op, history.ReadLedger, first.Order)
+	}
+	if do.level {
+		w.aside(w.main.level(ctx, op))
+	}
+	if do.read && do.later {
+		w.schedule(laterCall{op: op, read: true, order: first.Order}, do.delay, sent)
+	}
+	if first.Ended() && first.Status != history.NoStatus && first.Status != history.Cancelled {
+		w.known = known{first.Op, first.Order, slices.Clone(w.items)}
+	}
+	if turn := w.f.turn(op); turn >= 0 {
+		w.turns = append(w.turns, turn)
+	}
+	w.turns = slices.DeleteFunc(w.turns, func(turn int) bool {
+		d := &drawing{
+			h: w.f.h, r: random(w.f.cfg.Mix.Seed, op), fresh: w.f.h.Run + "-odd-" + strconv.Itoa(op) + "-" + strconv.Itoa(turn),
+			known: w.known,
+		}
+		c, ok := w.f.rows[turn].draw(d)
+		if ok {
+			w.aside(w.main.ask(ctx, w.f.rows[turn].name, c))
+		}
+		return ok
+	})
+}
+
+// lookAgain reads some of the orders that are cancelled, at once and later, and cancels some of them again.
+func (w *worker) lookAgain(ctx context.Context, l laterCall, sent int) {
+	r := random(w.f.cfg.Mix.Seed, l.op)
+	if !w.f.h.Odd || l.again {
+		return
+	}
+	if r.IntN(2) == 0 {
+		w.read(ctx, l.op, history.ReadOrder, l.order)
+	}
+	if r.IntN(4) == 0 {
+		w.read(ctx, l.op, history.ReadLedger, l.order)
+	}
+	if r.IntN(4) == 0 {
+		w.schedule(laterCall{op: l.op, cancel: true, again: true, order: l.order}, r.Float64(), sent)
+	}
+	if r.IntN(4) == 0 {
+		w.schedule(laterCall{op: l.op, read: true, order: l.order}, r.Float64(), sent)
+	}
+}
+
+// read reads an order, if its id is known and it is one.
+func (w *worker) read(ctx context.Context, op int, kind history.Kind, order int64) {
+	deduct := w.f.cfg.Path == history.PathDeduct
+	if order == 0 && !deduct || kind == history.ReadOrder && (deduct || len(w.f.cfg.OrderURLs) == 0) {
+		return
+	}
+	w.keepOf(order, w.main.read(ctx, op, kind, order))
+}
+
+func (w *worker) aside(a history.Aside) { w.asides = append(w.asides, a) }
+
+// rowRestock is the row of the restocks in the middle of a run.
+const rowRestock = "restock"
+
+// stockMore raises the price of the product Repriced. The rest of the restocks of history.More follow the client's next
+// order.
+func (w *worker) stockMore(ctx context.Context, sent int) {
+	w.aside(w.main.ask(ctx, rowRestock+": a higher price", w.more(0)))
+	w.later = slices.Insert(w.later, 0, laterCall{restock: true, due: sent + 1})
+}
+
+// stockTheRest lowers the price again, sends the run's restock of the product again, as the price of before must not
+// come back, and stocks it in pairs at once.
+func (w *worker) stockTheRest(ctx context.Context) {
+	w.aside(w.main.ask(ctx, rowRestock+": a lower price", w.more(1)))
+	body := restockOf(w.f.h, history.Repriced)
+	body.GoodsID = w.f.h.Goods[history.Repriced].ID
+	w.aside(w.main.ask(ctx, rowRestock+": the first price again", restockCall(body)))
+	for k := 2; k < history.MorePieces; k += 2 {
+		other := make(chan history.Aside, 1)
+		go func() { other <- w.twin.ask(ctx, rowRestock+": two at once", w.more(k)) }()
+		w.aside(w.main.ask(ctx, rowRestock+": two at once", w.more(k+1)))
+		w.aside(<-other)
+	}
+	w.aside(w.main.level(ctx, history.Repriced))
+}
+
+func (w *worker) more(k int) call {
+	body := w.f.h.More(k)
+	body.GoodsID = w.f.h.Goods[history.Repriced].ID
+	return restockCall(body)
+}
+
+// level reads a product of the run, by turns alone, by its name in the list, and by its place there.
+func (c *client) level(ctx context.Context, turn int) history.Aside {
+	id := c.f.h.Goods[turn%len(c.f.h.Goods)].ID
+	q := call{route: contract.Find(http.MethodGet, "/v1/stock"), op: -1}
+	switch turn / len(c.f.h.Goods) % 3 {
+	case 0:
+		q.route = contract.Find(http.MethodGet, "/v1/stock/{goods_id}")
+		q.path = "/v1/stock/" + operation.FormatGoodsID(id)
+	case 1:
+		q.path = "/v1/stock?goods_id=" + operation.FormatGoodsID(id)
+	case 2:
+		q.path = "/v1/stock?limit=1&after=" + operation.FormatGoodsID(id-1) // the list goes on after this one
+	}
+	return c.ask(ctx, history.RowLevel, q)
+}
+
+// ask makes a call and returns it with its answer.
+func (c *client) ask(ctx context.Context, name string, q call) history.Aside {
+	a := history.Aside{
+		Row: name, Method: q.route.Method, Route: q.route.Path, Path: q.path, Token: q.token, Key: q.key, Body: q.body,
+		Op: q.op, Sent: time.Since(c.f.start),
+	}
+	r, to := request{method: a.Method, path: a.Path, body: []byte(a.Body)}, &c.orders
+	if q.route.Stock {
+		to = &c.stock
+		for _, t := range tokens {
+			if t.name == q.token {
+				r.header = append(r.header, t.of(c.f.cfg.StockToken)...)
+			}
+		}
+	}
+	if q.key != "" {
+		r.header = append(r.header, "Idempotency-Key: "+q.key+"\r\n"...)
+	}
+	got, _, _, err := to.do(context.WithoutCancel(ctx), r)
+	a.Done, a.Code, c.after = time.Since(c.f.start), uint16(got.code), got.after
+	a.Postponed = got.after > history.MostWait
+	switch {
+	case err != nil:
+		a.Failure = failureOf(err)
+	case got.code >= http.StatusBadRequest:
+		var problem struct {
+			Code string `json:"code"`
+		}
+		if json.Unmarshal(got.body, &problem) == nil {
+			a.Problem = history.ParseProblem(problem.Code)
+		}
+		a.NoHint = noHint(got, a.Problem)
+	default:
+		a.Answer = strings.ToValidUTF8(string(got.body), "\ufffd")
+	}
+	return a
+}
+
+// noHint reports whether a service refuses a call for now, and does not say when to repeat it.
+func noHint(a answer, p history.Problem) bool {
+	return (a.code == http.StatusServiceUnavailable || a.code == http.StatusTooManyRequests) && !a.hinted &&
+		p != history.NoProblem
+}
+
+// encode returns a value as JSON.
+func encode(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // it has no values that JSON lacks
+	}
+	return string(text)
+}

@@ -1,0 +1,387 @@
+package fire
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"orderstock/loadtest/contract"
+	"orderstock/loadtest/history"
+	"orderstock/pkg/operation"
+)
+
+// The grammar of a run's odd calls. One thing is odd in each call: the token, a parameter, a line of the basket, the
+// body under a used key, or the key. A way to be odd is a line in one of these tables; what the right answer is, package
+// verify knows. Keys that services might take for each other are history's relatives: their orders are orders like
+// others.
+
+// tokens are the ways to send the stock service's token, as header lines.
+var tokens = []struct {
+	name string
+	of   func(token string) string
+}{
+	{"", func(token string) string { return "Authorization: Bearer " + token + "\r\n" }},
+	{"none", func(string) string { return "" }},
+	{"a longer one", func(token string) string { return "Authorization: Bearer " + token + "x\r\n" }},
+	{"a prefix", func(token string) string { return "Authorization: Bearer " + token[:len(token)/2] + "\r\n" }},
+	{"another scheme", func(token string) string { return "Authorization: Basic " + token + "\r\n" }},
+	{"another header", func(token string) string { return "X-Authorization: Bearer " + token + "\r\n" }},
+}
+
+// keys are headers Idempotency-Key that are none, made of a key.
+var keys = []struct {
+	name string
+	of   func(key string) string
+}{
+	{"a blank inside", func(key string) string { return key + " x" }},
+	{"256 characters", func(key string) string { return key + strings.Repeat("l", 256-len(key)) }},
+	{"a composed letter", func(key string) string { return key + "\u00e9" }},
+	{"a decomposed letter", func(key string) string { return key + "e\u0301" }},
+	{"a blank in quotes", func(key string) string { return `"` + key + ` x"` }},
+	{"an open quote", func(key string) string { return `"` + key }},
+	{"empty quotes", func(string) string { return `""` }},
+}
+
+// baskets are the ways in which a line of a basket is odd: they get the lines, and the index of the odd one.
+var baskets = []struct {
+	name string
+	of   func(lines []line, at int) []line
+}{
+	{"no piece", number("0")},
+	{"a negative number", number("-5")},
+	{"a fraction", number("1.5")},
+	{"a number as text", number(`"2"`)},
+	{"too large a number", number("2147483648")},
+	{"a number beyond 64 bits", number("36893488147419103233")},
+	{"an unknown product", func(lines []line, at int) []line {
+		id, _ := strconv.ParseInt(lines[at].goods, 10, 64)
+		lines[at].goods = strconv.FormatInt(id+500_000, 10) // within the ids of the run's millisecond, which has not so many
+		return lines
+	}},
+	{"a product id with a zero before it", func(lines []line, at int) []line {
+		lines[at].goods = "0" + lines[at].goods
+		return lines
+	}},
+	{"a product twice", func(lines []line, at int) []line { return slices.Insert(lines, at, lines[at]) }},
+	{"a product twice, with another number", func(lines []line, at int) []line {
+		return append(lines, line{lines[at].goods, lines[at].num + "0"})
+	}},
+	{"no line", func([]line, int) []line { return nil }},
+	{"101 lines", func(lines []line, at int) []line {
+		return append(slices.Repeat([]line{{"1", "1"}}, 101-len(lines)), lines...)
+	}},
+}
+
+// line is a line of a basket, its number as JSON.
+type line struct{ goods, num string }
+
+func number(num string) func([]line, int) []line {
+	return func(lines []line, at int) []line { lines[at].num = num; return lines }
+}
+
+// others are the ways to send other items under a used key. They return nil if these items have no such others.
+var others = []struct {
+	name string
+	of   func(items []history.Item, goods []history.Goods) []history.Item
+}{
+	{"one piece more", func(items []history.Item, _ []history.Goods) []history.Item {
+		items[len(items)-1].Num++
+		return items
+	}},
+	{"a subset", func(items []history.Item, _ []history.Goods) []history.Item { return items[1:] }},
+	{"a superset", func(items []history.Item, goods []history.Goods) []history.Item {
+		if other := notIn(items, goods); other != 0 {
+			return append(items, history.Item{GoodsID: other, Num: 1})
+		}
+		return nil
+	}},
+	{"another product", func(items []history.Item, goods []history.Goods) []history.Item {
+		if items[0].GoodsID = notIn(items, goods); items[0].GoodsID != 0 {
+			return items
+		}
+		return nil
+	}},
+	{"numbers exchanged", func(items []history.Item, _ []history.Goods) []history.Item {
+		a, b := &items[0], &items[len(items)-1]
+		if a.Num == b.Num {
+			return nil
+		}
+		a.Num, b.Num = b.Num, a.Num
+		return items
+	}},
+}
+
+// notIn returns a product of the run that the items have not, or 0.
+func notIn(items []history.Item, goods []history.Goods) int64 {
+	for _, g := range goods {
+		if !slices.ContainsFunc(items, func(it history.Item) bool { return it.GoodsID == g.ID }) {
+			return g.ID
+		}
+	}
+	return 0
+}
+
+// restocks are the ways to send the run's restock of a product again.
+var restocks = []struct {
+	name string
+	of   func(*operation.Restock)
+}{
+	{"the same", func(*operation.Restock) {}},
+	{"another number", func(r *operation.Restock) { r.Num++ }},
+	{"another price", func(r *operation.Restock) { *r.Price++ }},
+	{"another name", func(r *operation.Restock) { *r.Name += "x" }},
+	{"another product", func(r *operation.Restock) { r.GoodsID++ }},
+}
+
+// row is a row of the grammar: a way in which one call is odd. draw returns a call, or false if none can be made of
+// what the client knows so far.
+type row struct {
+	name string
+	draw func(*drawing) (call, bool)
+}
+
+// call is a call to be made.
+type call struct {
+	route      *contract.Route
+	path       string // with its query
+	token, key string // token is a name of tokens
+	body       string
+	op         int32
+}
+
+// drawing is what a call is drawn from.
+type drawing struct {
+	h     *history.History
+	r     *rand.Rand
+	fresh string // a key that no other call uses
+	known known  // an order that has ended
+}
+
+// known is an order whose end a client knows.
+type known struct {
+	op    int32
+	order int64
+	items []history.Item
+}
+
+// grammar returns the rows for a run. Orders says whether it reaches the order service.
+func grammar(path history.Path, orders bool) (rows []row) {
+	add := func(kind, name string, draw func(*drawing) (call, bool)) {
+		rows = append(rows, row{kind + ": " + name, draw})
+	}
+	for _, r := range contract.Routes() {
+		if !r.Stock && !orders {
+			continue
+		}
+		for _, t := range tokens[1:] {
+			if r.Guarded {
+				add("token", t.name+", "+r.String(), func(d *drawing) (call, bool) {
+					c := d.example(r)
+					c.token = t.name
+					return c, true
+				})
+			}
+		}
+		for _, p := range r.Parameters {
+			for _, valid := range []bool{true, false} {
+				if valid && p.In == "path" && (r.Method != http.MethodGet && r.Stock) {
+					continue // it would write
+				}
+				add("parameter", p.Name+within[valid]+", "+r.String(), func(d *drawing) (call, bool) {
+					return d.parameter(r, p, valid)
+				})
+			}
+		}
+	}
+	place := contract.Find(http.MethodPut, "/v1/operations/{flag}")
+	if orders {
+		place = contract.Find(http.MethodPost, "/v1/orders")
+		for _, k := range keys {
+			add("key", k.name, func(d *drawing) (call, bool) {
+				c := d.example(place)
+				c.key = k.of(c.key)
+				return c, true
+			})
+		}
+	}
+	for _, b := range baskets {
+		add("basket", b.name, func(d *drawing) (call, bool) {
+			c, lines := d.example(place), make([]line, len(d.known.items))
+			for i, it := range d.known.items {
+				lines[i] = line{operation.FormatGoodsID(it.GoodsID), strconv.FormatInt(it.Num, 10)}
+			}
+			if len(lines) == 0 {
+				return c, false
+			}
+			c.body = basket(b.of(lines, d.r.IntN(len(lines))))
+			return c, true
+		})
+	}
+	if orders || path == history.PathDeduct {
+		for _, o := range others {
+			add("used key", o.name, func(d *drawing) (call, bool) { return d.again(place, o.of) })
+		}
+	}
+	for _, o := range restocks {
+		add("used flag", o.name, func(d *drawing) (call, bool) { return d.restock(o.of), true })
+	}
+	return rows
+}
+
+var within = map[bool]string{true: " within its limits", false: " beyond its limits"}
+
+func basket(lines []line) string {
+	texts := make([]string, len(lines))
+	for i, l := range lines {
+		texts[i] = fmt.Sprintf(`{"goods_id":%q,"num":%s}`, l.goods, l.num)
+	}
+	return `{"items":[` + strings.Join(texts, ",") + `]}`
+}
+
+// again returns a call with other items under the key of an order that has ended.
+func (d *drawing) again(r *contract.Route, of func([]history.Item, []history.Goods) []history.Item) (call, bool) {
+	if len(d.known.items) == 0 || d.h.FormOf(int(d.known.op)) == history.Keyless {
+		return call{}, false
+	}
+	items := of(slices.Clone(d.known.items), d.h.Goods)
+	c := d.example(r)
+	c.op, c.key, c.body = d.known.op, d.h.Key(int(d.known.op)), string(history.AppendBody(nil, items))
+	if r.Stock {
+		c.path, c.key = strings.Replace(r.Path, "{flag}", c.key, 1), ""
+	}
+	return c, len(items) > 0
+}
+
+// restock returns the run's restock of a product, changed.
+func (d *drawing) restock(change func(*operation.Restock)) call {
+	i := d.r.IntN(len(d.h.Goods))
+	body, price := restockOf(d.h, i), d.h.Goods[i].Price
+	body.GoodsID, body.Price = d.h.Goods[i].ID, &price
+	change(&body)
+	return restockCall(body)
+}
+
+// restockCall returns a call that stocks a product.
+func restockCall(body operation.Restock) call {
+	r := contract.Find(http.MethodPost, "/v1/stock/{goods_id}/restock")
+	path := strings.Replace(r.Path, "{goods_id}", operation.FormatGoodsID(body.GoodsID), 1)
+	return call{route: r, path: path, body: encode(body), op: -1}
+}
+
+// example returns a right call of a route, under a fresh key or flag.
+func (d *drawing) example(r *contract.Route) call {
+	c, query := call{route: r, path: r.Path, op: -1}, url.Values{}
+	for _, p := range r.Parameters {
+		switch {
+		case p.In == "path":
+			c.path = strings.Replace(c.path, "{"+p.Name+"}", d.value(p.Name, p.Schema), 1)
+		case p.Required:
+			query.Set(p.Name, d.value(p.Name, p.Schema))
+		}
+	}
+	if len(query) > 0 {
+		c.path += "?" + query.Encode()
+	}
+	if r.Body != nil {
+		c.body = d.json("", r.Body)
+	}
+	if !r.Stock && r.Method == http.MethodPost && r.Body != nil {
+		c.key = d.fresh
+	}
+	return c
+}
+
+// value returns a valid value of a parameter or a field: an unused flag, a product of the run, or 1.
+func (d *drawing) value(name string, s *contract.Schema) string {
+	switch {
+	case strings.Contains(name, "flag"):
+		return d.fresh
+	case strings.Contains(name, "goods"):
+		return operation.FormatGoodsID(d.h.Goods[d.r.IntN(len(d.h.Goods))].ID)
+	case len(s.Enum) > 0:
+		return s.Enum[len(s.Enum)-1]
+	}
+	return "1"
+}
+
+// json returns a valid value of a schema, with the fields that it requires.
+func (d *drawing) json(name string, s *contract.Schema) string {
+	switch s.Type {
+	case "object":
+		fields := make([]string, len(s.Required))
+		for i, f := range s.Required {
+			fields[i] = strconv.Quote(f) + ":" + d.json(f, s.Properties[f])
+		}
+		return "{" + strings.Join(fields, ",") + "}"
+	case "array":
+		return "[" + d.json(name, s.Items) + "]"
+	case "string":
+		return strconv.Quote(d.value(name, s))
+	}
+	return d.value(name, s)
+}
+
+// texts are values of parameters, valid or not by the schema.
+var texts = []string{
+	"0", "1", "2", "-1", "01", "+1", "1.5", "x", "9223372036854775807", "9223372036854775808", "true", "false", "maybe",
+	"confirmed", strings.Repeat("x", 64), strings.Repeat("x", 65), "a b", "\u00e9", "a'b", "%", "1\n",
+}
+
+// parameter returns a call with one parameter at any valid value, or at an invalid one. A list begins near the client's
+// own orders or products, so that the parameter should show.
+func (d *drawing) parameter(r *contract.Route, p contract.Parameter, valid bool) (call, bool) {
+	fit := slices.Clone(p.Schema.Enum)
+	fit = append(fit, texts...)
+	for _, bound := range []*int64{p.Schema.Minimum, p.Schema.Maximum} {
+		if bound != nil {
+			fit = append(fit, strconv.FormatInt(*bound, 10), strconv.FormatInt(*bound-1, 10), strconv.FormatInt(*bound+1, 10))
+		}
+	}
+	fit = slices.DeleteFunc(fit, func(text string) bool { return text == "" || p.Schema.Allows(text) != valid })
+	if p.In == "path" { // a server cleans such paths, or takes them for others
+		fit = slices.DeleteFunc(fit, func(text string) bool { return text == "%" || text == "1\n" })
+	}
+	value := fit[d.r.IntN(len(fit))]
+	if p.In == "path" {
+		c := d.example(&contract.Route{Method: r.Method, Path: strings.Replace(r.Path, "{"+p.Name+"}", url.PathEscape(value), 1),
+			Stock: r.Stock, Body: r.Body})
+		c.route = r
+		return c, true
+	}
+	query := url.Values{p.Name: {value}}
+	switch {
+	case p.Schema.Type == "array" && valid: // of each: known ones, and one that is not there
+		query[p.Name] = append(d.listed(p.Name), d.fresh)
+		if p.Schema.Items.Allows("1") && !p.Schema.Items.Allows("x") {
+			query[p.Name][len(query[p.Name])-1] = "1"
+		}
+	case p.Schema.Type == "array" && d.r.IntN(2) == 0:
+		query[p.Name] = slices.Repeat(d.listed(p.Name)[:1], p.Schema.MaxItems+1)
+	case p.Name == "after" || !slices.ContainsFunc(r.Parameters, func(p contract.Parameter) bool { return p.Name == "after" }):
+	case r.Stock:
+		query.Set("after", strconv.FormatInt(d.h.Goods[0].ID-1, 10))
+	case d.known.order == 0:
+		return call{}, false
+	default:
+		query.Set("after", strconv.FormatInt(d.known.order-1, 10))
+	}
+	return call{route: r, path: r.Path + "?" + query.Encode(), op: -1}, true
+}
+
+// listed returns some products of the run, or the flag of an order.
+func (d *drawing) listed(name string) (all []string) {
+	if strings.Contains(name, "goods") {
+		for i := range min(3, len(d.h.Goods)) {
+			all = append(all, operation.FormatGoodsID(d.h.Goods[i].ID))
+		}
+		return all
+	}
+	if d.h.Path == history.PathDeduct {
+		return []string{d.h.Key(int(d.known.op))}
+	}
+	return []string{strconv.FormatInt(max(d.known.order, 1), 10)}
+}

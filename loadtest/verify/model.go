@@ -1,0 +1,231 @@
+package verify
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"orderstock/loadtest/contract"
+	"orderstock/loadtest/history"
+	"orderstock/pkg/operation"
+)
+
+// want is an answer that the services' READMEs allow to a call, and why.
+type want struct {
+	code    uint16
+	problem history.Problem
+	why     string
+}
+
+func (w want) String() string {
+	text := strconv.Itoa(int(w.code))
+	if w.problem != history.NoProblem {
+		text += " " + w.problem.String()
+	}
+	return text + ", as " + w.why
+}
+
+// allowed returns the answers that are right for a call with one thing that is odd, besides those that serve nobody now.
+// None: what it should be is not known.
+func (j *judge) allowed(a *history.Aside) []want {
+	route := contract.Find(a.Method, a.Route)
+	if route == nil {
+		return nil
+	}
+	if route.Guarded && a.Token != "" {
+		return []want{{http.StatusUnauthorized, history.Unauthorized, "the token is " + a.Token}}
+	}
+	values, ok := parameters(route, a.Path)
+	if !ok {
+		return nil
+	}
+	if bad := badParameters(route, values); len(bad) > 0 {
+		return bad
+	}
+	if a.Key != "" {
+		if key, valid := keyIn(a.Key); !valid {
+			return []want{{http.StatusBadRequest, history.InvalidKey, "the key " + strconv.Quote(key) + " is none"}}
+		}
+	}
+	if bad := j.badBody(route, a.Body); len(bad) > 0 {
+		return bad
+	}
+	switch {
+	case strings.HasPrefix(a.Route, "/v1/orders/{id}"):
+		return []want{{http.StatusNotFound, history.OrderNotFound, "there is no such order"}}
+	case a.Op >= 0:
+		return j.underUsedKey(a, route)
+	case route.Body != nil && strings.HasSuffix(a.Route, "/restock"):
+		return j.restockAllowed(a)
+	case a.Route == "/v1/stock/{goods_id}":
+		if id, _ := strconv.ParseInt(values.Get("goods_id"), 10, 64); !j.isOurs(id) {
+			return []want{{http.StatusNotFound, history.UnknownGoods, "it is no product of the run"}, {code: http.StatusOK}}
+		}
+	case a.Method != http.MethodGet:
+		return nil
+	}
+	return []want{{http.StatusOK, history.NoProblem, "it is a read"}}
+}
+
+// parameters returns the values of a call's parameters: in its path, and in its query.
+func parameters(r *contract.Route, text string) (url.Values, bool) {
+	path, query, _ := strings.Cut(text, "?")
+	values, err := url.ParseQuery(query)
+	want, got := strings.Split(r.Path, "/"), strings.Split(path, "/")
+	if err != nil || len(want) != len(got) {
+		return nil, false
+	}
+	for i := range want {
+		value, err := url.PathUnescape(got[i])
+		if name, is := strings.CutPrefix(want[i], "{"); is && err == nil {
+			values.Set(strings.TrimSuffix(name, "}"), value)
+		} else if want[i] != value || err != nil {
+			return nil, false
+		}
+	}
+	return values, true
+}
+
+// badParameters returns the answers to parameters that the OpenAPI document does not allow.
+func badParameters(r *contract.Route, values url.Values) []want {
+	for _, p := range r.Parameters {
+		for _, value := range values[p.Name] {
+			if p.Schema.Allows(value) && (p.Schema.MaxItems == 0 || len(values[p.Name]) <= p.Schema.MaxItems) {
+				continue
+			}
+			why := fmt.Sprintf("%s cannot be %q", p.Name, value)
+			page := want{http.StatusUnprocessableEntity, history.InvalidPage, why}
+			switch p.Name {
+			case "id":
+				return []want{{http.StatusBadRequest, history.InvalidOrder, why}}
+			case "flag":
+				return []want{{http.StatusUnprocessableEntity, history.InvalidFlag, why}}
+			case "goods_id":
+				return []want{{http.StatusUnprocessableEntity, history.InvalidGoods, why}, page}
+			case "after":
+				return []want{page, {http.StatusUnprocessableEntity, history.InvalidGoods, why}}
+			}
+			return []want{page}
+		}
+	}
+	return nil
+}
+
+// keyIn returns the key in a header Idempotency-Key, and whether it is one: 1 to 255 visible ASCII characters, bare or
+// as a quoted string.
+func keyIn(header string) (key string, valid bool) {
+	key = header
+	if strings.HasPrefix(header, `"`) {
+		inner, closed := strings.CutSuffix(header[1:], `"`)
+		if key = inner; !closed || strings.ContainsAny(inner, `"\`) {
+			return header, false
+		}
+	}
+	invisible := strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' })
+	return key, len(key) > 0 && len(key) <= 255 && !invisible
+}
+
+// sentBody is the body of any call.
+type sentBody struct {
+	Items []struct {
+		Goods string          `json:"goods_id"`
+		Num   json.RawMessage `json:"num"`
+	} `json:"items"`
+}
+
+// badBody returns the answers to a basket that breaks rules: any of those that it breaks may be named.
+func (j *judge) badBody(r *contract.Route, text string) (bad []want) {
+	if r.Body == nil || !slices.Contains(r.Body.Required, "items") {
+		return nil
+	}
+	add := func(p history.Problem, format string, args ...any) {
+		bad = append(bad, want{http.StatusUnprocessableEntity, p, fmt.Sprintf(format, args...)})
+	}
+	var body sentBody
+	if err := json.Unmarshal([]byte(text), &body); err != nil {
+		return []want{{http.StatusBadRequest, history.InvalidField, "the body is not as documented"}}
+	}
+	if n := len(body.Items); n < 1 || n > operation.MaxItems {
+		add(history.InvalidItems, "it has %d lines", n)
+	}
+	seen, unknown := map[string]bool{}, ""
+	for _, it := range body.Items {
+		n, err := strconv.ParseInt(string(it.Num), 10, 64)
+		if id, valid := operation.ParseID(it.Goods); !valid {
+			add(history.InvalidGoods, "%q is no product", it.Goods)
+		} else if j.near(id) && !j.isOurs(id) {
+			unknown = it.Goods
+		}
+		if err != nil || n < 1 || n > operation.MaxNum {
+			add(history.InvalidNum, "%s is no number of pieces", it.Num)
+		}
+		if seen[it.Goods] {
+			add(history.DuplicateGoods, "product %s is in it twice", it.Goods)
+		}
+		seen[it.Goods] = true
+	}
+	if unknown != "" && len(bad) == 0 {
+		add(history.UnknownGoods, "there is no product %s", unknown)
+	}
+	return bad
+}
+
+// isOurs reports whether a product is the run's, and near whether its id is one that only the run uses.
+func (j *judge) isOurs(goods int64) bool { _, is := j.h.Product(goods); return is }
+func (j *judge) near(goods int64) bool {
+	return len(j.h.Goods) > 0 && goods >= j.h.Goods[0].ID && goods < j.h.Goods[0].ID+1_000_000
+}
+
+// underUsedKey returns the answers to other items under the key or the flag of an order. A client must have had an
+// answer that shows it, or nothing is known.
+func (j *judge) underUsedKey(a *history.Aside, r *contract.Route) []want {
+	n := int(a.Op)
+	used := slices.ContainsFunc(j.callsOf(n), func(i int32) bool {
+		c := &j.h.Calls[i]
+		return c.Done <= a.Sent && isEnd(c.Status)
+	})
+	if !used || !strings.Contains(a.Key+a.Path, j.h.Key(n)) || a.Body == string(history.AppendBody(nil, j.h.Items(n))) {
+		return nil
+	}
+	why := "this key has an order of " + words(j.h.Items(n))
+	if r.Stock {
+		return []want{{http.StatusConflict, history.FlagConflict, why}}
+	}
+	return []want{{http.StatusUnprocessableEntity, history.KeyReused, why}}
+}
+
+// restockIn returns the restock that a call asks for, and the index of its product in the run.
+func (j *judge) restockIn(a *history.Aside) (body operation.Restock, g int, ok bool) {
+	route := contract.Find(a.Method, a.Route)
+	if route == nil || route.Body == nil || !strings.HasSuffix(a.Route, "/restock") ||
+		json.Unmarshal([]byte(a.Body), &body) != nil {
+		return body, 0, false
+	}
+	values, ok := parameters(route, a.Path)
+	body.GoodsID, _ = strconv.ParseInt(values.Get("goods_id"), 10, 64)
+	g, ours := j.h.Product(body.GoodsID)
+	return body, g, ok && ours
+}
+
+// restockAllowed returns the answers to a restock under the run's own flag of a product, or under a new one.
+func (j *judge) restockAllowed(a *history.Aside) []want {
+	body, g, ok := j.restockIn(a)
+	i := j.h.RestockOf([]byte(body.Flag))
+	switch {
+	case i >= 0:
+		first := &j.h.Goods[i]
+		if ok && g == i && body.Num == first.Stock && body.Name != nil && *body.Name == j.h.GoodsName() &&
+			body.Price != nil && *body.Price == first.Price {
+			return []want{{http.StatusOK, history.NoProblem, "it is a repeat"}}
+		}
+		return []want{{http.StatusConflict, history.FlagConflict, fmt.Sprintf("this flag has a restock of %d of product %d "+
+			"at %d", first.Stock, first.ID, first.Price)}}
+	case !ok:
+		return nil
+	}
+	return []want{{http.StatusOK, history.NoProblem, "the flag is new"}}
+}
