@@ -27,6 +27,9 @@ type Target struct {
 	CancelAfter time.Duration
 	// PriceTTL is their setting PRICE_TTL, for the verdict. Default 2 s, as theirs.
 	PriceTTL time.Duration
+	// StepLimit is the shortest of the services' limits of a step of a call, STOCK_TIMEOUT and LOCK_TIMEOUT, for the
+	// verdict. Default: a second or more, as theirs.
+	StepLimit time.Duration
 	// Limited says that the order services limit the rate of calls. Without limits, 429 is a violation in calm.
 	Limited bool
 	// Strategy is the strategy of the stock services, if it is known.
@@ -68,9 +71,11 @@ type Config struct {
 	// after a call that timed out or is Unserved. The repeats are calls of the kind history.Again. It continues even if
 	// the run's ctx ends. Default: no repeats.
 	Insist time.Duration `json:"-"`
-	// Disturbed says that something is broken or limited during the run: calls may have to be repeated. A call that needs
-	// it in calm is a violation. More clients than half of mostInFlight disturb a run by themselves.
+	// Disturbed says that something is broken or limited at any time of the run: calls may have to be repeated. A call that
+	// needs it in calm is a violation. More clients than half of mostInFlight disturb a run by themselves.
 	Disturbed bool `json:"-"`
+	// Keyed gives each order a key, so that it can be repeated. Default: some have none.
+	Keyed bool `json:"-"`
 	// Healed, if not nil, is called when the traffic has ended, and returns when what was broken is healed. The calls
 	// without an end are repeated then, if it returns true. Without it they are repeated at once, unless ctx has ended.
 	Healed func() bool `json:"-"`

@@ -31,6 +31,9 @@ type headerLine struct {
 	Asked       int       `json:"asked,omitempty"`
 	Library     bool      `json:"library,omitempty"`
 	Disturbed   bool      `json:"disturbed,omitempty"`
+	Acts        []act     `json:"acts,omitempty"`
+	Keyed       bool      `json:"keyed,omitempty"`
+	StepUs      int64     `json:"step_limit_us,omitempty"`
 	Interrupted bool      `json:"interrupted,omitempty"`
 	Limited     bool      `json:"limited,omitempty"`
 	Away        []away    `json:"away,omitempty"`
@@ -49,6 +52,12 @@ type away struct {
 	FromUs    int64  `json:"from_us"`
 	ToUs      int64  `json:"to_us"`
 	Announced bool   `json:"announced,omitempty"`
+}
+
+type act struct {
+	Cause  string `json:"cause"`
+	FromUs int64  `json:"from_us"`
+	ToUs   int64  `json:"to_us"`
 }
 
 type callLine struct {
@@ -106,13 +115,16 @@ func (h *History) Write(w io.Writer) error {
 		Format: format, Run: h.Run, Path: h.Path, Started: h.Started, Seed: h.Seed, Asked: h.Asked, Library: h.Library,
 		CancelUs: h.CancelAfter.Microseconds(), PriceUs: h.PriceTTL.Microseconds(),
 		Disturbed: h.Disturbed, Interrupted: h.Interrupted, Limited: h.Limited, Patience: h.Patience.Microseconds(),
-		Strategy: h.Strategy, Odd: h.Odd, NotAsked: h.NotAsked,
+		Strategy: h.Strategy, Odd: h.Odd, NotAsked: h.NotAsked, Keyed: h.Keyed, StepUs: h.StepLimit.Microseconds(),
 		ElapsedUs: h.Elapsed.Microseconds(), WarmupUs: h.Warmup.Microseconds(),
 		WindowUs: h.Window.Microseconds(), TimeoutUs: h.Timeout.Microseconds(),
 		Orders: h.Orders(), Calls: len(h.Calls), Asides: len(h.Asides), Goods: h.Goods,
 	}
 	for _, a := range h.Away {
 		header.Away = append(header.Away, away{a.Address, a.From.Microseconds(), a.To.Microseconds(), a.Announced})
+	}
+	for _, a := range h.Acts {
+		header.Acts = append(header.Acts, act{a.Cause, a.From.Microseconds(), a.To.Microseconds()})
 	}
 	encoder := json.NewEncoder(out)
 	err := encoder.Encode(header)

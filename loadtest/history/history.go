@@ -47,8 +47,15 @@ type History struct {
 	Asked int
 	// Library is true if a client library made the first calls. It may have sent each more than once.
 	Library bool
-	// Disturbed is true if something was broken or limited during the run, so that calls may have to be repeated.
+	// Disturbed is true if something was broken or limited at times that are not known, so that any call may have to be
+	// repeated.
 	Disturbed bool
+	// Acts are what broke the system on purpose. They excuse the calls beside them.
+	Acts []Act
+	// Keyed is true if each order has a key, so that it can be repeated: no order is Keyless.
+	Keyed bool
+	// StepLimit is the shortest of the services' limits of a step of a call; 0 if it is not known, or above a second.
+	StepLimit time.Duration
 	// Interrupted is true if the run was ended before it had done all that it was to do.
 	Interrupted bool
 	// Limited is true if the services limit the rate of calls.
@@ -85,6 +92,13 @@ type Away struct {
 	// Announced is true if the service had said before that it was not ready, as one does that stops gracefully. One that
 	// crashes is away without a word.
 	Announced bool
+}
+
+// Act is a time in which something was broken on purpose, from the start of the run. It ends when all is healed and has
+// no known effect any more, which may be after the run.
+type Act struct {
+	Cause    string
+	From, To time.Duration
 }
 
 // Clone returns a copy whose Calls and Asides may be changed, and whose answers may be given other items, reasons and

@@ -96,11 +96,11 @@ func (r *reading) header(l *headerLine) error {
 		Run: l.Run, Path: l.Path, Started: l.Started, Seed: l.Seed, Asked: l.Asked, Library: l.Library,
 		CancelAfter: us(l.CancelUs), PriceTTL: us(l.PriceUs),
 		Disturbed: l.Disturbed, Interrupted: l.Interrupted, Limited: l.Limited, Patience: us(l.Patience),
-		Strategy: l.Strategy, Odd: l.Odd, NotAsked: l.NotAsked,
+		Strategy: l.Strategy, Odd: l.Odd, NotAsked: l.NotAsked, Keyed: l.Keyed, StepLimit: us(l.StepUs),
 		Elapsed: us(l.ElapsedUs), Warmup: us(l.WarmupUs), Window: us(l.WindowUs), Timeout: us(l.TimeoutUs),
 	}
 	if l.Run == "" || l.Path != PathOrder && l.Path != PathDeduct || l.Asked < 0 || l.TimeoutUs < 0 ||
-		l.CancelUs < 0 || l.PriceUs < 0 || l.Patience < 0 || l.Calls < 0 || l.Asides < 0 {
+		l.CancelUs < 0 || l.PriceUs < 0 || l.StepUs < 0 || l.Patience < 0 || l.Calls < 0 || l.Asides < 0 {
 		return fmt.Errorf("no run: %q, path %q, asked %d, timeout %d, calls %d", l.Run, l.Path, l.Asked, l.TimeoutUs, l.Calls)
 	}
 	for i, g := range l.Goods {
@@ -113,6 +113,12 @@ func (r *reading) header(l *headerLine) error {
 			return fmt.Errorf("away from %d µs to %d µs", a.FromUs, a.ToUs)
 		}
 		r.h.Away = append(r.h.Away, Away{a.Address, us(a.FromUs), us(a.ToUs), a.Announced})
+	}
+	for _, a := range l.Acts {
+		if a.FromUs < 0 || a.ToUs < a.FromUs {
+			return fmt.Errorf("%s from %d µs to %d µs", a.Cause, a.FromUs, a.ToUs)
+		}
+		r.h.Acts = append(r.h.Acts, Act{a.Cause, us(a.FromUs), us(a.ToUs)})
 	}
 	r.h.Goods = l.Goods
 	r.h.Calls = make([]Call, 0, min(l.Calls, sure))

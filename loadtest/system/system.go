@@ -199,12 +199,24 @@ func (s *System) Target() fire.Target {
 	if s.attached {
 		return s.target
 	}
-	after, _ := time.ParseDuration(s.cfg.OrderEnv["CANCEL_AFTER"]) // no service starts with a wrong one
-	ttl, _ := time.ParseDuration(s.cfg.OrderEnv["PRICE_TTL"])
 	return fire.Target{
-		OrderURLs: urls(s.Orders), StockURLs: urls(s.Stocks), StockToken: s.cfg.Token, CancelAfter: after,
-		PriceTTL: ttl, Strategy: s.cfg.Strategy,
+		OrderURLs: urls(s.Orders), StockURLs: urls(s.Stocks), StockToken: s.cfg.Token,
+		CancelAfter: s.setting("CANCEL_AFTER", 0), PriceTTL: s.setting("PRICE_TTL", 0), Strategy: s.cfg.Strategy,
+		StepLimit: min(s.setting("STOCK_TIMEOUT", 2*time.Second), s.setting("LOCK_TIMEOUT", 1500*time.Millisecond)),
 	}
+}
+
+// SessionTimeout returns the timeout of the services' ZooKeeper sessions.
+func (s *System) SessionTimeout() time.Duration { return s.setting("ZOOKEEPER_SESSION_TIMEOUT", 10*time.Second) }
+
+// setting returns a setting of the services that s has started, if it is not their default.
+func (s *System) setting(name string, otherwise time.Duration) time.Duration {
+	for _, env := range []map[string]string{s.cfg.OrderEnv, s.cfg.StockEnv} {
+		if d, err := time.ParseDuration(env[name]); err == nil { // no service starts with a wrong one
+			return d
+		}
+	}
+	return otherwise
 }
 
 // Databases returns the databases for the verifier, with the DSNs of the read-only user.

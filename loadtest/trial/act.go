@@ -21,8 +21,8 @@ type Act struct {
 	// Count counts strikes since any time, at a server that may restart and count from 0 again.
 	Count func(ctx context.Context) (int, error)
 
-	// Armed, Struck, Mended and Healed are when Arm was called in a run, when the first strike was seen or no longer
-	// waited for, when Heal returned, and when the system served again.
+	// Armed, Struck, Mended and Healed are when Arm was called, when a run looked last before it saw the first strike or no
+	// longer waited for one, when Heal returned, and when the system served again.
 	Armed, Struck, Mended, Healed time.Time
 	// Fired is how often it struck.
 	Fired int
@@ -37,6 +37,7 @@ type Act struct {
 
 // Arm makes it strike, at once or at the next opportunity.
 func (s *Act) Arm(ctx context.Context) error {
+	s.Armed = time.Now()
 	if err := s.countBefore(ctx); err != nil {
 		return err
 	}
@@ -73,6 +74,15 @@ func (s *Act) strikes(ctx context.Context) (int, error) {
 		s.before = 0 // the counting server was restarted since
 	}
 	return n - s.before, err
+}
+
+// begun returns when its effect began. One that waits for no step begins to break while it is armed, which may take as
+// long as a restart.
+func (s *Act) begun() time.Time {
+	if s.Action.Step == "" || s.Struck.IsZero() {
+		return s.Armed
+	}
+	return s.Struck
 }
 
 // Heal undoes it.

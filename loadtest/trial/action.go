@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/faultpoint"
+	"orderstock/loadtest/system"
 	"orderstock/pkg/httpapi"
 )
 
@@ -81,6 +82,20 @@ func (a Action) drawn(rng *rand.Rand) Action {
 // closes it can block for ever, and a flush has to meet the flags of orders that other acts hold up.
 func (a Action) alone() bool {
 	return a.Wire != "" && a.Step == "" || a.Action == "keep-flushing-redis"
+}
+
+// silencing lists the actions that kill, stop or pause services, whose ZooKeeper sessions end or fall silent then.
+var silencing = []string{"kill", "restart", "pause", "expire-sessions", "arm-kill", "arm-pause", "rolling-restart"}
+
+// silences reports whether the action may end or silence a ZooKeeper session. The session's nodes, among them locks,
+// stay for its timeout after it was heard last.
+func (a Action) silences() bool {
+	p := Point{}
+	if a.atStep() {
+		p, _ = PointOf(faultpoint.Step(a.Step))
+	}
+	return slices.Contains(silencing, a.Action) ||
+		strings.Contains(strings.Join([]string{a.Action, a.Target, a.Wire, p.Wire}, " "), system.ToZooKeeper)
 }
 
 // Known returns an error if there is no such action.

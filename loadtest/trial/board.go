@@ -55,16 +55,16 @@ type Board struct {
 func (b *Board) Act(ctx context.Context, a Action) error {
 	b.acting.Lock()
 	defer b.acting.Unlock()
-	act := New(b.System, a)
+	act, at := New(b.System, a), b.SinceMS()
 	if err := act.Arm(ctx); err != nil {
 		return err
 	}
-	b.add(ctx, act, true)
+	b.add(ctx, act, at, true)
 	return nil
 }
 
-// add lists an act that is armed.
-func (b *Board) add(ctx context.Context, act *Act, byHand bool) {
+// add lists an act that is armed since that time of the run.
+func (b *Board) add(ctx context.Context, act *Act, atMS int64, byHand bool) {
 	a, shown := act.Action, act.Action
 	if !a.atStep() {
 		shown.Step = ""
@@ -75,7 +75,7 @@ func (b *Board) add(ctx context.Context, act *Act, byHand bool) {
 	}
 	b.all = append(b.all, Shown{
 		ID: strconv.Itoa(len(b.all) + 1), What: shown.What(), Where: a.Target, Wire: a.Wire, Status: "armed",
-		Counted: act.Count != nil, ArmedMS: b.SinceMS(), ByHand: byHand, act: act,
+		Counted: act.Count != nil, ArmedMS: atMS, ByHand: byHand, act: act,
 	})
 	b.mu.Unlock()
 	b.Show(b.Acts())

@@ -115,7 +115,7 @@ func TestBoardCounts(t *testing.T) {
 	if err := act.Arm(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b.add(t.Context(), act, false)
+	b.add(t.Context(), act, 1, false)
 	for _, c := range []struct {
 		count  int
 		status string
@@ -166,7 +166,7 @@ func TestWhatIsNotHealedIsTriedAgain(t *testing.T) {
 		Do:     noError, Undo: func(context.Context) error { return stuck },
 		On: func(context.Context) bool { return stuck != nil },
 	}
-	b.add(t.Context(), act, true)
+	b.add(t.Context(), act, 1, true)
 	err := b.Heal(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "cut stock-1: the wire is stuck") || b.over(act) {
 		t.Errorf("heal returns %v, and the act is %q", err, statuses(b))

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -38,7 +39,7 @@ func (r *Run) fire(ctx context.Context) error {
 	defer endLoad(nil)
 	begun, ended := make(chan struct{}), make(chan struct{})
 	load := r.load
-	load.Disturbed = load.Disturbed || len(r.Acts) > 0
+	load.Keyed = load.Keyed || len(r.Acts) > 0 || r.stage != nil
 	load.Begun = func(h *history.History) {
 		if r.load.Begun != nil {
 			r.load.Begun(h)
@@ -82,12 +83,45 @@ func (r *Run) fire(ctx context.Context) error {
 	var err error
 	r.History, err = fire.Run(loadCtx, load)
 	err = errors.Join(err, rest())
+	r.noteActs()
 	for _, a := range r.Acts {
 		if !r.optional(a) {
 			err = errors.Join(err, a.Err)
 		}
 	}
 	return err
+}
+
+// noteActs notes in the history when the acts, also those by hand, broke something.
+func (r *Run) noteActs() {
+	if r.History == nil {
+		return
+	}
+	note := func(a Action, from, to time.Duration) {
+		if a.silences() {
+			to += r.System.SessionTimeout()
+		}
+		from = max(from, 0)
+		r.History.Acts = append(r.History.Acts, history.Act{Cause: a.Words(), From: from, To: max(from, to)})
+	}
+	for _, a := range r.Acts {
+		switch {
+		case a.Armed.IsZero() || a.Action.Action == Nothing:
+		case len(a.Action.Reach) > 0: // its rules fail steps from the first order on
+			note(a.Action, 0, a.Healed.Sub(r.History.Started))
+		default:
+			note(a.Action, a.begun().Sub(r.History.Started), a.Healed.Sub(r.History.Started))
+		}
+	}
+	if r.stage == nil {
+		return
+	}
+	for _, s := range r.stage.Board.Acts() {
+		if s.ByHand {
+			healed := cmp.Or(time.Duration(s.HealedMS)*time.Millisecond, time.Since(r.History.Started))
+			note(s.act.Action, time.Duration(s.ArmedMS)*time.Millisecond, healed)
+		}
+	}
 }
 
 // whenOver returns a channel that is closed when the acts are over.
@@ -143,7 +177,6 @@ func (r *Run) act(ctx context.Context, a *Act, begun, ended, after <-chan struct
 		}
 	}
 	watch(Intact)
-	a.Armed = time.Now()
 	if a.Err == nil {
 		a.Err = a.Arm(ctx)
 	}
@@ -151,7 +184,6 @@ func (r *Run) act(ctx context.Context, a *Act, begun, ended, after <-chan struct
 	watch(Armed)
 	if a.Err == nil {
 		r.await(ctx, a)
-		a.Struck = time.Now()
 		watch(Broken)
 		a.Err = errors.Join(a.Err, r.hold(ctx, a, ended))
 		watch(Mending)
@@ -175,7 +207,9 @@ func (r *Run) act(ctx context.Context, a *Act, begun, ended, after <-chan struct
 
 // await waits until the act has struck, for at most strikeWithin.
 func (r *Run) await(ctx context.Context, a *Act) {
+	last := a.Armed
 	for limit := time.Now().Add(strikeWithin); ; {
+		a.Struck, last = last, time.Now()
 		a.Fired, a.Unseen = a.strikes(ctx)
 		if a.Fired > 0 || time.Now().After(limit) || r.over(a) || Sleep(ctx, 10*time.Millisecond) != nil {
 			return

@@ -123,8 +123,10 @@ func (e Experiment) begin(s *system.System, seed uint64, show Show, stage *Stage
 
 // open lets others break and heal things during the run. All is healed once its acts are over.
 func (r *Run) open() {
-	r.load.Disturbed, r.ready = true, nil
-	if !r.System.Attached() {
+	r.ready = nil
+	if r.System.Attached() { // what others break there is not known
+		r.load.Disturbed = true
+	} else {
 		r.mend = func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, time.Minute)
 			defer cancel()
@@ -137,7 +139,7 @@ func (r *Run) open() {
 func (r *Run) watch(ctx context.Context, a *Act, m Moment) error {
 	if r.stage != nil {
 		if m == Armed {
-			r.stage.Board.add(ctx, a, false)
+			r.stage.Board.add(ctx, a, r.stage.Board.SinceMS(), false)
 		} else {
 			r.stage.Board.Read(ctx)
 		}
@@ -179,11 +181,7 @@ func (r *Run) judgeStrikes() {
 	for _, s := range r.Acts {
 		r.sayStrike(s)
 		needed = needed || !s.Action.Optional
-		from := s.Struck
-		if s.Action.Step == "" { // it strikes while it is armed, which may take as long as a restart
-			from = s.Armed
-		}
-		if on.IsZero() || from.Before(on) {
+		if from := s.begun(); on.IsZero() || from.Before(on) {
 			on = from
 		}
 		if s.Healed.After(healed) {

@@ -181,7 +181,8 @@ func (j *judge) repeats(n int, cancels bool) {
 		switch {
 		case !r.Replayed && answered < r.Sent:
 			j.add(AnswersOverTime, nil, n, 0, "a repeat: an earlier call was answered", "%s", answer(r.Call))
-		case r.Replayed && j.h.Path == history.PathOrder && !j.h.Library && !j.h.Disturbed && !r.Resent && !j.preceded(r):
+		case r.Replayed && j.h.Path == history.PathOrder && !j.h.Library && !r.Resent && !j.preceded(r) &&
+			!j.calm.acts.excuse(r.Sent, r.Done):
 			if j.between++; j.between == 1 {
 				j.firstBetween = "key " + j.h.Key(n) + ": " + answer(r.Call)
 			}

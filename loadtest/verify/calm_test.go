@@ -19,6 +19,9 @@ func TestADisturbanceExcusesTheCallsBesideIt(t *testing.T) {
 	away := func(from, to time.Duration) func(w *world) {
 		return func(w *world) { w.h.Away = []history.Away{{Address: "http://stock", From: from, To: to}} }
 	}
+	act := func(from, to time.Duration) func(w *world) {
+		return func(w *world) { w.h.Acts = []history.Act{{Cause: "kill at stock-1", From: from, To: to}} }
+	}
 	for name, test := range map[string]struct {
 		change func(w *world)
 		want   verify.Outcome
@@ -34,9 +37,27 @@ func TestADisturbanceExcusesTheCallsBesideIt(t *testing.T) {
 			}
 			w.later(29 * time.Second)
 		}, verify.Pass, 51},
-		"it was away later":       {away(time.Minute, 2*time.Minute), verify.Violation, 98},
-		"it was away mostly":      {away(0, 40*time.Minute), verify.Unknown, 33},
-		"it was meant so":         {func(w *world) { w.h.Disturbed = true }, verify.Pass, 0},
+		"it was away later":  {away(time.Minute, 2*time.Minute), verify.Violation, 98},
+		"it was away mostly": {away(0, 40*time.Minute), verify.Unknown, 33},
+		"it was meant so":    {func(w *world) { w.h.Disturbed = true }, verify.Pass, 0},
+		"an act":             {act(0, time.Second), verify.Pass, 99},
+		"an act broke it": {func(w *world) {
+			act(0, time.Second)(w)
+			w.broken(25)
+		}, verify.Pass, 99},
+		"an act for most of the run":  {act(0, 40*time.Minute), verify.Pass, 33},
+		"an act later":                {act(time.Minute, 2*time.Minute), verify.Violation, 98},
+		"an act before":               {func(w *world) { act(0, 0)(w); w.later(3 * time.Second) }, verify.Violation, 100},
+		"a breaker rested after it":   {func(w *world) { act(0, 0)(w); w.later(time.Second) }, verify.Pass, 99},
+		"one broke long after an act": {func(w *world) { act(0, 0)(w); w.broken(25); w.later(3 * time.Second) }, verify.Violation, 99},
+		"an act, and a service that was away for most of the rest": {func(w *world) {
+			act(time.Minute, 20*time.Minute)(w)
+			w.h.Away = []history.Away{{To: time.Minute}, {From: 20 * time.Minute, To: 40 * time.Minute}}
+		}, verify.Pass, 33},
+		"a call was slower than the services' own limits": {func(w *world) {
+			w.h.StepLimit = 400 * time.Millisecond
+			w.placed(0).Done += 500 * time.Millisecond
+		}, verify.Pass, 99},
 		"another call was slow":   {func(w *world) { w.placed(0).Done += time.Second }, verify.Pass, 99},
 		"another one was refused": {func(w *world) { w.refused(0) }, verify.Pass, 99},
 		"refused long before":     {func(w *world) { w.refused(0); w.later(3 * time.Second) }, verify.Violation, 99},

@@ -18,7 +18,7 @@ var unserving = map[string]string{
 	"optimistic":  "a deduction that meets others has so many tries",
 }
 
-// endAtOnce is what a calm run demands of each call.
+// endAtOnce is what every run demands of the calls in calm.
 const endAtOnce = "an end at once, as nothing was broken (if something was, fire with --disturbed)"
 
 // endAtLast is what every run demands of each call.
@@ -61,17 +61,17 @@ func (j *judge) ends(n int, calls []int32) {
 func (j *judge) owesEnd(f history.Failure, code uint16, sent, done time.Duration, unfinished bool) bool {
 	took := done - sent
 	switch {
-	case j.h.Disturbed:
+	case j.calm.acts.excuse(sent, done):
 		return false
 	case took >= hung && code == 0:
 		return !j.compared()
-	case f == history.Broken && took < slow && !j.calm.leaving.meet(sent, done):
+	case f == history.Broken && took < j.calm.slow && !j.calm.leaving.meet(sent, done):
 		return true
 	case (code == http.StatusAccepted || code == http.StatusServiceUnavailable) && j.compared():
 		return false
 	case code == http.StatusTooManyRequests && j.h.Limited:
 		return false
-	case unfinished || j.calm.excuses(sent, done):
+	case unfinished || j.calm.accidents.excuse(sent, done):
 		j.calm.excused++
 		return false
 	}

@@ -1,0 +1,94 @@
+package trial
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/system/systemtest"
+	"orderstock/loadtest/verify"
+)
+
+// front answers 503 in place of the first order service while busy is true, and counts that.
+func front(busy *atomic.Bool, refused *atomic.Int32) func(fire.Target) (fire.Target, func(), error) {
+	return func(t fire.Target) (fire.Target, func(), error) {
+		to, err := url.Parse(t.OrderURLs[0])
+		proxy := httputil.NewSingleHostReverseProxy(to)
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if busy.Load() && r.Method == http.MethodPost {
+				refused.Add(1)
+				w.Header().Set("Retry-After", "1")
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			proxy.ServeHTTP(w, r)
+		}))
+		t.OrderURLs = slices.Clone(t.OrderURLs)
+		t.OrderURLs[0] = s.URL
+		return t, s.Close, err
+	}
+}
+
+// An act excuses the calls beside it, and no others of its run: neither a service that crashes later, nor one that goes
+// on refusing orders.
+func TestAnActExcusesWhatIsBesideIt(t *testing.T) {
+	st := systemtest.Up(t, systemtest.Build(t), func(c *system.Config) {
+		c.OrderServices, c.StockServices = 2, 1
+		c.OrderEnv = map[string]string{"CONFIRM_BUDGET": "1s", "PENDING_LIMIT": "1s", "RECONCILE_INTERVAL": "250ms"}
+	})
+	const lasts = 200 * time.Millisecond
+	var busy atomic.Bool
+	var refused atomic.Int32
+	for _, test := range []struct {
+		name  string
+		later func() error // what happens 2.5 s after the heal
+		want  verify.Outcome
+	}{
+		{"nothing", nil, verify.Pass},
+		{"503", func() error { busy.Store(true); return nil }, verify.Violation},
+		{"a crash", func() error { return st.Orders[1].Kill() }, verify.Violation},
+	} {
+		e := Experiment{
+			Name: "refused", Services: Services{Front: front(&busy, &refused)},
+			Load: fire.Config{
+				Duration: 3500 * time.Millisecond, Concurrency: 8, Timeout: 4 * time.Second, Patience: 15 * time.Second,
+				Mix: fire.Mix{Goods: 3, Stock: 10_000, Repeat: 0.1},
+			},
+		}
+		r := e.begin(st, 1, nil, nil)
+		r.Acts = []*Act{{
+			Action: Action{For: lasts, AfterMS: 100},
+			Do:     func(context.Context) error { busy.Store(true); return nil },
+			Undo: func(context.Context) error {
+				busy.Store(false)
+				if test.later != nil {
+					time.AfterFunc(2500*time.Millisecond, func() {
+						if err := test.later(); err != nil {
+							t.Error(err)
+						}
+						time.AfterFunc(lasts, func() { busy.Store(false) })
+					})
+				}
+				return nil
+			},
+			Count: func(context.Context) (int, error) { return int(refused.Load()), nil },
+		}}
+		if err := r.run(t.Context()); err != nil {
+			t.Fatal(test.name, err)
+		}
+		if r.Outcome != test.want || test.want == verify.Violation && !slices.Contains(r.Broken, verify.Served) {
+			t.Errorf("%s: %s %q, broken %q; want %s", test.name, r.Outcome, r.Why, r.Broken, test.want)
+		}
+		if acts := r.History.Acts; len(acts) != 1 || acts[0].To-acts[0].From < lasts || acts[0].To > r.History.Elapsed-2*time.Second {
+			t.Errorf("%s: the acts are %+v; want one, for %s", test.name, acts, lasts)
+		}
+	}
+}
