@@ -207,7 +207,9 @@ func (s *System) Target() fire.Target {
 }
 
 // SessionTimeout returns the timeout of the services' ZooKeeper sessions.
-func (s *System) SessionTimeout() time.Duration { return s.setting("ZOOKEEPER_SESSION_TIMEOUT", 10*time.Second) }
+func (s *System) SessionTimeout() time.Duration {
+	return s.setting("ZOOKEEPER_SESSION_TIMEOUT", 10*time.Second)
+}
 
 // setting returns a setting of the services that s has started, if it is not their default.
 func (s *System) setting(name string, otherwise time.Duration) time.Duration {

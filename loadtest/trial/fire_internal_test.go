@@ -44,6 +44,10 @@ func TestRun(t *testing.T) {
 	if s.Fired != 1 || !ready || s.Healed.Sub(s.Struck) < 300*time.Millisecond || s.Armed.After(s.Struck) {
 		t.Errorf("strike %+v, ready %t; want one, held for 300 ms, and a service that runs again", s, ready)
 	}
+	acts, lasts := r.History.Acts, s.Healed.Sub(s.Armed)+st.SessionTimeout()
+	if len(acts) != 1 || acts[0].Cause != "kill at stock-*" || (acts[0].To-acts[0].From-lasts).Abs() > time.Millisecond {
+		t.Errorf("the history has the acts %+v; want one of %s, a session timeout after the heal", acts, lasts)
+	}
 	if len(r.SettleMS) == 0 || slices.Max(r.SettleMS) == 0 {
 		t.Errorf("orders ended %v ms after the heal; want some that had to wait", r.SettleMS)
 	}

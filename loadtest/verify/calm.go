@@ -79,7 +79,8 @@ type calm struct {
 	acts spans
 	// accidents are the times in which a service was away, a connection could not be made or broke, or a call was slow.
 	accidents spans
-	// away are the times without a service, or a connection to it. They alone excuse an order that expires.
+	// away are the accidents without a service, or a connection to it. Besides acts, they alone excuse an order that
+	// expires.
 	away spans
 	// leaving are the times without a service that had announced it. At the end of its stop, Go's server may close a
 	// connection just when a call arrives there, so that these times excuse calls whose connection broke.
@@ -121,8 +122,8 @@ func findCalm(h *history.History) (c calm) {
 	for i := range h.Asides {
 		look(h.Asides[i].Failure, h.Asides[i].Sent, h.Asides[i].Done)
 	}
-	c.acts, c.leaving = merged(acts), merged(leaving)
-	c.accidents, c.away = merged(append(accidents, away...)), merged(append(away, acts...))
+	c.accidents = merged(append(accidents, away...))
+	c.acts, c.away, c.leaving = merged(acts), merged(away), merged(leaving)
 	return c
 }
 
@@ -147,9 +148,15 @@ func outside(h *history.History, of ...[]span) int {
 }
 
 // tooLittleCalm reports whether calls are excused in a run that was hardly calm by accident, and returns the verdict's
-// reason.
+// reason. A run with acts is about what they break, also on a slow machine; but services that are away for the most of
+// the rest show nothing.
 func (j *judge) tooLittleCalm() (reason string, is bool) {
-	is = j.calm.excused > 0 && outside(j.h, j.calm.acts.whole())-j.v.Calm > mostExcused
+	acts, accidents := j.calm.acts.whole(), j.calm.accidents
+	if len(acts) > 0 {
+		accidents = j.calm.away
+	}
+	excused := outside(j.h, acts) - outside(j.h, acts, accidents.whole())
+	is = j.calm.excused > 0 && excused > mostExcused
 	return fmt.Sprintf("%d%% of the run was calm, too little to tell: %d calls got no end at once, and are excused by "+
 		"services that were away, connections that broke, and calls slower than %s (if that was meant so, fire with "+
 		"--disturbed)", j.v.Calm, j.calm.excused, j.calm.slow), is

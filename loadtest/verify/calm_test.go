@@ -54,6 +54,14 @@ func TestADisturbanceExcusesTheCallsBesideIt(t *testing.T) {
 			act(time.Minute, 20*time.Minute)(w)
 			w.h.Away = []history.Away{{To: time.Minute}, {From: 20 * time.Minute, To: 40 * time.Minute}}
 		}, verify.Pass, 33},
+		"an act, and a slow machine": {func(w *world) {
+			act(time.Minute, 2*time.Minute)(w)
+			w.placed(0).Done += 50 * time.Minute
+		}, verify.Pass, 16},
+		"an act, and nobody is there": {func(w *world) {
+			act(time.Minute, 2*time.Minute)(w)
+			w.h.Away = []history.Away{{To: 50 * time.Minute}}
+		}, verify.Unknown, 16},
 		"a call was slower than the services' own limits": {func(w *world) {
 			w.h.StepLimit = 400 * time.Millisecond
 			w.placed(0).Done += 500 * time.Millisecond

@@ -13,7 +13,8 @@ func (j *judge) expiry(e *Entry, o *OrderRow, n int) {
 		return
 	}
 	at := j.times(n)
-	waited := at.sent != never && !j.calm.away.meet(at.sent, at.sent+j.h.CancelAfter)
+	due := at.sent + j.h.CancelAfter
+	waited := at.sent != never && !j.calm.away.meet(at.sent, due) && !j.calm.acts.meet(at.sent, due)
 	if waited && !j.compared() && j.h.CancelAfter >= hung {
 		j.add(Served, e.Flag, n, 0, endAtOnce, "expired after %s", j.h.CancelAfter)
 	}
