@@ -9,6 +9,7 @@ TAGS := nomsgpack
 export GOFLAGS     := -buildvcs=false -trimpath -tags=$(TAGS) -ldflags=-s -gcflags=all=-dwarf=false
 export CGO_ENABLED := 0
 SETUP := $(GO) run ./cmd/dev/setup
+comma := ,
 
 VERSION ?= $(shell git describe --tags --match 'v*' --always --dirty 2>/dev/null)
 # make demo
@@ -22,6 +23,13 @@ CANCEL      ?= 0.1
 STRATEGY    ?=
 # make up, make faults
 CLUSTER     ?=
+# make faults
+CELL        ?=
+REDUCED     ?=
+# make mutants
+ONLY        ?=
+# make tour
+FAULTS      ?=
 # make console
 PORT        ?= 0
 # make play
@@ -110,12 +118,12 @@ bench-lock: setup-curator ## Compare the locks; writes out/lock-bench.json and .
 	bin/loadtest bench locks $(BENCH_FLAGS)
 
 .PHONY: faults
-faults: setup-loadtest ## Fault matrix, a verdict for each cell: out/faults.json, .html; CLUSTER=1: of a cluster [SEEDS CELL CLUSTER]
-	bin/loadtest run faults $(if $(CLUSTER),--cluster)
+faults: setup-loadtest ## Fault matrix, a verdict for each cell: out/faults.json, .html; CLUSTER=1: of a cluster [SEEDS CELL CLUSTER REDUCED]
+	bin/loadtest run '$(or $(CELL),faults$(if $(CLUSTER),-cluster)$(if $(REDUCED),-reduced))'
 
 .PHONY: mutants
-mutants: setup-loadtest ## Broken variants of the services, each of which must be caught; writes out/mutants.json
-	bin/loadtest run mutants
+mutants: setup-loadtest ## Broken variants of the services, each of which must be caught; writes out/mutants.json [ONLY='no reconciler']
+	bin/loadtest run '$(or $(ONLY),mutants)'
 
 .PHONY: ladder
 ladder: setup-loadtest ## Throughput of every strategy; writes out/ladder.json, a picture and ladder.html [QUICK=1 LADDER_FLAGS]
@@ -131,7 +139,7 @@ play: setup-loadtest ## One published fault on the command line; the last line i
 
 .PHONY: tour
 tour: setup-loadtest ## All published faults, each broken and fixed; writes out/tour.json [FAULTS=A,B]
-	bin/loadtest run tour $(if $(FAULTS),--faults '$(FAULTS)')
+	bin/loadtest run $(or $(subst $(comma), ,$(FAULTS)),tour)
 
 .PHONY: install
 install: ## Install the servers and compilers that are missing (as root on Debian; elsewhere it names them)

@@ -5,12 +5,15 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"orderstock/loadtest/tables"
 	"orderstock/migrations"
@@ -117,11 +120,18 @@ func TestWrongUsage(t *testing.T) {
 	for _, test := range []struct{ args, env, says string }{
 		{"", "", "no command given"},
 		{"fault", "", `unknown command "fault"`},
-		{"run faults --cell nonsense", "", `no cell "nonsense"`},
-		{"run faults", "SEEDS=many", "SEEDS: invalid argument"},
-		{"run faults --cell commit/before/error@abc", "", `seed "abc"`},
-		{"run mutants --only nonsense", "", `no mutant has "nonsense" in its name`},
-		{"run mutants", "TRIES=many", "TRIES: invalid argument"},
+		{"run faults --cell commit/before/kill", "", "unknown flag: --cell"},
+		{"run faults nonsense", "", `no row and no table "nonsense". A published fault is A to Q, broken or fixed; the tables are faults, `},
+		{"run comit/after/kill", "", `"comit/after/kill"; near: commit/after/kill. A`},
+		{"run mutant", "", `"mutant"; near: mutants. A`},
+		{"run commit", "", `"commit"; near: commit/after/connection-reset, `},
+		{"run faults", "SEEDS=many", `SEEDS: invalid argument`},
+		{"run commit/before/error@abc", "", `seed "abc"`},
+		{"run reply-lost/before", "", "no row and no table"},
+		{"run insert-order/before/reply-lost", "", "does not apply: a step that has not begun"},
+		{"run mutants", "TRIES=many", `TRIES: invalid argument`},
+		{"run faults --random 3", "", "leave --random out"},
+		{"run --compose docker", "", "--compose: only a storm takes that"},
 		{"bench ladder --strategies groupde", "", `strategy "groupde"`},
 		{"bench ladder --clients 0", "", "0 clients"},
 		{"bench ladder --mysql postgres", "", `--mysql "postgres"`},
@@ -131,16 +141,17 @@ func TestWrongUsage(t *testing.T) {
 		{"bench compare --paths all", "", "--paths all: want"},
 		{"bench compare --commit-delay 2s", "", `"--commit-delay" flag: want 0s to 1s`},
 		{"bench ladder --commit-delay -1s", "", `"--commit-delay" flag: want 0s to 1s`},
-		{"run tour --faults Z", "", `no fault "Z"`},
+		{"run faults --orders 5", "", "leave --orders out, or the name"},
 		{"run A/broken --orders 5", "", "leave --orders out, or the name"},
-		{"run A/mended", "", "broken or fixed, not \"mended\""},
-		{"run Z", "", `no fault "Z"`},
+		{"run A/mended", "", `no table "A/mended". A published fault is A to Q, broken or fixed`},
+		{"run Z", "", `no table "Z". A published fault is A to Q`},
 		{"run commit/before/kill@2 --seed 3", "", "leave --seed out"},
 		{"run A/fixed B/fixed --report a.html", "", "name one experiment"},
 		{"run A/fixed --seeds 2 --report a.html", "", "without --seeds"},
 		{"run A/fixed --seeds 0", "", `"0" for "--seeds" flag: want 1 to 1000`},
 		{"run A/fixed --seeds many", "", `"many" for "--seeds" flag: want 1 to 1000`},
-		{"run A nonsense", "", `no fault, cell or mutant "nonsense"`},
+		{"run commit/after/kill commit/after/kill --report a.html", "", "name one experiment"},
+		{"run A nonsense", "", `no row and no table "nonsense"`},
 		{"bench", "", "no command given"},
 		{"demo --strategy groupde", "", "want one of unsafe"},
 		{"fire --strategy groupde", "", "want one of unsafe"},
@@ -149,7 +160,7 @@ func TestWrongUsage(t *testing.T) {
 		{"demo --orders abc", "", `"abc" for "--orders" flag: want a whole number`},
 		{"demo --order-services 0", "", "at least one of each service"},
 		{"run storm --random -1", "", `"-1" for "--random" flag: want 0 to 10000`},
-		{"run storm --orders 1000001", "", `for "--orders" flag: want 0 to 1000000`},
+		{"run storm --orders 9000", "", "leave --orders out, or the name"},
 		{"run --break nonsense", "", "--break"},
 		{"run --settle -1s", "", `"--settle" flag: want 1ms to`},
 		{"fire --settle -1s", "", `"--settle" flag: want 1ms to`},
@@ -174,7 +185,6 @@ func TestWrongUsage(t *testing.T) {
 		{"console --attach", "CONSOLE_TOKEN=offene Tür, bitte", "CONSOLE_TOKEN must be visible ASCII"},
 		{"console --attach --token Schlüsselbund-Nummer", "", "--token must be visible ASCII"},
 		{"bench locks --locks zklock,", "", "entry 2 of the list"},
-		{"run tour --faults A,,B", "", "entry 2 of the list"},
 		{"bench ladder --strategies grouped,", "", "entry 2 of the list"},
 		{"console --host shop.example,", "", "entry 2 of the list"},
 		{"console --attach --watch shop=http://127.0.0.1:1", "", "want order=URL or stock=URL"},
@@ -246,26 +256,34 @@ func TestTokenIsPrintedAlone(t *testing.T) {
 	}
 }
 
-func TestFaultsNameTheirCells(t *testing.T) {
-	out, exit := execute(t, "run", "faults", "--list")
-	if lines := strings.Count(out, "\n"); exit != command.Passed || lines != len(tables.Cells()) {
-		t.Errorf("exit code %d, %d cells", exit, lines)
+// What a table lists are its rows, and each of them can be run by its name, or says why not.
+func TestTablesListTheirRows(t *testing.T) {
+	want := map[string]int{
+		"faults": len(tables.Cells()), "faults-reduced": len(tables.Reduced()), "faults-cluster": len(tables.OfCluster()),
+		"faults-cluster-reduced": 1, "mutants": len(tables.Mutants()),
+		"tour": 2 * len(tables.Published), "storm": 1, "storm-local": 1,
 	}
-}
-
-// What is listed are the rows that would run, and each of them can be run by its name.
-func TestMutantsNameTheirRows(t *testing.T) {
-	for only, want := range map[string]int{
-		"layer:": 14, "no reconciler": 1, "": len(tables.Mutants()),
-	} {
-		out, exit := execute(t, "run", "mutants", "--list", "--only", only)
-		if lines := strings.Count(out, "\n"); exit != command.Passed || lines != want {
-			t.Errorf("--only %q: exit code %d, %d lines, want %d", only, exit, lines, want)
+	all, exit := execute(t, "run", "--list")
+	if strings.Count(all, "\n") != len(want) || exit != command.Passed {
+		t.Errorf("exit code %d, printed %s; want %d tables", exit, all, len(want))
+	}
+	for table, rows := range want {
+		out, exit := execute(t, "run", table, "--list")
+		if n := strings.Count(out, "\n"); exit != command.Passed || n != rows || !strings.Contains(all, "  "+table+" ") {
+			t.Errorf("%s: exit code %d, %d rows, want %d", table, exit, n, rows)
 		}
-		for name := range strings.Lines(out) {
-			if _, err := new(runConfig).named(strings.TrimSpace(name), false); err != nil {
-				t.Error(err)
+		for line := range strings.Lines(out) {
+			name, why, na := strings.Cut(strings.TrimSpace(line), "  ")
+			if _, err := new(runConfig).named(name, false); na != (err != nil) || na && !strings.Contains(err.Error(), why) {
+				t.Errorf("%s of %s: %v", name, table, err)
 			}
+		}
+	}
+	for args, want := range map[string]string{
+		"A b/fixed": "A/broken\nA/fixed\nB/fixed\n", "commit/after/kill@3": "commit/after/kill\n",
+	} {
+		if out, exit := execute(t, append([]string{"run", "--list"}, strings.Fields(args)...)...); out != want || exit != 0 {
+			t.Errorf("%s: exit code %d, printed %q, want %q", args, exit, out, want)
 		}
 	}
 }
@@ -357,14 +375,29 @@ func TestVerdictAsJSON(t *testing.T) {
 	}
 }
 
-// A part of the matrix is not written over the whole.
-func TestResultsOfFaultsAreNamedByTheirPart(t *testing.T) {
-	for want, cfg := range map[string]faultsConfig{
-		"faults": {}, "faults-reduced": {Reduced: true}, "faults-cell": {Cell: "commit/after/kill@3"},
-		"faults-cluster": {Cluster: true}, "faults-cluster-reduced": {Cluster: true, Reduced: true},
+// A part of a table is not written over the whole, and what is named at once over what was named before.
+func TestResultsAreNamedByTheirPart(t *testing.T) {
+	faults := fmt.Sprint("faults 1 ", len(tables.Cells()))
+	for names, want := range map[string]string{
+		"faults": faults, "faults-reduced": fmt.Sprint("faults-reduced 1 ", len(tables.Reduced())), "faults-cluster": "faults-cluster 1 11",
+		"faults-cluster-reduced": "faults-cluster-reduced 1 1", "commit/after/kill@3": "faults-cell 3 1",
+		"around/during/primary-killed":                   "faults-cluster-cell 1 1",
+		"commit/after/kill commit/after/error":           "faults-cell 1 2",
+		"commit/after/kill around/during/primary-killed": "faults-cell 1 1, faults-cluster-cell 1 1",
+		"commit/after/kill@3 commit/after/kill@4":        "faults-cell 3 1, faults-cell 4 1",
+		"commit/after/kill commit/after/kill":            "faults-cell 1 1, faults-cell 1 1",
+		"faults commit/after/kill":                       faults + ", faults-cell 1 1",
+		"A B":                                            "tour 42 4",
+		"A/broken B/broken":                              " 42 1,  42 1",
 	} {
-		if err := cfg.choose(); err != nil || cfg.Table != want {
-			t.Errorf("the table is named %s, want %s (%v)", cfg.Table, want, err)
+		var cfg runConfig
+		var got []string
+		all, err := cfg.experiments(pflag.NewFlagSet("", 0), nil, strings.Fields(names))
+		for _, e := range all {
+			got = append(got, fmt.Sprint(e.Name, " ", e.first, " ", len(e.Rows)))
+		}
+		if got := strings.Join(got, ", "); err != nil || got != want {
+			t.Errorf("%s: %q, %v; want %q", names, got, err, want)
 		}
 	}
 }

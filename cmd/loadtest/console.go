@@ -205,6 +205,12 @@ func parseWatched(values []string) ([]console.Watched, error) {
 	return all, nil
 }
 
+// folders are for runs that are played, and for the results of tables.
+type folders struct {
+	Out string `flag:"out" env:"OUT" default:"out" help:"folder that keeps the runs, the results, and what failing runs leave behind"`
+	Bin string `flag:"bin" default:"bin/faults" help:"folder for the services that can be broken"`
+}
+
 // withLab calls do with a new system that can be broken.
 func withLab(cmd *cobra.Command, bin string, do func(*system.System) error) error {
 	l, err := system.Open(cmd.Context(), system.Config{

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"orderstock/loadtest/tables"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/report"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
 )

@@ -10,13 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"orderstock/loadtest/tables"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/locks"
 	"orderstock/loadtest/report"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/system/systemtest"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 )

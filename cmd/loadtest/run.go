@@ -1,16 +1,17 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/tables"
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/command"
@@ -20,8 +21,18 @@ import (
 type runConfig struct {
 	folders
 	resultFlags
-	Seeds int `flag:"seeds" default:"1" bounds:"1 1000" help:"runs of each experiment, with the seeds from the first on"`
-	own   ownConfig
+	Seeds int  `flag:"seeds" env:"SEEDS" default:"1" bounds:"1 1000000" help:"runs of each, with the seeds from the first on; the first three of a cell differ in their share of baskets"`
+	Lanes int  `flag:"lanes" env:"LANES" bounds:"0 64" help:"whole systems to break in parallel; 0: two for the fault matrix, else one"`
+	Tries int  `flag:"tries" env:"TRIES" bounds:"0 1000" help:"seeds for what several seeds prove; 0: three"`
+	List  bool `flag:"list" help:"print the names of the rows, or of the tables, and end"`
+	stormFlags
+	own ownConfig
+}
+
+// stormFlags are for storms alone.
+type stormFlags struct {
+	Random  int    `flag:"random" default:"12" bounds:"0 10000" help:"random faults of a storm, after the sweep over all processes"`
+	Compose string `flag:"compose" help:"the compose program of a storm (default \"docker compose\", or \"docker-compose\" if only that is there)"`
 }
 
 // ownConfig has the flags of a load of your own.
@@ -34,31 +45,47 @@ func runCommand() *cobra.Command {
 	var cfg runConfig
 	cmd := &cobra.Command{
 		Use:   "run [NAME…]",
-		Short: "Run experiments on new servers: a published fault, a cell of the fault matrix, a mutant, or your own",
+		Short: "Run experiments on new servers: published faults, the fault matrix, mutants, a storm, or your own",
 		Long: `Run experiments on servers and services of their own, which are stopped at the
-end. A NAME is
+end. A NAME is a row:
 
   A, A/broken or A/fixed     a published fault, A to Q; its letter alone: both
-  commit/after/kill          a cell of the fault matrix ("run faults --list");
+  commit/after/kill          a cell of the fault matrix
   commit/after/kill@3        with a seed, as with --seed 3
-  no reconciler              a mutant ("run mutants --list")
+  no reconciler              a mutant
 
-The commands below run whole tables. The exit code is the verdict's.
+or a whole table, of so many rows, whose names "run TABLE --list" prints:
+
+` + listOfTables() + `
+The exit code is the verdict's. A table writes out/TABLE.json and, as a report,
+out/TABLE.html. Rows of one table run on the same servers, and write
+faults-cell.json, faults-cluster-cell.json, mutants-only.json or tour.json. One
+side of a published fault, and your own load, is kept in out/runs for the console.
 
 A broken variant that is not caught is tried with the two seeds after the first,
-too, and a line above the verdict says so if none of them caught it. What a run
-leaves in the folder --out can be opened in the console.
+too, and a line above the verdict says so if none of them caught it. A fault that
+costs time shows if the fixed variant has at least 1.2 times the broken one's
+rate. The tour's exit code is 1 if a fixed variant did not pass, and 2 if a broken
+one was not caught this time.
+
+A storm's stack must be up, with the environment that this command gets. Each of
+its servers, services and the front is killed, paused and restarted once; 15 s
+later 60 requests a second must pass again. Random faults follow, two at a time.
+Every key must have an answer in the end. It stops no container for good, and
+leaves the orders in the databases.
+
+A cluster needs root, and MySQL itself: MYSQLD, or Docker with mysql:9.7.
 
 An interrupted run is unknown. After several runs, the last line says how many
-were as expected, and the exit code is the first that is not 0. With --seeds,
-each run has new servers; "run faults --cell NAME --seeds 9" runs a cell again
-on the same ones.
+were as expected, and the exit code is the first that is not 0.
 
 Without a NAME, the flags say what is fired and what breaks meanwhile.`,
 		Example: `  loadtest run A
   loadtest run A/fixed --seed 42
   loadtest run E/fixed --seeds 5
   loadtest run commit/after/kill@3 "no reconciler"
+  loadtest run faults --seeds 3
+  loadtest run storm --random 12
   loadtest run --orders 800 --strategy sequential --break "1s pause stock-1" ` +
 			`--break "2s arm-kill stock-2 before commit"`,
 		Args: cobra.ArbitraryArgs,
@@ -76,39 +103,58 @@ Without a NAME, the flags say what is fired and what breaks meanwhile.`,
 		if err != nil {
 			return command.Misuse(err)
 		}
-		return runAll(cmd, experiments, cfg.Seeds, cfg.text(cmd))
+		if cfg.List {
+			return list(cmd.OutOrStdout(), experiments)
+		}
+		return runAll(cmd, experiments, cfg.text(cmd))
 	}
-	cmd.AddCommand(faultsCommand(), mutantsCommand(), tourCommand(), stormCommand())
 	return cmd
 }
 
-// experiment is what run runs.
+// experiment is what run runs in one go: a play, a storm, or rows of a table on the same servers.
 type experiment struct {
-	first uint64 // seed
-	exit  int    // the exit code of a run that is as expected
+	tables.Table        // with what is run; without a name for what leaves no table
+	first        uint64 // seed
+	runs         int    // with the seeds from the first on, each on new servers
+	exit         int    // the exit code of a run that is as expected
 	// run runs it with the seed, and prints its verdict. The error has the verdict's exit code.
 	run func(cmd *cobra.Command, seed uint64) error
 }
 
-// runAll runs each experiment with that many seeds. After several runs it prints how many were as expected. An error
-// that is no verdict ends them.
-func runAll(cmd *cobra.Command, experiments []experiment, seeds int, out io.Writer) error {
+// join adds the rows of another experiment if they belong to the same results.
+func (e *experiment) join(other *experiment) bool {
+	_, twice := trial.Find(e.Rows, other.Rows[0].Name)
+	if twice || e.Name == "" || e.Name != other.Name || e.first != other.first {
+		return false
+	}
+	e.Rows = append(e.Rows, other.Rows...)
+	return true
+}
+
+// runAll runs each experiment with its seeds. After several runs it prints how many were as expected. An error that is
+// no verdict ends them.
+func runAll(cmd *cobra.Command, experiments []*experiment, out io.Writer) error {
 	var errs []error
-	expected, planned := 0, len(experiments)*seeds
-	for i := range planned {
-		if cmd.Context().Err() != nil {
-			errs = append(errs, fmt.Errorf("interrupted: %d of %d runs were not made", planned-i, planned))
-			break
-		}
-		e := experiments[i/seeds]
-		err, code := e.run(cmd, e.first+uint64(i%seeds)), command.Passed
-		if exit, judged := errors.AsType[*command.ExitError](err); judged {
-			code = exit.Code
-		} else if err != nil {
-			return err
-		}
-		if errs = append(errs, err); code == e.exit {
-			expected++
+	made, expected, planned := 0, 0, 0
+	for _, e := range experiments {
+		planned += e.runs
+	}
+	for _, e := range experiments {
+		for i := range e.runs {
+			if cmd.Context().Err() != nil {
+				return errors.Join(append(errs,
+					fmt.Errorf("interrupted: %d of %d runs were not made", planned-made, planned))...)
+			}
+			err, code := e.run(cmd, e.first+uint64(i)), command.Passed
+			if exit, judged := errors.AsType[*command.ExitError](err); judged {
+				code = exit.Code
+			} else if err != nil {
+				return err
+			}
+			made++
+			if errs = append(errs, err); code == e.exit {
+				expected++
+			}
 		}
 	}
 	if planned > 1 {
@@ -119,102 +165,43 @@ func runAll(cmd *cobra.Command, experiments []experiment, seeds int, out io.Writ
 
 // experiments returns the experiments that the arguments name, or the one of the flags. It fails before the minutes of
 // compiling. own are the flags of a load of your own.
-func (cfg *runConfig) experiments(f, own *pflag.FlagSet, names []string) ([]experiment, error) {
-	if cfg.Report != "" && (len(names) > 1 || cfg.Seeds > 1) {
-		return nil, errors.New("--report is one file: name one experiment, without --seeds")
-	}
-	if len(names) == 0 {
-		err := cfg.readBreaks()
+func (cfg *runConfig) experiments(f, own *pflag.FlagSet, names []string) (all []*experiment, err error) {
+	if len(names) == 0 && !cfg.List {
+		if err := cfg.readBreaks(); err != nil {
+			return nil, err
+		}
 		first := cfg.own.Plan("bin/loadtest", true).Load.Mix.Seed
-		return []experiment{{first: first, run: func(cmd *cobra.Command, seed uint64) error {
+		all = append(all, &experiment{first: first, runs: cfg.Seeds, run: func(cmd *cobra.Command, seed uint64) error {
 			cfg.own.Load.Mix.Seed = seed
 			return cfg.play(cmd, cfg.own.Plan("bin/loadtest", true))
-		}}}, err
+		}})
 	}
-	var odd []string
-	f.Visit(func(flag *pflag.Flag) {
-		if flag.Name != "seed" && own.Lookup(flag.Name) != nil {
-			odd = append(odd, "--"+flag.Name)
-		}
-	})
-	if len(odd) > 0 {
-		return nil, fmt.Errorf("a named experiment has its own load: leave %s out, or the name", strings.Join(odd, ", "))
-	}
-	var all []experiment
 	for _, name := range names {
 		e, err := cfg.named(name, f.Changed("seed"))
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, e)
+		if len(all) == 0 || !all[len(all)-1].join(e) {
+			all = append(all, e)
+		}
+	}
+	var odd []string
+	stormy := slices.ContainsFunc(all, func(e *experiment) bool { return strings.HasPrefix(e.Name, tables.TheStorm) })
+	f.Visit(func(flag *pflag.Flag) {
+		ofStorm := flag.Name == "random" || flag.Name == "compose"
+		if ofStorm && !stormy || len(names) > 0 && flag.Name != "seed" && own.Lookup(flag.Name) != nil {
+			odd = append(odd, "--"+flag.Name)
+		}
+	})
+	switch {
+	case len(odd) > 0 && len(names) == 0:
+		return nil, fmt.Errorf("%s: only a storm takes that", strings.Join(odd, ", "))
+	case len(odd) > 0:
+		return nil, fmt.Errorf("a named experiment has its own load: leave %s out, or the name", strings.Join(odd, ", "))
+	case cfg.Report != "" && (len(all) > 1 || len(all) == 1 && all[0].runs > 1):
+		return nil, errors.New("--report is one file: name one experiment, without --seeds")
 	}
 	return all, nil
-}
-
-// named returns the experiment of that name: a published fault by its letter, or a row of a table.
-func (cfg *runConfig) named(name string, seeded bool) (e experiment, err error) {
-	if seeded {
-		e.first = cfg.own.Load.Mix.Seed
-	}
-	if letter, side, sided := strings.Cut(name, "/"); len(letter) == 1 {
-		return cfg.published(e.first, letter, tables.Side(side), sided)
-	}
-	name, at, seededByName := strings.Cut(name, "@")
-	table := "faults-cell"
-	row, found := tables.FindCell(name)
-	if !found {
-		table = "mutants-only"
-		row, found = trial.Find(tables.Mutants(), name)
-	}
-	switch {
-	case !found:
-		return e, fmt.Errorf(`no fault, cell or mutant %q: there are A to Q, and what "run faults --list" and `+
-			`"run mutants --list" print`, name)
-	case row.NA != "":
-		return e, fmt.Errorf("%s does not apply: %s", name, row.NA)
-	case seededByName && seeded:
-		return e, fmt.Errorf("%s@%s has a seed: leave --seed out", name, at)
-	case seededByName:
-		if e.first, err = strconv.ParseUint(at, 10, 64); err != nil {
-			return e, fmt.Errorf("%s: seed %q: want a whole number, 0 or more", name, at)
-		}
-	}
-	e.first = cmp.Or(e.first, 1)
-	e.run = func(cmd *cobra.Command, seed uint64) error {
-		return runSuite(cmd, trial.Suite{
-			Table: table, Experiments: []trial.Experiment{row}, FirstSeed: seed, Out: cfg.Out,
-		}, cfg.resultFlags)
-	}
-	return e, nil
-}
-
-// published returns one side of a published fault or, unless it is sided, both. first is the first seed; 0 is the
-// default.
-func (cfg *runConfig) published(
-	first uint64, letter string, side tables.Side, sided bool,
-) (e experiment, err error) {
-	e.first = cmp.Or(first, tables.FirstSeed)
-	f, err := tables.Find(letter)
-	switch {
-	case err != nil:
-		return e, err
-	case !sided:
-		e.run = func(cmd *cobra.Command, seed uint64) error {
-			if first == 0 && seed == e.first {
-				seed = 0 // the default of each variant
-			}
-			return tour(cmd, tourConfig{
-				folders: cfg.folders, resultFlags: cfg.resultFlags, Letters: []string{letter}, Seed: seed,
-			})
-		}
-		return e, nil
-	case side != tables.Broken && side != tables.Fixed:
-		return e, fmt.Errorf("a fault is broken or fixed, not %q", side)
-	case f.Plan(side, e.first).Expect.Broken != "":
-		e.exit = command.Failed
-	}
-	e.run = func(cmd *cobra.Command, seed uint64) error { return cfg.play(cmd, f.Plan(side, seed)) }
-	return e, nil
 }
 
 // readBreaks adds the faults of the flags to the load, and validates it.
@@ -232,7 +219,7 @@ func (cfg *runConfig) readBreaks() error {
 // play plays a plan, and prints its verdict.
 func (cfg *runConfig) play(cmd *cobra.Command, plan tables.Plan) error {
 	var record *tables.Record
-	err := withPlayer(cmd, cfg.folders, func(p *tables.Player) (err error) {
+	err := cfg.withPlayer(cmd, func(p *tables.Player) (err error) {
 		command.Progress(cmd.ErrOrStderr())("playing " + plan.Run.String())
 		record, err = p.Play(cmd.Context(), plan)
 		return err
@@ -244,6 +231,18 @@ func (cfg *runConfig) play(cmd *cobra.Command, plan tables.Plan) error {
 		return err
 	}
 	return errors.Join(cfg.print(cmd, record.Verdict), conclude(cfg.text(cmd), record))
+}
+
+// withPlayer calls do with a player in a new system that can be broken.
+func (cfg *runConfig) withPlayer(cmd *cobra.Command, do func(*tables.Player) error) error {
+	return withLab(cmd, cfg.Bin, func(l *system.System) error {
+		p, err := tables.NewPlayer(l, cfg.Out)
+		if err != nil {
+			return err
+		}
+		p.Progress = cmd.ErrOrStderr()
+		return do(p)
+	})
 }
 
 // conclude prints the verdict on the last try. It returns the exit code of a verdict other than pass as an error.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"orderstock/loadtest/tables"
 	"orderstock/loadtest/ladder"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
@@ -84,9 +84,10 @@ func TestSeveralRunsAreCounted(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		cmd := &cobra.Command{RunE: func(cmd *cobra.Command, _ []string) error {
-			return runAll(cmd, []experiment{{42, test.exit, func(_ *cobra.Command, seed uint64) error {
-				return test.ends[seed-42]
-			}}}, len(test.ends), &out)
+			return runAll(cmd, []*experiment{{
+				first: 42, runs: len(test.ends), exit: test.exit,
+				run: func(_ *cobra.Command, seed uint64) error { return test.ends[seed-42] },
+			}}, &out)
 		}}
 		cmd.SetArgs([]string{})
 		cmd.SetErr(io.Discard)
@@ -103,10 +104,10 @@ func TestRunsThatWereNotMadeAreNoPass(t *testing.T) {
 	defer interrupt()
 	var errs bytes.Buffer
 	cmd := &cobra.Command{RunE: func(cmd *cobra.Command, _ []string) error {
-		return runAll(cmd, []experiment{{first: 42, run: func(*cobra.Command, uint64) error {
+		return runAll(cmd, []*experiment{{first: 42, runs: 3, run: func(*cobra.Command, uint64) error {
 			interrupt()
 			return nil
-		}}}, 3, io.Discard)
+		}}}, io.Discard)
 	}}
 	cmd.SetArgs([]string{})
 	cmd.SetErr(&errs)

@@ -1,10 +1,6 @@
 package tables
 
-import (
-	"strings"
-
-	"orderstock/loadtest/trial"
-)
+import "orderstock/loadtest/trial"
 
 // Mutants returns the mutants, in the order of their runs.
 func Mutants() (all []trial.Experiment) {
@@ -18,14 +14,4 @@ func Mutants() (all []trial.Experiment) {
 		}
 	}
 	return all
-}
-
-// Select returns the mutants whose name, with their group before as in "layer: ", holds only.
-func Select(only string) (some []trial.Experiment) {
-	for _, e := range Mutants() {
-		if strings.Contains(e.Group+": "+e.Name, only) {
-			some = append(some, e)
-		}
-	}
-	return some
 }

@@ -21,13 +21,16 @@ const (
 
 	gone   = time.Second     // how long a killed process stays down
 	frozen = 4 * time.Second // how long a process stays paused
+
+	// least is how many orders a storm sends at least. About half of them are rejected for lack of stock.
+	least = 9000
 )
 
 // Storm returns an experiment: everything breaks while orders come. First each server and replica is killed, paused,
 // and stopped and started, once each, in random order, and orders must flow again after each act. Then random faults
 // strike, two at a time, and orders must flow again after the last. Clients repeat an order under its key until it is
-// answered. The storm sends the given number of orders, or more. About half of 9,000 are rejected for lack of stock.
-func Storm(servers, replicas []string, random, orders int, seed uint64) trial.Experiment {
+// answered.
+func Storm(servers, replicas []string, random int, seed uint64) trial.Experiment {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var sweep []trial.Action
 	for _, name := range servers {
@@ -51,7 +54,7 @@ func Storm(servers, replicas []string, random, orders int, seed uint64) trial.Ex
 	}
 	acts = append(acts, trial.Action{Action: trial.Nothing, Then: true, For: time.Millisecond, EndsLoad: true})
 	return trial.Experiment{
-		Name: "storm", Group: trial.InStorm, Acts: acts, Least: orders, Settle: time.Minute, Ready: flowsAgain,
+		Name: "storm", Group: trial.InStorm, Acts: acts, Least: least, Settle: time.Minute, Ready: flowsAgain,
 		Load: fire.Config{
 			Orders: history.MaxOrders, Rate: 70, Concurrency: 30, Timeout: 20 * time.Second, Insist: 3 * time.Minute,
 			Mix: fire.Mix{Goods: 20, Stock: 1000, ItemsMax: 3, NumMax: 3, Repeat: 0.05, Cancel: 0.05},

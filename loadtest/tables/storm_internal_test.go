@@ -59,13 +59,13 @@ func TestOrdersFlowAgain(t *testing.T) {
 // TestStorm breaks each process in each way, one after the other, and then two at a time; the last ends the load.
 func TestStorm(t *testing.T) {
 	servers, replicas := []string{"mysql", "redis"}, []string{"order-1"}
-	e := Storm(servers, replicas, 5, 100, 7)
-	if again := Storm(servers, replicas, 5, 100, 7); !slices.EqualFunc(e.Acts, again.Acts, func(a, b trial.Action) bool {
+	e := Storm(servers, replicas, 5, 7)
+	if again := Storm(servers, replicas, 5, 7); !slices.EqualFunc(e.Acts, again.Acts, func(a, b trial.Action) bool {
 		return a.String() == b.String() && a.Then == b.Then
 	}) {
 		t.Error("the same seed breaks something else")
 	}
-	if len(e.Acts) != 9+5+1 || e.Least != 100 {
+	if len(e.Acts) != 9+5+1 || e.Least != least {
 		t.Fatalf("%d acts, and at least %d orders", len(e.Acts), e.Least)
 	}
 	swept := map[string]bool{}

@@ -24,17 +24,17 @@ type Suite struct {
 	Experiments []Experiment
 	// Seeds is the number of runs of each, with the seeds FirstSeed and up. Those with several tries take more, in one
 	// row. Default 1.
-	Seeds int `flag:"seeds" env:"SEEDS" default:"1" bounds:"1 1000000" help:"runs of each; the first three of a cell differ in their share of baskets"`
+	Seeds int
 	// FirstSeed defaults to 1.
-	FirstSeed uint64 `flag:"seed" default:"1" help:"the first seed"`
+	FirstSeed uint64
 	// Tries, if above 0, replaces those of the experiments that several seeds prove.
-	Tries int `flag:"tries" env:"TRIES" bounds:"0 1000" help:"seeds for what several seeds prove, 3 by default"`
+	Tries int
 	// On, if not nil, is the system to run on. Default: a new one for each lane.
 	On *system.System
 	// Lanes is the number of systems that run in parallel. Default 1; a cluster has one.
-	Lanes int `flag:"lanes" env:"LANES" default:"1" bounds:"1 64" help:"whole systems to break in parallel"`
+	Lanes int
 	// Out is the folder for Table/, with what runs leave behind that did not end as expected. Default "out".
-	Out string `flag:"out" env:"OUT" default:"out" help:"folder for the table's file, and for the evidence of failing runs"`
+	Out string
 	// Print gets a line for each run as it ends. Default: discarded.
 	Print io.Writer
 	// Show, if not nil, is called with what a run shows while it goes on.
