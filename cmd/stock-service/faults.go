@@ -11,8 +11,8 @@ import (
 	"os"
 	"sync/atomic"
 
-	"orderstock/loadtest/tables/published"
 	"orderstock/loadtest/faultpoint"
+	"orderstock/loadtest/tables/published"
 	"orderstock/pkg/operation"
 	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/deduct/compared"

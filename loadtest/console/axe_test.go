@@ -14,8 +14,8 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
-	"orderstock/loadtest/tables"
 	"orderstock/loadtest/fire"
+	"orderstock/loadtest/tables"
 )
 
 // TestNothingKeepsAnybodyOut has axe-core look at the page in all its states, light and dark: it

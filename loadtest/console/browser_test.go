@@ -22,8 +22,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
-	"orderstock/loadtest/tables"
 	"orderstock/loadtest/system"
+	"orderstock/loadtest/tables"
 	"orderstock/pkg/servers/programs"
 )
 

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"sync"
 
-	"orderstock/loadtest/tables"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/system"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/redisdb"

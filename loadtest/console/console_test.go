@@ -12,8 +12,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"orderstock/loadtest/tables"
 	"orderstock/loadtest/fire"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/verify"
 )
 

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/tables"
 	"orderstock/loadtest/system/systemtest"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/trial"
 )
 

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/tables"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/system"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 )

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"orderstock/loadtest/tables"
 	"orderstock/loadtest/system"
+	"orderstock/loadtest/tables"
 	"orderstock/pkg/redisdb"
 )
 
@@ -18,7 +18,7 @@ type Life struct {
 	Operation map[string]any   `json:"operation"` // nil if the stock service knows nothing
 	Flows     []map[string]any `json:"flows"`
 	// FlagInRedis is "there", "gone" or "unknown".
-	FlagInRedis string             `json:"flag_in_redis"`
+	FlagInRedis string          `json:"flag_in_redis"`
 	Answers     []tables.Answer `json:"answers"`
 	// Spans are the steps that were traced, in the order of their start.
 	Spans []Span `json:"spans"`

@@ -13,9 +13,9 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"orderstock/loadtest/tables"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/trial"
 )
 

@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/tables"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/system"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 )
@@ -132,16 +132,16 @@ func (s *stage) verdict(t *testing.T) (*verify.Verdict, error) {
 
 // shown is a part of the state.
 type shown struct {
-	Phase   string             `json:"phase"`
-	Run     tables.Run      `json:"run"`
-	Faults  []trial.Shown      `json:"faults"`
-	Verdict *verify.Verdict    `json:"verdict"`
-	Hero    tables.Headline `json:"hero"`
-	Samples []tables.Sample `json:"samples"`
-	Edges   map[string]int64   `json:"edges"`
-	Lock    console.Lock       `json:"lock"`
-	Expired int                `json:"sessions_expired"`
-	Recent  []console.Recent   `json:"recent"`
+	Phase   string           `json:"phase"`
+	Run     tables.Run       `json:"run"`
+	Faults  []trial.Shown    `json:"faults"`
+	Verdict *verify.Verdict  `json:"verdict"`
+	Hero    tables.Headline  `json:"hero"`
+	Samples []tables.Sample  `json:"samples"`
+	Edges   map[string]int64 `json:"edges"`
+	Lock    console.Lock     `json:"lock"`
+	Expired int              `json:"sessions_expired"`
+	Recent  []console.Recent `json:"recent"`
 }
 
 func (s *stage) state(t *testing.T) shown {

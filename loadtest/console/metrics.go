@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"sync"
 
-	"orderstock/loadtest/tables"
 	"orderstock/loadtest/system"
+	"orderstock/loadtest/tables"
 )
 
 // figures are the services' metrics by name, as system.Metrics reads them, summed up over replicas.

@@ -17,8 +17,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
-	"orderstock/loadtest/tables"
 	"orderstock/loadtest/fire"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/verify"
 )
 

@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"time"
 
-	"orderstock/loadtest/tables"
 	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/system"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/httpapi"
 	"orderstock/stock-service/deduct"
@@ -141,9 +141,9 @@ func outlasting(r *http.Request) (context.Context, context.CancelFunc) {
 }
 
 type playRequest struct {
-	Fault   string         `json:"fault"`
+	Fault   string      `json:"fault"`
 	Variant tables.Side `json:"variant"`
-	Seed    string         `json:"seed"`
+	Seed    string      `json:"seed"`
 }
 
 // events streams the state: a snapshot, then what changes.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"orderstock/loadtest/tables"
 	"orderstock/loadtest/fire"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/trial"
 )
 

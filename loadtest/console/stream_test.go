@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/tables"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
+	"orderstock/loadtest/tables"
 )
 
 // door serves a stage's page at another address. It ends streams of the page, and can hold back new ones.

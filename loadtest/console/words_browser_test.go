@@ -10,8 +10,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"orderstock/loadtest/tables"
 	"orderstock/loadtest/fire"
+	"orderstock/loadtest/tables"
 )
 
 // publishedFaults is what GET /api/faults answers.

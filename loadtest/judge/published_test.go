@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/tables"
 	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/judge"
 	"orderstock/loadtest/judge/shop"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/system/systemtest"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/verify"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"orderstock/loadtest/tables"
 	"orderstock/loadtest/faultpoint"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/trial"
 )
 

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/tables"
 	"orderstock/loadtest/tables/published"
-	"orderstock/loadtest/system"
 	"orderstock/stock-service/deduct"
 )
 

@@ -17,24 +17,26 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// front answers 503 in place of the first order service while busy is true, and counts that.
-func front(busy *atomic.Bool, refused *atomic.Int32) func(fire.Target) (fire.Target, func(), error) {
-	return func(t fire.Target) (fire.Target, func(), error) {
-		to, err := url.Parse(t.OrderURLs[0])
-		proxy := httputil.NewSingleHostReverseProxy(to)
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if busy.Load() && r.Method == http.MethodPost {
-				refused.Add(1)
-				w.Header().Set("Retry-After", "1")
-				w.WriteHeader(http.StatusServiceUnavailable)
-				return
-			}
-			proxy.ServeHTTP(w, r)
-		}))
-		t.OrderURLs = slices.Clone(t.OrderURLs)
-		t.OrderURLs[0] = s.URL
-		return t, s.Close, err
+// front puts a server before the first order service, which answers 503 while busy is true, and counts that.
+func front(t *testing.T, target *fire.Target, busy *atomic.Bool, refused *atomic.Int32) {
+	t.Helper()
+	to, err := url.Parse(target.OrderURLs[0])
+	if err != nil {
+		t.Fatal(err)
 	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if busy.Load() && r.Method == http.MethodPost {
+			refused.Add(1)
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	target.OrderURLs = slices.Clone(target.OrderURLs)
+	target.OrderURLs[0] = s.URL
 }
 
 // An act excuses the calls beside it, and no others of its run: neither a service that crashes later, nor one that goes
@@ -57,13 +59,14 @@ func TestAnActExcusesWhatIsBesideIt(t *testing.T) {
 		{"a crash", func() error { return st.Orders[1].Kill() }, verify.Violation},
 	} {
 		e := Experiment{
-			Name: "refused", Services: Services{Front: front(&busy, &refused)},
+			Name: "refused",
 			Load: fire.Config{
 				Duration: 3500 * time.Millisecond, Concurrency: 8, Timeout: 4 * time.Second, Patience: 15 * time.Second,
 				Mix: fire.Mix{Goods: 3, Stock: 10_000, Repeat: 0.1},
 			},
 		}
 		r := e.begin(st, 1, nil, nil)
+		front(t, &r.load.Target, &busy, &refused)
 		r.Acts = []*Act{{
 			Action: Action{For: lasts, AfterMS: 100},
 			Do:     func(context.Context) error { busy.Store(true); return nil },

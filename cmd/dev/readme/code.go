@@ -1,8 +1,8 @@
 package readme
 
 import (
-	"orderstock/loadtest/tables"
 	"orderstock/loadtest/report"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/verify"
 )
 

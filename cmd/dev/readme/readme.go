@@ -9,9 +9,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"orderstock/loadtest/tables"
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/locks"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/trial"
 )
 
