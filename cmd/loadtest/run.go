@@ -113,7 +113,7 @@ Without a NAME, the flags say what is fired and what breaks meanwhile.`,
 
 // experiment is what run runs in one go: a play, a storm, or rows of a table on the same servers.
 type experiment struct {
-	tables.Table        // with what is run; without a name for what leaves no table
+	tables.Table        // with the rows to run; without a name if it leaves no table
 	first        uint64 // seed
 	runs         int    // with the seeds from the first on, each on new servers
 	exit         int    // the exit code of a run that is as expected

@@ -29,7 +29,7 @@ const (
 	TheLocalStorm = "storm-local"
 )
 
-// All returns all tables. What they hold must not be changed.
+// All returns all tables. Their slices must not be changed.
 var All = sync.OnceValue(func() []Table {
 	cluster, storm := OfCluster(), []trial.Experiment{Storm(nil, nil, 0, 0)}
 	return []Table{
