@@ -2,10 +2,8 @@
 // settings. Only ratios between rows of one run mean anything; the
 // absolute figures are the machine's.
 //
-// Each row is a trial.Experiment. A trial.Suite runs experiments one after the other, each on services that the next
-// ones replace. Here the systems of a comparison run at once, each with its own databases on the same servers, and take
-// turns under one load, so that a drift of the machine affects all of them; the verdict comes after the last turn. So
-// the package has its own runner, and the experiments' acts strike on the services of one system.
+// Each row is a trial.Experiment, and the rows of a load are a trial.Suite with turns: the systems run at once, each
+// with its own databases on the same servers.
 package ladder
 
 import (
@@ -43,7 +41,7 @@ type Config struct {
 	Bin, Dir string
 
 	mysql  servers.Options           // of Servers.MySQL
-	builds map[string]*servers.MySQL // of other builds, which may have other tables, by the experiment's group
+	builds map[string]*servers.MySQL // of other builds, which may have other tables, by the name of the experiment
 }
 
 func (cfg Config) say(format string, args ...any) {

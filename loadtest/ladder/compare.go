@@ -61,20 +61,22 @@ func (cfg Config) Compare(
 ) (r *Result, err error) {
 	r = &Result{Kind: "compare"}
 	cfg.builds = map[string]*servers.MySQL{}
-	sides[0].Group, sides[1].Group = "old", "new"
+	for i, name := range []string{"old", "new"} {
+		sides[i].Name, sides[i].Group = name, sides[i].Name
+	}
 	for _, side := range sides {
 		if side.Services.Build == "" {
 			continue
 		}
 		cfg.say("starting a MySQL server for the tables of %s", side.Services.Build)
 		o := cfg.mysql
-		o.Dir = filepath.Join(cfg.Dir, "mysql-"+side.Group)
+		o.Dir = filepath.Join(cfg.Dir, "mysql-"+side.Name)
 		m, err := servers.StartMySQL(ctx, o)
 		if err != nil {
 			return r, err
 		}
 		defer func() { err = errors.Join(err, m.Kill()) }() // its data are of no use
-		cfg.builds[side.Group] = m
+		cfg.builds[side.Name] = m
 	}
 	if r.Bench, err = cfg.bench(ctx); err != nil {
 		return r, err
@@ -85,7 +87,7 @@ func (cfg Config) Compare(
 			sides[0].Load, sides[1].Load = load, load
 			says, rows := newRow(sides[0]).load(), all[2*i:2*i+2]
 			cfg.say("leg %d of %d, %s", leg+1, legs, says)
-			measured, err := cfg.measure(ctx, sides[:], 2, leg)
+			measured, err := cfg.race(ctx, sides[:], 2, leg)
 			if err != nil {
 				return r, fmt.Errorf("leg %d, %s: %w", leg+1, says, err)
 			}

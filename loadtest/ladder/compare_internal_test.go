@@ -62,20 +62,6 @@ func TestParseSide(t *testing.T) {
 	}
 }
 
-// Each leg begins with the other variant.
-func TestLegsTakeTurns(t *testing.T) {
-	t.Parallel()
-	both, got := contestants("a", "b"), ""
-	for leg := range 4 {
-		for _, c := range ordered(both, leg) {
-			got += c.Services.Strategy
-		}
-	}
-	if got != "abbaabba" {
-		t.Errorf("the order is %s, want abbaabba", got)
-	}
-}
-
 func TestWorse(t *testing.T) {
 	t.Parallel()
 	for _, c := range [][3]verify.Outcome{

@@ -128,8 +128,10 @@ func (p Plan) under(load fire.Config) (all []trial.Experiment) {
 			if name == Direct && replicas > 1 {
 				continue // it is one process
 			}
-			services := trial.Services{Strategy: name, Replicas: replicas, Env: patient(nil)}
-			all = append(all, trial.Experiment{Services: services, Load: load})
+			all = append(all, trial.Experiment{
+				Name:     fmt.Sprintf("%s/%d", name, replicas),
+				Services: trial.Services{Strategy: name, Replicas: replicas, Env: patient(nil)}, Load: load,
+			})
 		}
 	}
 	return all
@@ -155,17 +157,20 @@ func (cfg Config) Run(ctx context.Context, plan Plan) (*Result, error) {
 	for _, race := range plan.races() {
 		load := newRow(race[0]).load()
 		cfg.say("%s: rows %d to %d of %d", load, len(result.Rows)+1, len(result.Rows)+len(race), plan.Size())
-		rows, err := cfg.measure(ctx, race, turns, 0)
+		rows, err := cfg.race(ctx, race, turns, 0)
 		if err != nil {
 			return result, fmt.Errorf("measure %s: %w", load, err)
 		}
 		result.Rows = append(result.Rows, rows...)
 	}
-	if !plan.Faults {
-		return result, nil
-	}
 	for _, all := range plan.ordeals() {
-		if err := cfg.undergo(ctx, all, result); err != nil {
+		cfg.say("what %s keeps when something breaks", all[0].Services.Strategy)
+		rows, err := cfg.race(ctx, all, 1, 0)
+		for _, row := range rows {
+			row.Fault, row.Variant = row.Variant, ""
+			result.Survival = append(result.Survival, row)
+		}
+		if err != nil {
 			return result, fmt.Errorf("what survives under %s: %w", all[0].Services.Strategy, err)
 		}
 	}

@@ -3,16 +3,13 @@ package ladder
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
-	"orderstock/loadtest/verify"
 )
 
 // plenty is more stock than any row can sell.
@@ -21,7 +18,6 @@ const plenty = 1_000_000_000
 // turn returns the load of one turn: for the configured time, of single pieces of products that do not run out. A load
 // with its own time stays as it is.
 func (cfg Config) turn(load fire.Config) fire.Config {
-	load.Mix.Seed = cfg.Seed
 	if load.Duration > 0 {
 		return load
 	}
@@ -32,99 +28,88 @@ func (cfg Config) turn(load fire.Config) fire.Config {
 	return load
 }
 
-// measure opens the systems of the experiments, lets them race, and returns a row for each.
-func (cfg Config) measure(ctx context.Context, experiments []trial.Experiment, legs, before int) (_ []Row, err error) {
-	var all []*contestant
-	defer func() {
-		for _, c := range all {
-			err = errors.Join(err, c.close(ctx))
-		}
-	}()
-	for _, e := range experiments {
-		c, err := cfg.open(ctx, e)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", &contestant{Experiment: e}, err)
-		}
-		all = append(all, c)
+// race lets the experiments take turns, and returns a row for each, with its ratio to the first. before is the number
+// of turns before.
+func (cfg Config) race(ctx context.Context, all []trial.Experiment, turns, before int) (rows []Row, err error) {
+	locks := make([]lockCounts, len(all))
+	s := trial.Suite{
+		FirstSeed: cfg.Seed, Turns: turns, TurnsBefore: before, Open: cfg.open,
+		Show: func(_ string, rates any) { cfg.say("turn %s", rates) },
 	}
-	return cfg.race(ctx, all, legs, before)
-}
-
-// race lets the contestants take turns, judges all turns of each, and returns a row for each, with its ratio to the
-// first. before is the number of legs before.
-func (cfg Config) race(ctx context.Context, all []*contestant, legs, before int) (rows []Row, err error) {
-	for leg := range legs {
-		for _, c := range ordered(all, before+leg) {
-			if err := c.fire(ctx, cfg); err != nil {
-				return nil, fmt.Errorf("%s: %w", c, err)
-			}
+	for i, e := range all {
+		if len(e.Acts) == 0 { // a service that is killed counts from 0 again
+			e.Checks = []trial.Check{locks[i].counted()}
 		}
-		cfg.say("leg %d of %d: %s", leg+1, legs, rates(all))
+		e.Load = cfg.turn(e.Load)
+		s.Experiments = append(s.Experiments, e)
 	}
-	for _, c := range all {
-		row, err := c.row(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", c, err)
-		}
-		rows = append(rows, row)
+	report, err := s.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i, of := range report.Rows {
+		rows = append(rows, rowOf(of, all[i], locks[i]))
 	}
 	return rows, relate(rows)
 }
 
-// ordered returns all in the order of a leg: the reverse order of the leg before, so that a steady drift affects all of
-// them.
-func ordered(all []*contestant, leg int) []*contestant {
-	all = slices.Clone(all)
-	if leg%2 == 1 {
-		slices.Reverse(all)
-	}
-	return all
-}
-
-// rates names the contestants with the sales a second of their last turns.
-func rates(all []*contestant) string {
-	var each []string
-	for _, c := range all {
-		each = append(each, fmt.Sprintf("%s %.0f/s", c, c.reports[len(c.reports)-1].DonePerS))
-	}
-	return strings.Join(each, "; ")
-}
-
-// fire measures a turn.
-func (c *contestant) fire(ctx context.Context, cfg Config) error {
-	before, err := c.countLocks(ctx)
-	if err != nil {
-		return err
-	}
-	fired, err := c.run(ctx, cfg.turn(c.Load))
-	if err != nil {
-		return err
-	}
-	after, err := c.countLocks(ctx)
-	if err != nil {
-		return err
-	}
-	c.locks.add(before, after)
-	c.fired += fired.History.Elapsed
-	c.reports = append(c.reports, fired.History.Measure())
-	return nil
-}
-
-// row sums all turns up, and judges them.
-func (c *contestant) row(ctx context.Context) (Row, error) {
-	total, row := history.Sum(c.reports...), newRow(c.Experiment)
-	row.DonePerS, row.RejectedPerS = total.DonePerS, total.RejectedPerS
-	row.P50MS, row.P99MS, row.Verdict = ms(total.P50), ms(total.P99), verify.Pass
-	row.WakeupsPerRelease, row.Handovers = c.locks.wakeups(), c.locks.handovers/c.fired.Seconds()
-	for _, turn := range c.reports {
+// rowOf sums all turns up. The row is of the experiment as it was planned.
+func rowOf(of *trial.Row, planned trial.Experiment, locks lockCounts) Row {
+	row, fired := newRow(planned), time.Duration(0)
+	var turns []*history.Report
+	for _, run := range of.Ended {
+		turn := run.History.Measure()
+		turns, fired = append(turns, turn), fired+run.History.Elapsed
 		row.Legs, row.P99Legs = append(row.Legs, turn.DonePerS), append(row.P99Legs, ms(turn.P99))
-		verdict, err := c.system.Judge(ctx, verify.Config{History: turn.History})
-		if err != nil {
-			return row, err
-		}
-		row.Verdict, row.Broken = row.Verdict.Or(verdict.Outcome), append(row.Broken, verdict.Violated()...)
 	}
-	return row, nil
+	total := history.Sum(turns...)
+	row.DonePerS, row.RejectedPerS = total.DonePerS, total.RejectedPerS
+	row.P50MS, row.P99MS, row.Verdict, row.Broken = ms(total.P50), ms(total.P99), of.Verdict, of.Broken
+	row.WakeupsPerRelease, row.Handovers = locks.wakeups(), locks.handovers/fired.Seconds()
+	return row
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// lockCounts are the watch events that ZooKeeper has sent for deleted nodes and for changed lists of children, the
+// locks that the stock services have taken, and how often one of them woke for a lock that another had given up.
+type lockCounts struct{ events, locks, handovers float64 }
+
+// wakeups returns the watch events for each lock that was taken.
+func (c lockCounts) wakeups() float64 {
+	if c.locks == 0 {
+		return 0
+	}
+	return c.events / c.locks
+}
+
+// counted is no check: it adds what is counted during each turn.
+func (c *lockCounts) counted() trial.Check {
+	return trial.Check{Name: "locks", At: func(ctx context.Context, r *trial.Run, at trial.Moment) error {
+		sign := 1.0
+		if at == trial.Intact {
+			sign = -1
+		}
+		n, err := countLocks(ctx, r.System)
+		c.events, c.locks, c.handovers = c.events+sign*n.events, c.locks+sign*n.locks, c.handovers+sign*n.handovers
+		return err
+	}}
+}
+
+// countLocks reads the counters of ZooKeeper and of all stock services.
+func countLocks(ctx context.Context, s *system.System) (n lockCounts, err error) {
+	server, err := s.ZooKeeper.Monitor(ctx)
+	if err != nil {
+		return n, err
+	}
+	n.events = server["zk_sum_node_deleted_watch_count"] + server["zk_sum_node_children_watch_count"]
+	for _, s := range s.Stocks {
+		counts, err := s.Metrics(ctx)
+		if err != nil {
+			return n, fmt.Errorf("read the metrics of %s: %w", s.Name(), err)
+		}
+		n.locks += counts["orderstock_stock_lock_wait_seconds"]
+		n.handovers += counts["orderstock_stock_lock_woken_total"]
+	}
+	return n, nil
+}

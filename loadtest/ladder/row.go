@@ -67,7 +67,7 @@ type Row struct {
 func newRow(e trial.Experiment) Row {
 	mix := e.Load.Mix
 	return Row{
-		Strategy: e.Services.Strategy, Variant: e.Name, Replicas: e.Services.Replicas, Path: e.Load.Path, Goods: mix.Goods,
+		Strategy: e.Services.Strategy, Variant: e.Group, Replicas: e.Services.Replicas, Path: e.Load.Path, Goods: mix.Goods,
 		Zipf: mix.Zipf > 0, Items: mix.ItemsMax, Clients: e.Load.Concurrency, SellOut: mix.Stock > 0 && mix.Stock < plenty,
 	}
 }

@@ -1,21 +1,9 @@
 package ladder
 
 import (
-	"fmt"
 	"slices"
 	"testing"
-
-	"orderstock/loadtest/fire"
-	"orderstock/loadtest/trial"
 )
-
-func contestants(strategies ...string) (all []*contestant) {
-	for _, s := range strategies {
-		services := trial.Services{Strategy: s, Replicas: 1}
-		all = append(all, &contestant{Experiment: trial.Experiment{Services: services, Load: fire.Config{Concurrency: 64}}})
-	}
-	return all
-}
 
 // The quick plan also measures the cost of the lock with three replicas, with only the groups with and without it.
 func TestQuickMeasuresTheLock(t *testing.T) {
@@ -31,7 +19,7 @@ func TestQuickMeasuresTheLock(t *testing.T) {
 	for _, race := range races[len(races)-2:] {
 		var got []string
 		for _, e := range race {
-			got = append(got, fmt.Sprint(&contestant{Experiment: e}, " ", newRow(e).load()))
+			got = append(got, e.Name+" "+newRow(e).load())
 		}
 		load := string(race[0].Load.Path) + " of one hot product, 256 clients"
 		if want := []string{"grouped-rows/3 " + load, "grouped/3 " + load}; !slices.Equal(got, want) {

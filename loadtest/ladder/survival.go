@@ -1,7 +1,6 @@
 package ladder
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -22,12 +21,6 @@ const (
 	Flushed = "flushed"
 )
 
-// breaking returns the experiment with that fault.
-func breaking(e trial.Experiment, fault string, acts ...trial.Action) trial.Experiment {
-	e.Name, e.Acts = fault, acts
-	return e
-}
-
 // ordeals puts every strategy of the plan but Direct through nothing, a kill and flushes, with the only stock service,
 // in the middle of deductions of several products, some of them twice. Redis is emptied several times: at one moment
 // there may be nothing in it to lose.
@@ -38,7 +31,7 @@ func (p Plan) ordeals() (all [][]trial.Experiment) {
 		flushes = append(flushes, trial.Action{Action: "flush-redis", AfterMS: 1000 + 50*i})
 	}
 	for _, name := range slices.Compact(slices.Clone(p.Strategies)) {
-		if name == Direct {
+		if name == Direct || !p.Faults {
 			continue
 		}
 		calm := trial.Experiment{
@@ -52,22 +45,14 @@ func (p Plan) ordeals() (all [][]trial.Experiment) {
 				Mix:     fire.Mix{Goods: 5, Stock: plenty, ItemsMax: 3, NumMax: 3, Repeat: 0.1},
 			},
 		}
-		all = append(all, []trial.Experiment{
-			breaking(calm, Calm), breaking(calm, Killed, kill), breaking(calm, Flushed, flushes...),
-		})
+		race := []trial.Experiment{calm, calm, calm}
+		for i, fault := range []string{Calm, Killed, Flushed} {
+			race[i].Name, race[i].Group = name+"/"+fault, fault
+		}
+		race[1].Acts, race[2].Acts = []trial.Action{kill}, flushes
+		all = append(all, race)
 	}
 	return all
-}
-
-// undergo measures experiments with faults, and adds their rows to the survivors.
-func (cfg Config) undergo(ctx context.Context, all []trial.Experiment, result *Result) error {
-	cfg.say("what %s keeps when something breaks", all[0].Services.Strategy)
-	rows, err := cfg.measure(ctx, all, 1, 0)
-	for _, row := range rows {
-		row.Fault, row.Variant = row.Variant, ""
-		result.Survival = append(result.Survival, row)
-	}
-	return err
 }
 
 // survived describes briefly what the fault left; "–" if not measured.

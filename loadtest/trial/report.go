@@ -36,6 +36,9 @@ type Row struct {
 	// pass if it came about.
 	Verdict verify.Outcome `json:"verdict" col:"Verdict"`
 
+	// Ended are the runs.
+	Ended []*Result `json:"-"`
+
 	settle []float64
 }
 
@@ -94,6 +97,7 @@ func (row *Row) add(run *Result) {
 	if row.Runs++; row.Runs == 1 {
 		row.Verdict = verify.Pass
 	}
+	row.Ended = append(row.Ended, run)
 	row.Counts.add(run.Counts)
 	row.Verdict = row.Verdict.Or(run.Outcome)
 	if run.WritesAgainS != nil && (row.WritesAgainS == nil || *row.WritesAgainS < *run.WritesAgainS) {

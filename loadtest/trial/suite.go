@@ -39,6 +39,11 @@ type Suite struct {
 	Print io.Writer
 	// Show, if not nil, is called with what a run shows while it goes on.
 	Show Show
+	// Turns, if above 0, lets the experiments run side by side, each on what Open returns for it, and take that many turns
+	// in alternating order, all with FirstSeed, so that a drift of the machine affects all of them. Show gets the rates of
+	// each turn. TurnsBefore is the number of turns of an earlier suite that they continue.
+	Turns, TurnsBefore int
+	Open               func(ctx context.Context, e Experiment) (*Side, error)
 	// Stage, if not nil, is where the runs are watched. It needs On. Once the context ends, the run so far is judged.
 	Stage *Stage
 }
@@ -55,6 +60,9 @@ type job struct {
 // Run runs the experiments and returns the report. An error means that not all runs could be made, or that ctx ended;
 // the report, if not nil, then covers the completed runs.
 func (s Suite) Run(ctx context.Context) (*Report, error) {
+	if s.Turns > 0 {
+		return s.takeTurns(ctx)
+	}
 	s.Seeds, s.FirstSeed, s.Lanes = max(s.Seeds, 1), max(s.FirstSeed, 1), max(s.Lanes, 1)
 	s.Out, s.Print = cmp.Or(s.Out, "out"), cmp.Or(s.Print, io.Discard)
 	cluster := slices.ContainsFunc(s.Experiments, func(e Experiment) bool { return e.Services.Cluster })
