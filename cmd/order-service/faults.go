@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strconv"
 	"time"
 
 	"orderstock/loadtest/faultpoint"
@@ -34,8 +35,10 @@ func (faultPorts) flags(f order.Flags) order.Flags     { return faultyFlags{f} }
 func (faultPorts) handler(h http.Handler) http.Handler { return faultpoint.Control(h) }
 
 // point passes a point and wraps its error in the one that the port documents.
-func point(ctx context.Context, step faultpoint.Step, when faultpoint.When, as error) error {
-	if err := faultpoint.At(ctx, step, when); err != nil {
+func point(
+	ctx context.Context, step faultpoint.Step, when faultpoint.When, as error, with ...faultpoint.Values,
+) error {
+	if err := faultpoint.At(ctx, step, when, with...); err != nil {
 		return fmt.Errorf("%w: %w", as, err)
 	}
 	return nil
@@ -44,6 +47,7 @@ func point(ctx context.Context, step faultpoint.Step, when faultpoint.When, as e
 type faultyStore struct{ order.Store }
 
 func (s faultyStore) Insert(ctx context.Context, o order.Order) (order.Order, bool, error) {
+	ctx = faultpoint.Carry(ctx, o.Flag())
 	if err := point(ctx, faultpoint.InsertOrder, faultpoint.Before, order.ErrUnavailable); err != nil {
 		return order.Order{}, false, err
 	}
@@ -51,7 +55,8 @@ func (s faultyStore) Insert(ctx context.Context, o order.Order) (order.Order, bo
 	if err != nil {
 		return stored, inserted, err
 	}
-	return stored, inserted, point(ctx, faultpoint.InsertOrder, faultpoint.After, order.ErrUnanswered)
+	said := faultpoint.Values{Said: strconv.FormatBool(inserted), To: string(stored.Status)}
+	return stored, inserted, point(ctx, faultpoint.InsertOrder, faultpoint.After, order.ErrUnanswered, said)
 }
 
 func (s faultyStore) Move(ctx context.Context, m order.Move) (bool, error) {
@@ -59,6 +64,7 @@ func (s faultyStore) Move(ctx context.Context, m order.Move) (bool, error) {
 	if m.To == order.Cancelling {
 		step = faultpoint.CancelOrder
 	}
+	ctx = faultpoint.Carry(ctx, strconv.FormatInt(m.ID, 10))
 	if err := point(ctx, step, faultpoint.Before, order.ErrUnavailable); err != nil {
 		return false, err
 	}
@@ -66,7 +72,8 @@ func (s faultyStore) Move(ctx context.Context, m order.Move) (bool, error) {
 	if err != nil {
 		return moved, err
 	}
-	return moved, point(ctx, step, faultpoint.After, order.ErrUnanswered)
+	said := faultpoint.Values{From: string(m.From), To: string(m.To), Said: strconv.FormatBool(moved)}
+	return moved, point(ctx, step, faultpoint.After, order.ErrUnanswered, said)
 }
 
 // Stuck passes the points of the reconciler, which uses it to find unsettled orders.
@@ -86,28 +93,35 @@ func (s faultyStore) Stuck(ctx context.Context, status order.Status, after int64
 type faultyStock struct{ order.Stock }
 
 func (s faultyStock) Deduct(ctx context.Context, flag string, items []operation.Item) (operation.Operation, error) {
+	ctx = faultpoint.Carry(ctx, flag)
 	if err := point(ctx, faultpoint.CallStock, faultpoint.Before, operation.ErrUnavailable); err != nil {
 		return operation.Operation{}, err
 	}
 	op, err := s.Stock.Deduct(ctx, flag, items)
+	said := faultpoint.Values{Said: string(op.State), Error: faultpoint.Failed(err)}
 	if err != nil {
+		faultpoint.Record(ctx, faultpoint.CallStock, faultpoint.After, said)
 		return op, err
 	}
-	return op, point(ctx, faultpoint.CallStock, faultpoint.After, operation.ErrUnknownOutcome)
+	return op, point(ctx, faultpoint.CallStock, faultpoint.After, operation.ErrUnknownOutcome, said)
 }
 
 func (s faultyStock) Cancel(ctx context.Context, flag string) (operation.Operation, error) {
+	ctx = faultpoint.Carry(ctx, flag)
 	if err := point(ctx, faultpoint.CancelFlag, faultpoint.Before, operation.ErrUnavailable); err != nil {
 		return operation.Operation{}, err
 	}
 	op, err := s.Stock.Cancel(ctx, flag)
+	said := faultpoint.Values{Said: string(op.State), Error: faultpoint.Failed(err)}
 	if err != nil {
+		faultpoint.Record(ctx, faultpoint.CancelFlag, faultpoint.After, said)
 		return op, err
 	}
-	return op, point(ctx, faultpoint.CancelFlag, faultpoint.After, operation.ErrUnknownOutcome)
+	return op, point(ctx, faultpoint.CancelFlag, faultpoint.After, operation.ErrUnknownOutcome, said)
 }
 
 func (s faultyStock) Recorded(ctx context.Context, flag string) (operation.Operation, bool, error) {
+	ctx = faultpoint.Carry(ctx, flag)
 	if err := point(ctx, faultpoint.Confirm, faultpoint.Before, operation.ErrUnavailable); err != nil {
 		return operation.Operation{}, false, err
 	}
@@ -115,12 +129,14 @@ func (s faultyStock) Recorded(ctx context.Context, flag string) (operation.Opera
 	if err != nil {
 		return op, found, err
 	}
-	return op, found, point(ctx, faultpoint.Confirm, faultpoint.After, operation.ErrUnavailable)
+	said := faultpoint.Values{Said: string(op.State)}
+	return op, found, point(ctx, faultpoint.Confirm, faultpoint.After, operation.ErrUnavailable, said)
 }
 
 type faultyFlags struct{ order.Flags }
 
 func (f faultyFlags) Set(ctx context.Context, flag string) bool {
+	ctx = faultpoint.Carry(ctx, flag)
 	if faultpoint.At(ctx, faultpoint.SetFlag, faultpoint.Before) != nil {
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strconv"
 	"sync/atomic"
 
 	"orderstock/loadtest/faultpoint"
@@ -52,16 +53,17 @@ func (faultPorts) lock(acquire deduct.Acquire) deduct.Acquire {
 		lock, err := acquire(waiting)
 		cancel()
 		if err != nil {
-			return deduct.Lock{}, errors.Join(err, faultpoint.At(ctx, faultpoint.GiveUp, faultpoint.After))
+			failed := faultpoint.Values{Error: err.Error()}
+			return deduct.Lock{}, errors.Join(err, faultpoint.At(ctx, faultpoint.GiveUp, faultpoint.After, failed))
 		}
 		heldLocks.Add(1)
-		release := lock.Release
+		release, held := lock.Release, faultpoint.Values{Token: lock.Token.String()}
 		lock.Release = func(ctx context.Context) error {
 			heldLocks.Add(-1)
-			failed := faultpoint.At(ctx, faultpoint.ReleaseLock, faultpoint.Before)
-			return errors.Join(failed, release(ctx), faultpoint.At(ctx, faultpoint.ReleaseLock, faultpoint.After))
+			failed := faultpoint.At(ctx, faultpoint.ReleaseLock, faultpoint.Before, held)
+			return errors.Join(failed, release(ctx), faultpoint.At(ctx, faultpoint.ReleaseLock, faultpoint.After, held))
 		}
-		if err := faultpoint.At(ctx, faultpoint.AcquireLock, faultpoint.After); err != nil {
+		if err := faultpoint.At(ctx, faultpoint.AcquireLock, faultpoint.After, held); err != nil {
 			return deduct.Lock{}, errors.Join(err, lock.Release(ctx))
 		}
 		return lock, nil
@@ -72,10 +74,25 @@ func (faultPorts) lock(acquire deduct.Acquire) deduct.Acquire {
 func (faultPorts) deducter(name string, cfg compared.Config) (deduct.Strategy, error) {
 	broken := published.FaultsOf(os.Getenv("MUTANT"))
 	if len(broken) == 0 {
-		return compared.New(name, cfg)
+		strategy, err := compared.New(name, cfg)
+		return recorded{strategy}, err
 	}
 	cfg.Config.Ledger = cfg.Ledger
-	return published.NewStrategy(cfg.Config, broken...)
+	strategy, err := published.NewStrategy(cfg.Config, broken...)
+	return recorded{strategy}, err
+}
+
+// recorded keeps the beginning and the end of each deduction as events, and says whose the steps between are.
+type recorded struct{ deduct.Strategy }
+
+func (s recorded) Deduct(ctx context.Context, r stock.Request) (operation.Operation, error) {
+	ctx = faultpoint.Carry(ctx, r.Flag)
+	faultpoint.Record(ctx, faultpoint.Deduct, faultpoint.Before, faultpoint.Values{Said: operation.EncodeItems(r.Items)})
+	op, err := s.Strategy.Deduct(ctx, r)
+	faultpoint.Record(ctx, faultpoint.Deduct, faultpoint.After, faultpoint.Values{
+		Said: string(op.State), Error: faultpoint.Failed(err),
+	})
+	return op, err
 }
 
 func (faultPorts) flags(f stock.Flags) stock.Flags { return faultyFlags{f} }
@@ -84,11 +101,13 @@ type faultyFlags struct{ stock.Flags }
 
 // Take fails as it does without Redis: it returns false.
 func (f faultyFlags) Take(ctx context.Context, flag string) bool {
+	ctx = faultpoint.Carry(ctx, flag)
 	if faultpoint.At(ctx, faultpoint.TakeFlag, faultpoint.Before) != nil {
 		return false
 	}
 	first := f.Flags.Take(ctx, flag)
-	return faultpoint.At(ctx, faultpoint.TakeFlag, faultpoint.After) == nil && first
+	said := faultpoint.Values{Said: strconv.FormatBool(first)}
+	return faultpoint.At(ctx, faultpoint.TakeFlag, faultpoint.After, said) == nil && first
 }
 
 func (faultPorts) ledger(l stock.Ledger) stock.Ledger { return faultyLedger{l} }
@@ -101,6 +120,7 @@ func (l faultyLedger) Find(ctx context.Context, flags ...string) (map[string]ope
 	if !deducts(ctx) {
 		return l.Ledger.Find(ctx, flags...)
 	}
+	ctx = faultpoint.Carry(ctx, flags[0])
 	if err := faultpoint.At(ctx, faultpoint.LookupFlow, faultpoint.Before); err != nil {
 		return nil, fmt.Errorf("%w: %w", operation.ErrUnavailable, err)
 	}
@@ -108,7 +128,8 @@ func (l faultyLedger) Find(ctx context.Context, flags ...string) (map[string]ope
 	if err != nil {
 		return nil, err
 	}
-	if err := faultpoint.At(ctx, faultpoint.LookupFlow, faultpoint.After); err != nil {
+	said := faultpoint.Values{Said: string(found[flags[0]].State)}
+	if err := faultpoint.At(ctx, faultpoint.LookupFlow, faultpoint.After, said); err != nil {
 		return nil, fmt.Errorf("%w: %w", operation.ErrUnavailable, err)
 	}
 	return found, nil

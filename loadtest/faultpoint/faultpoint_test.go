@@ -288,6 +288,47 @@ func TestActions(t *testing.T) {
 	})
 }
 
+// TestEvents of a process have what was in hand, what struck, and for how long it was held. They outlive a kill from
+// inside, and their times are the machine's, so that the events of two processes are in order.
+func TestEvents(t *testing.T) {
+	bin := buildVictim(t)
+	kept := faultpoint.EventsEnv + "=" + filepath.Join(t.TempDir(), "events")
+	v := start(t, bin, kept)
+	pass := func(flag string) { _, _ = http.Get(v.base + "/step?flag=" + flag) } // the last one gets no answer
+	pass("first")
+	v.arm(map[string]any{"step": "commit", "when": "before", "action": "delay", "delay_ms": 200})
+	pass("held")
+	v.arm(map[string]any{"step": "commit", "when": "before", "action": "kill"})
+	pass("killed")
+	<-v.done
+	v = start(t, bin, kept)
+	pass("after")
+	resp, err := http.Get(v.base + "/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []faultpoint.Event
+	if err := errors.Join(json.NewDecoder(resp.Body).Decode(&events), resp.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i, e := range events {
+		got = append(got, fmt.Sprint(e.Step, " ", e.When, " ", e.Flag, " ", e.Action))
+		if i > 0 && e.At <= events[i-1].At {
+			t.Errorf("%+v comes after %+v", e, events[i-1])
+		}
+		if held := e.Held >= 200*time.Millisecond; held != (e.Flag == "held") {
+			t.Errorf("%+v: held for %s", e, e.Held)
+		}
+	}
+	want := []string{
+		"commit before first ", "commit before held delay", "commit before killed kill", "commit before after ",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the events are %q, want %q", got, want)
+	}
+}
+
 // A release binary links nothing of the load tester, and so no kill point. The
 // build with the tag does, which shows that this test can fail.
 func TestReleaseBinariesHoldNoKillPoint(t *testing.T) {

@@ -4,10 +4,11 @@ package faultpoint
 
 import "net/http"
 
-// Control returns next with the control of the process's points at /faults.
+// Control returns next with the control of the process's points at /faults, and its events at /events.
 func Control(next http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/faults", Handler())
+	mux.Handle("GET /events", Events())
 	mux.Handle("/", next)
 	return mux
 }

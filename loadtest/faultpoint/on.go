@@ -50,7 +50,7 @@ func parseAlways(text string) (all []*standing) {
 
 // stand does what always happens at the point: it lets those go who wait for somebody to pass it, and delays or holds
 // this arrival.
-func stand(ctx context.Context, point string) (err error) {
+func stand(ctx context.Context, point string, passed *Event) (err error) {
 	for _, s := range always {
 		if s.Other == point {
 			s.Free()
@@ -68,6 +68,7 @@ func stand(ctx context.Context, point string) (err error) {
 		case Until:
 			err = s.Wait(ctx)
 		}
+		ring.held(passed, s.Action)
 	}
 	return err
 }
@@ -94,11 +95,12 @@ func parseImpatience(value string) time.Duration {
 	return delay
 }
 
-// At does what always happens at the point, and then performs the action armed there, if any. It returns the error that
-// the step must fail with.
-func At(ctx context.Context, step Step, when When) error {
+// At records the point, does what always happens there, and then performs the action armed there, if any. It returns the
+// error that the step must fail with. Only the first of the values counts.
+func At(ctx context.Context, step Step, when When, with ...Values) error {
 	point := Point(step, when)
-	if err := stand(ctx, point); err != nil {
+	passed := newEvent(ctx, step, when, with)
+	if err := stand(ctx, point, passed); err != nil {
 		return err
 	}
 	mu.Lock()
@@ -122,8 +124,14 @@ func At(ctx context.Context, step Step, when When) error {
 		strike = *hit
 	}
 	mu.Unlock()
+	if hit == nil {
+		return nil
+	}
+	ring.held(passed, strike.Action)
+	defer ring.held(passed, strike.Action)
 	switch strike.Action {
 	case Kill:
+		ring.save()
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {} // the signal is on its way
 	case Stop:

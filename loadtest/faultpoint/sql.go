@@ -5,8 +5,10 @@ package faultpoint
 import (
 	"context"
 	"database/sql/driver"
+	"encoding/hex"
 	"errors"
 	"os"
+	"strconv"
 	"strings"
 
 	"orderstock/pkg/mysqldb"
@@ -45,10 +47,90 @@ type conn struct {
 func (c conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	for prefix, step := range c.prefixes {
 		if strings.HasPrefix(query, prefix) {
-			return around(ctx, step, func() (driver.Result, error) { return c.Conn.ExecContext(ctx, query, args) })
+			values := valuesOf(query, args)
+			return around(ctx, step, &values, func() (driver.Result, error) {
+				done, err := c.Conn.ExecContext(ctx, query, args)
+				values.Error = Failed(err)
+				if err == nil {
+					n, _ := done.RowsAffected() // the driver always knows
+					values.Rows = &n
+				}
+				return done, err
+			})
 		}
 	}
-	return c.Conn.ExecContext(ctx, query, args)
+	done, err := c.Conn.ExecContext(ctx, query, args)
+	if err == nil && strings.HasPrefix(query, "UPDATE stock SET fencing_token") {
+		n, _ := done.RowsAffected()
+		Record(ctx, AnnounceToken, After, Values{Rows: &n})
+	}
+	return done, err
+}
+
+// valuesOf returns what a statement is about to write, if it changes one product.
+func valuesOf(query string, args []driver.NamedValue) (v Values) {
+	before, _, one := strings.Cut(query, "goods_id = ?")
+	if !one || len(args) == 0 {
+		return v
+	}
+	if at := strings.Count(before, "?"); at < len(args) {
+		v.Goods, _ = args[at].Value.(int64)
+	}
+	num, _ := args[0].Value.(int64)
+	switch {
+	case strings.Contains(before, "num = ?"):
+		v.Written = &num
+	case strings.Contains(before, "num = num - ?"):
+		v.Taken = &num
+	}
+	for _, arg := range args {
+		if token, ok := arg.Value.([]byte); ok {
+			v.Token = hex.EncodeToString(token)
+		}
+	}
+	return v
+}
+
+// readLevels begins the statement that reads levels.
+const readLevels = "SELECT goods_id, num, version, fencing_token FROM stock"
+
+// QueryContext records the levels that are read.
+func (c conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	rows, err := c.Conn.QueryContext(ctx, query, args)
+	if err != nil || !strings.HasPrefix(query, readLevels) {
+		return rows, err
+	}
+	return levels{rows, ctx}, nil
+}
+
+type levels struct {
+	driver.Rows
+	ctx context.Context //nolint:containedctx // of the query: the rows are read under it
+}
+
+func (l levels) Next(dest []driver.Value) error {
+	err := l.Rows.Next(dest)
+	if err == nil {
+		num := number(dest[1])
+		v := Values{Goods: number(dest[0]), Read: &num}
+		if token, ok := dest[3].([]byte); ok {
+			v.Token = hex.EncodeToString(token)
+		}
+		Record(l.ctx, ReadStock, After, v)
+	}
+	return err
+}
+
+// number returns a whole number of a column.
+func number(v driver.Value) int64 {
+	switch v := v.(type) {
+	case int64:
+		return v
+	case []byte:
+		n, _ := strconv.ParseInt(string(v), 10, 64) // the column has whole numbers
+		return n
+	}
+	return 0
 }
 
 func (c conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
@@ -56,36 +138,42 @@ func (c conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, er
 	if err != nil {
 		return nil, err
 	}
-	return tx{base, func(when When) error { return At(ctx, Commit, when) }}, nil
+	return tx{base, ctx}, nil
 }
 
 type tx struct {
 	driver.Tx
-	point func(When) error // the commit's
+	ctx context.Context //nolint:containedctx // driver.Tx has no other way to pass it
 }
 
 func (t tx) Commit() error {
-	if err := t.point(Before); err != nil {
+	if err := At(t.ctx, Commit, Before); err != nil {
 		_ = t.Rollback() // a transaction that fails to roll back ends with its connection
 		return err
 	}
 	if err := t.Tx.Commit(); err != nil {
 		return err
 	}
-	return t.point(After)
+	return At(t.ctx, Commit, After)
 }
 
-// around runs the step between its two points.
-func around[T any](ctx context.Context, step Step, run func() (T, error)) (T, error) {
+func (t tx) Rollback() error {
+	Record(t.ctx, RollBack, Before)
+	return t.Tx.Rollback()
+}
+
+// around runs the step between its two points. It sets the values of the second.
+func around[T any](ctx context.Context, step Step, values *Values, run func() (T, error)) (T, error) {
 	var none T
-	if err := At(ctx, step, Before); err != nil {
+	if err := At(ctx, step, Before, *values); err != nil {
 		return none, err
 	}
 	out, err := run()
 	if err != nil {
+		Record(ctx, step, After, *values)
 		return out, err
 	}
-	if err := At(ctx, step, After); err != nil {
+	if err := At(ctx, step, After, *values); err != nil {
 		return none, err
 	}
 	return out, nil

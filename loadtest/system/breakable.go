@@ -49,6 +49,21 @@ func (s *Service) Armed(ctx context.Context) ([]faultpoint.Rule, error) {
 	return slices.DeleteFunc(points.Rules, func(r faultpoint.Rule) bool { return r.Fired >= max(1, r.Times) }), err
 }
 
+// Events returns the last steps that the service has passed, the oldest first, also those of a process that killed
+// itself there. One that is not breakable has none.
+func (s *Service) Events(ctx context.Context) ([]faultpoint.Event, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	var events []faultpoint.Event
+	if err := s.ask(ctx, http.MethodGet, "/events", nil, &events); err != nil {
+		return nil, err
+	}
+	for i := range events {
+		events[i].Process = s.Name()
+	}
+	return events, nil
+}
+
 // points is the state of a service's fault points.
 type points struct {
 	Reached map[string]int    `json:"reached"`
@@ -58,25 +73,31 @@ type points struct {
 func (s *Service) control(ctx context.Context, method string, body []byte) (p points, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, s.URL()+"/faults", bytes.NewReader(body))
+	return p, s.ask(ctx, method, "/faults", body, &p)
+}
+
+// ask reads an answer of the service's control. A service that is not breakable has none: that is no error, except to
+// arm it or to read its points.
+func (s *Service) ask(ctx context.Context, method, path string, body []byte, answer any) error {
+	req, err := http.NewRequestWithContext(ctx, method, s.URL()+path, bytes.NewReader(body))
 	if err != nil {
-		return p, fmt.Errorf("control %s: %w", s.Name(), err)
+		return fmt.Errorf("control %s: %w", s.Name(), err)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return p, fmt.Errorf("control %s: %w", s.Name(), err)
+		return fmt.Errorf("control %s: %w", s.Name(), err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if method == http.MethodDelete && resp.StatusCode == http.StatusNotFound {
-		return p, nil
+	if resp.StatusCode == http.StatusNotFound && (method == http.MethodDelete || path == "/events") {
+		return nil
 	}
 	if resp.StatusCode != http.StatusOK {
-		return p, fmt.Errorf("control %s: %s", s.Name(), resp.Status)
+		return fmt.Errorf("control %s: %s", s.Name(), resp.Status)
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&p); err != nil {
-		return p, fmt.Errorf("control %s: %w", s.Name(), err)
+	if err := json.NewDecoder(resp.Body).Decode(answer); err != nil {
+		return fmt.Errorf("control %s: %w", s.Name(), err)
 	}
-	return p, nil
+	return nil
 }
 
 // PostOrder sends an order with that body to an order service, under the key if it is not "". It returns the answer's

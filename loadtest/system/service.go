@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"orderstock/loadtest/faultpoint"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/servers"
 	"orderstock/stock-service/deduct"
@@ -139,6 +140,9 @@ func (s *System) serviceEnv(name string, kind Kind) (map[string]string, error) {
 	env["GOMAXPROCS"] = cmp.Or(os.Getenv("GOMAXPROCS"), strconv.Itoa(s.share(runtime.NumCPU())))
 	// Spans show which replica they come from.
 	env["OTEL_RESOURCE_ATTRIBUTES"] = "service.instance.id=" + name
+	if s.cfg.StockEnv["FAULTPOINT_LOG"] != "" { // it is breakable
+		env[faultpoint.EventsEnv] = filepath.Join(s.cfg.Dir, name+".events")
+	}
 	accounts := s.cfg.Accounts
 	if kind == Stock {
 		env["MYSQL_DSN"] = dsn(told.MySQL, accounts.StockApp, accounts.StockDB)

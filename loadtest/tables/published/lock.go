@@ -89,10 +89,11 @@ func (l *Lock) Acquire(ctx context.Context) (*Held, error) {
 		return nil, fmt.Errorf("create node: %w", err)
 	}
 	if err := l.wait(ctx, node); err != nil {
-		if !l.has(LeftBehind) {
-			err = errors.Join(err, l.remove(node))
+		if l.has(LeftBehind) {
+			record(ctx, faultpoint.LeaveNode, faultpoint.Values{Node: path.Base(node)})
+			return nil, err
 		}
-		return nil, err
+		return nil, errors.Join(err, l.remove(ctx, node, node))
 	}
 	_, stat, err := l.conn.Exists(node)
 	if err != nil {
@@ -139,7 +140,9 @@ func (l *Lock) makeParent(ctx context.Context, dir string) error {
 			return err
 		}
 	}
+	faultpoint.Record(ctx, faultpoint.MakeParent, faultpoint.Before, faultpoint.Values{Node: dir})
 	_, err = l.conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
+	record(ctx, faultpoint.MakeParent, faultpoint.Values{Node: dir, Error: faultpoint.Failed(err)})
 	if errors.Is(err, zk.ErrNodeExists) && !l.has(Parent) {
 		return nil
 	}
@@ -160,16 +163,27 @@ func (l *Lock) wait(ctx context.Context, node string) error {
 		if at < 0 {
 			return fmt.Errorf("own node %s is gone", node)
 		}
+		before := children[max(at-1, 0)]
+		if at == 0 {
+			before = ""
+		}
+		record(ctx, faultpoint.Queue, faultpoint.Values{Node: path.Base(node), Behind: before})
 		if at == 0 {
 			return nil
 		}
 		if err := l.awaitGone(ctx, path.Join(l.dir, children[at-1])); err != nil {
 			return err
 		}
+		record(ctx, faultpoint.Woken, faultpoint.Values{Node: path.Base(node), Behind: before})
 		if l.has(NoSecondLook) {
 			return nil
 		}
 	}
+}
+
+// record keeps an event after a step of the lock.
+func record(ctx context.Context, step faultpoint.Step, v faultpoint.Values) {
+	faultpoint.Record(ctx, step, faultpoint.After, v)
 }
 
 func (l *Lock) awaitGone(ctx context.Context, node string) error {
@@ -185,6 +199,7 @@ func (l *Lock) awaitGone(ctx context.Context, node string) error {
 		select {
 		case <-events:
 			events = nil
+			record(ctx, faultpoint.Unlatched, faultpoint.Values{Behind: path.Base(node)})
 		case <-ctx.Done():
 		}
 	}
@@ -220,13 +235,13 @@ func (h *Held) Release(ctx context.Context) error {
 	again := retry.Policy{First: 10 * time.Millisecond, Max: 100 * time.Millisecond}
 	return retry.Run(ctx, again, func() error {
 		if !h.lock.has(FirstChild) {
-			return h.lock.remove(h.node)
+			return h.lock.remove(ctx, h.node, h.node)
 		}
 		children, err := h.lock.queue()
 		if err != nil || len(children) == 0 {
 			return err
 		}
-		return h.lock.remove(path.Join(h.lock.dir, children[0]))
+		return h.lock.remove(ctx, h.node, path.Join(h.lock.dir, children[0]))
 	})
 }
 
@@ -236,8 +251,12 @@ func (h *Held) Gone() (bool, error) {
 	return !there, err
 }
 
-func (l *Lock) remove(node string) error {
+// remove deletes a node of the queue, for the owner of the node own.
+func (l *Lock) remove(ctx context.Context, own, node string) error {
 	err := l.conn.Delete(node, -1)
+	record(ctx, faultpoint.DeleteNode, faultpoint.Values{
+		Node: path.Base(own), Deleted: path.Base(node), Error: faultpoint.Failed(err),
+	})
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil
 	}

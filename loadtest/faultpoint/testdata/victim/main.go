@@ -15,8 +15,10 @@ func main() {
 	var passed atomic.Int32
 	mux := http.NewServeMux()
 	mux.Handle("/faults", faultpoint.Handler())
+	mux.Handle("/events", faultpoint.Events())
 	mux.HandleFunc("/step", func(w http.ResponseWriter, r *http.Request) {
-		if err := faultpoint.At(r.Context(), faultpoint.Commit, faultpoint.Before); err != nil {
+		flag := faultpoint.Values{Flag: r.URL.Query().Get("flag")}
+		if err := faultpoint.At(r.Context(), faultpoint.Commit, faultpoint.Before, flag); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
