@@ -258,6 +258,11 @@ func conclude(w io.Writer, r *tables.Record) error {
 	if r.Run.Sentence != "" {
 		fmt.Fprintf(w, "%s: %s\n", r.Run, r.Run.Sentence)
 	}
+	if r.Scene != nil {
+		fmt.Fprintln(w)
+		r.Scene.Text(w)
+		fmt.Fprintln(w)
+	}
 	if err := r.Verdict.Write(w, false); err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/fire"
+	"orderstock/loadtest/lanes"
 	"orderstock/loadtest/trial"
 )
 
@@ -61,6 +62,8 @@ type Fault struct {
 	// Went describes a run of the broken variant that went wrong, by what became of its pieces and orders; "" if that does
 	// not show it. Nil: by the pieces sold.
 	Went func(Ends) string `json:"-"`
+	// Scene picks what a run shows of the orders that met. Nil: nothing yet.
+	Scene func(*lanes.Run) *lanes.Scene `json:"-"`
 	// Rate, if not "", names the rate to compare: the fault costs time, not pieces.
 	Rate string `json:"rate"`
 }

@@ -198,6 +198,10 @@ func (p *Player) keep(ctx context.Context, plan Plan, of *trial.Result) (*Record
 		return nil, err
 	}
 	r.Run.Verdict = plan.Expect.Word(of.Outcome)
+	f, _ := Find(run.Fault) // none in free play
+	if r.Scene, err = sceneOf(ctx, f, run.Variant, p.system, of.History, r.Books); err != nil {
+		p.Say("error", "what happened is not known: %v", err)
+	}
 	p.Disagree(r.Books.Wrong)
 	p.Say("verdict", "%s", of.Verdict)
 	p.mu.Lock()

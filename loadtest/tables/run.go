@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/message"
 
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/lanes"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
@@ -52,6 +53,7 @@ type Record struct {
 	Faults  []trial.Shown   `json:"faults"`
 	Compare *Compare        `json:"compare"`
 	Books   Books           `json:"books"`
+	Scene   *lanes.Scene    `json:"scene"` // what happened; nil if the events do not show it
 }
 
 // Entry is a line of the log of events.

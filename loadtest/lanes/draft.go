@@ -1,0 +1,202 @@
+package lanes
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"orderstock/loadtest/faultpoint"
+)
+
+// mostSteps is how many steps a scene has.
+const mostSteps = 12
+
+// draft is a scene in the making.
+type draft struct {
+	run   *Run
+	lanes []Lane
+	all   []moment
+}
+
+// moment is a step, with the event that it comes from and its weight: the lightest are left out.
+type moment struct {
+	Step
+	event  faultpoint.Event
+	at     time.Duration
+	weight int
+}
+
+// of says which events belong to a lane.
+type of struct {
+	lane Lane
+	has  func(e faultpoint.Event) bool
+}
+
+// by returns a lane of an attempt.
+func by(a *attempt) of {
+	return of{a.lane(), func(e faultpoint.Event) bool {
+		return e.Process == a.process && e.Flag == a.flag && e.At >= a.began && (a.flag != "" || e.At <= a.last())
+	}}
+}
+
+// last is when a group's attempt was over.
+func (a *attempt) last() time.Duration {
+	return max(a.released, a.committed, a.wrote, a.readAt, a.acquired, a.asked)
+}
+
+// follow drafts the steps of the lanes.
+func (r *Run) follow(from, to time.Duration, lanes ...of) *draft {
+	d := &draft{run: r}
+	for _, l := range lanes {
+		d.lanes = append(d.lanes, l.lane)
+	}
+	for _, e := range r.timeline {
+		if e.At < from || e.At > to {
+			continue
+		}
+		for i, l := range lanes {
+			if l.has(e) {
+				d.add(e, i)
+				break
+			}
+		}
+	}
+	return d
+}
+
+// add adds the steps of an event: what happens there and, after it, what holds the lane.
+func (d *draft) add(e faultpoint.Event, lane int) {
+	text, weight := d.run.describe(e)
+	if weight > 0 {
+		d.all = append(d.all, moment{Step{Lane: lane, Text: text, To: -1}, e, e.At, weight})
+	}
+	held := Step{Lane: lane, To: -1, Held: heldThere}
+	switch {
+	case e.Action == faultpoint.Kill:
+		held.Text, held.Held = "dies", "killed there by the experiment"
+	case e.Held < 3*time.Millisecond:
+		return
+	case e.Action == faultpoint.Stop:
+		held.Text = "sleeps for " + span(e.Held)
+	default:
+		held.Text = "stands still for " + span(e.Held)
+	}
+	d.all = append(d.all, moment{held, e, e.At, 3})
+}
+
+// The words for what the experiment does: the first time in a scene, and later.
+const heldThere, heldAgain = "held there by the experiment, so that it happens each time", "held by the experiment, too"
+
+// span returns a duration in words.
+func span(d time.Duration) string {
+	if d < time.Second {
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
+}
+
+// wrong marks the last step that is of an event at the point in the lane, and returns whether there is one.
+func (d *draft) wrong(lane int, point, why string) bool {
+	return d.mark(lane, point, func(s *Step) { s.Wrong = why })
+}
+
+// right marks it as the refusal of something wrong.
+func (d *draft) right(lane int, point, why string) bool {
+	return d.mark(lane, point, func(s *Step) { s.Right = why })
+}
+
+// stress keeps the last step of an event at the point in the lane, and adds words to it.
+func (d *draft) stress(lane int, point, more string) bool {
+	return d.mark(lane, point, func(s *Step) { s.Text += more })
+}
+
+func (d *draft) mark(lane int, point string, set func(*Step)) bool {
+	for i, m := range slices.Backward(d.all) {
+		if m.Lane == lane && faultpoint.Point(m.event.Step, m.event.When) == point && m.Held == "" {
+			set(&d.all[i].Step)
+			d.all[i].weight = 9
+			return true
+		}
+	}
+	return false
+}
+
+// end returns the scene, with what the books say.
+func (d *draft) end(books string) *Scene {
+	slices.SortStableFunc(d.all, func(a, b moment) int { return cmp.Compare(a.at, b.at) })
+	d.pass()
+	d.join()
+	for len(d.all) > mostSteps {
+		least := 0
+		for i, m := range d.all {
+			if m.weight < d.all[least].weight {
+				least = i
+			}
+		}
+		d.all = slices.Delete(d.all, least, least+1)
+		d.join()
+	}
+	if len(d.all) == 0 {
+		return nil
+	}
+	s, again := &Scene{Lanes: d.lanes, Books: books}, false
+	for _, m := range d.all {
+		if m.Held == heldThere && again {
+			m.Held = heldAgain
+		}
+		again = again || m.Held == heldThere
+		m.AtMS = float64((m.at - d.all[0].at).Microseconds()) / 1000
+		s.Steps = append(s.Steps, m.Step)
+	}
+	return s
+}
+
+// pass notes the lane that a lock goes to that is given back: the next one to take it.
+func (d *draft) pass() {
+	for i := range d.all {
+		m := &d.all[i]
+		if m.event.Step != faultpoint.ReleaseLock {
+			continue
+		}
+		for _, next := range d.all[i+1:] {
+			if acquires(next.event) && next.Lane != m.Lane && !d.run.between(m.at, next.at) {
+				m.To = next.Lane
+				break
+			}
+		}
+	}
+}
+
+func acquires(e faultpoint.Event) bool { return e.Step == faultpoint.AcquireLock && e.When == faultpoint.After }
+
+// between reports whether somebody took a lock between two moments.
+func (r *Run) between(from, to time.Duration) bool {
+	return slices.ContainsFunc(r.timeline, func(e faultpoint.Event) bool { return acquires(e) && from < e.At && e.At < to })
+}
+
+// join joins neighbours of one lane that are alike, and a write with its commit.
+func (d *draft) join() {
+	var all []moment
+	for _, m := range d.all {
+		if len(all) > 0 {
+			last := &all[len(all)-1]
+			plain := last.Lane == m.Lane && last.Wrong+last.Right+last.Held+m.Held == ""
+			base, _, _ := strings.Cut(last.Text, " (")
+			switch {
+			case plain && base == m.Text && m.Wrong == "":
+				n := 1
+				_, _ = fmt.Sscanf(strings.TrimPrefix(last.Text, base), " (%d times)", &n)
+				last.Text = fmt.Sprintf("%s (%d times)", base, n+1)
+				continue
+			case plain && m.event.Step == faultpoint.Commit && last.event.Step == faultpoint.UpdateStock:
+				m.Text, m.weight = last.Text+", "+m.Text, max(m.weight, last.weight)
+				all[len(all)-1] = m
+				continue
+			}
+		}
+		all = append(all, m)
+	}
+	d.all = all
+}

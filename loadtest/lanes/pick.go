@@ -1,0 +1,347 @@
+package lanes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"orderstock/loadtest/faultpoint"
+)
+
+// held reports whether the attempt held its lock at that time.
+func (a *attempt) holds(at time.Duration) bool {
+	return a.acquired > 0 && a.acquired <= at && (a.released == 0 || at < a.released)
+}
+
+// sameLevel returns the first two updates of a product that read the same level, though the earlier one changed it, and
+// that satisfy the condition; nil if there are none.
+func sameLevel(all []*attempt, also func(a, b *attempt) bool) (a, b *attempt) {
+	reads := slices.DeleteFunc(slices.Clone(all), func(a *attempt) bool {
+		return a.read == nil || a.written == nil || a.committed == 0
+	})
+	slices.SortFunc(reads, func(a, b *attempt) int { return int(a.readAt - b.readAt) })
+	for i, b := range reads {
+		for _, a := range reads[:i] {
+			if a.goods == b.goods && *a.read == *b.read && b.readAt < a.committed && also(a, b) {
+				return a, b
+			}
+		}
+	}
+	return nil, nil
+}
+
+// inTurn returns the first two updates of a product of which one waited for the other's lock, and that satisfy the
+// condition; nil if there are none.
+func inTurn(all []*attempt, also func(a, b *attempt) bool) (a, b *attempt) {
+	for _, b := range all {
+		for _, a := range all {
+			if a != b && a.goods == b.goods && a.holds(b.asked) && a.released < b.acquired && a.committed > 0 &&
+				b.committed > 0 && also(a, b) {
+				return a, b
+			}
+		}
+	}
+	return nil, nil
+}
+
+func anyTwo(*attempt, *attempt) bool { return true }
+
+// forgets marks the reads and writes of two attempts, in their lanes, that read the same level.
+func (d *draft) forgets(a, b *attempt, laneA, laneB int) {
+	d.wrong(laneB, "read-stock/after", "order "+short(a.flag)+" has not committed")
+	first, second, lane := a, b, laneB
+	if b.committed < a.committed {
+		first, second, lane = b, a, laneA
+	}
+	d.wrong(lane, "commit/after", fmt.Sprintf("%d overwrites %d: the sale of order %s is forgotten",
+		*second.written, *first.written, short(first.flag)))
+}
+
+// TwoReaders shows two updates of one product that read the same level or, where that does not happen, two of which one
+// waits for the other.
+func TwoReaders(r *Run) *Scene {
+	all := r.attempts()
+	a, b := sameLevel(all, anyTwo)
+	if a == nil {
+		return r.turns(all)
+	}
+	d := r.follow(min(a.began, b.began), max(a.ended, b.ended), by(a), by(b))
+	d.forgets(a, b, 0, 1)
+	if b.node != "" && a.holds(b.acquired) {
+		d.wrong(1, "queue/after", "order "+short(a.flag)+" holds the lock, with "+node(a.node))
+	}
+	return d.end(r.Books)
+}
+
+// turns shows two updates of which one waits for the other.
+func (r *Run) turns(all []*attempt) *Scene {
+	a, b := inTurn(all, anyTwo)
+	if a == nil {
+		return nil
+	}
+	d := r.follow(min(a.began, b.began), max(a.last(), b.last()), by(a), by(b))
+	d.right(1, "acquire-lock/after", "the first has committed")
+	return d.end(r.Books)
+}
+
+// Vanished shows a holder, a waiter that gives up, and the one behind it.
+func Vanished(r *Run) *Scene {
+	all := r.attempts()
+	behind := func(b *attempt) *attempt { // who gave up before b
+		for _, e := range r.timeline {
+			if e.Step == faultpoint.Woken && e.Node == b.node && e.Node != "" {
+				for _, c := range all {
+					if c.node == e.Behind && c.gaveUp {
+						return c
+					}
+				}
+			}
+		}
+		return nil
+	}
+	a, b := sameLevel(all, func(a, b *attempt) bool { return behind(b) != nil && a.holds(b.acquired) })
+	if a != nil {
+		c := behind(b)
+		d := r.follow(min(a.acquired, b.acquired), max(a.ended, b.ended), by(a), by(c), by(b))
+		d.stress(1, "delete-node/after", "")
+		d.wrong(2, "acquire-lock/after", "order "+short(a.flag)+" still holds it")
+		d.forgets(a, b, 0, 2)
+		return d.end(r.Books)
+	}
+	var c *attempt
+	a, b = inTurn(all, func(a, b *attempt) bool {
+		for _, c = range all {
+			if c.gaveUp && c.goods == 0 && a.holds(c.last()) && c.asked < b.asked && c.ended > b.asked && c.ended < a.released {
+				return true
+			}
+		}
+		return false
+	})
+	if a == nil {
+		return r.turns(all)
+	}
+	d := r.follow(a.acquired, b.last(), by(a), by(c), by(b))
+	d.right(2, "acquire-lock/after", "not before the holder has given it back")
+	return d.end(r.Books)
+}
+
+// Sleeper shows a holder that sleeps for longer than its session, and the first one that takes the lock meanwhile.
+func Sleeper(r *Run) *Scene {
+	all := r.attempts()
+	for _, a := range all {
+		if a.slept == 0 || a.readAt == 0 {
+			continue
+		}
+		n := 0
+		var b *attempt
+		for _, other := range all {
+			if other != a && other.goods == a.goods && other.committed > a.readAt && other.readAt > a.readAt &&
+				other.committed < a.wrote {
+				if n++; n == 1 {
+					b = other
+				}
+			}
+		}
+		if b == nil {
+			continue
+		}
+		d := r.follow(a.began, max(a.ended, b.ended), by(a), by(b))
+		d.stress(1, "acquire-lock/after", ": the sleeper's session is over")
+		switch {
+		case a.refused:
+			d.right(0, "update-stock/after", fmt.Sprintf("%s is lower than the row's%s: refused", words(a.token), token(b.token)))
+		case a.committed > 0:
+			d.wrong(0, "commit/after", fmt.Sprintf("it forgets %s made meanwhile", sales(n)))
+		}
+		return d.end(r.Books)
+	}
+	return nil
+}
+
+// words returns token without the comma.
+func words(text string) string { return strings.TrimPrefix(token(text), ", ") }
+
+func sales(n int) string {
+	if n == 1 {
+		return "1 sale"
+	}
+	return fmt.Sprintf("%d sales", n)
+}
+
+// path drafts all steps of one order, in the lanes of the client and the processes that worked for it, until they ended.
+func (r *Run) path(flag string) *draft {
+	r.prepare()
+	seen := map[string]bool{}
+	var lanes []of
+	for _, e := range r.timeline {
+		if e.Flag == flag && !seen[e.Process] {
+			seen[e.Process] = true
+			lane := Lane{Process: e.Process}
+			if e.Process == Client {
+				lane.Order = "order " + short(flag)
+			}
+			lanes = append(lanes, of{lane, func(o faultpoint.Event) bool { return o.Flag == flag && o.Process == e.Process }})
+		}
+	}
+	slices.SortStableFunc(lanes, func(a, b of) int { return strings.Compare(rank(a.lane), rank(b.lane)) })
+	if len(lanes) > mostLanes {
+		lanes = slices.DeleteFunc(lanes, func(l of) bool { return !slices.ContainsFunc(r.timeline, l.matters(r)) })
+	}
+	return r.follow(0, 1<<62, lanes[:min(len(lanes), mostLanes)]...)
+}
+
+// mostLanes is how many lanes of one order are shown, also those that add little.
+const mostLanes = 3
+
+// matters returns a function that reports whether an event of the lane changes something.
+func (l of) matters(r *Run) func(faultpoint.Event) bool {
+	return func(e faultpoint.Event) bool {
+		_, weight := r.describe(e)
+		return l.has(e) && weight >= 4
+	}
+}
+
+// rank sorts lanes as an order passes them.
+func rank(l Lane) string {
+	return map[string]string{"b": "0", "o": "1", "s": "2"}[l.Process[:1]] + l.Process
+}
+
+// lane returns the lane of the first process whose name begins so, or -1.
+func (d *draft) lane(prefix string) int {
+	return slices.IndexFunc(d.lanes, func(l Lane) bool { return strings.HasPrefix(l.Process, prefix) })
+}
+
+// gone returns the pieces that are gone from the stock under a flag.
+func (r *Run) gone(flag string) (n int64) {
+	for _, f := range r.Flows {
+		if f.Flag == flag {
+			n -= f.Num
+		}
+	}
+	return n
+}
+
+// failed returns the first order that failed, though its pieces are gone; "" if there is none.
+func (r *Run) failed() string {
+	for _, o := range r.Orders {
+		if (o.Status == "REJECTED" || o.Status == "CANCELLED") && r.gone(o.ID) > 0 {
+			return o.ID
+		}
+	}
+	return ""
+}
+
+// struck returns the flag of the first event that the action struck; "" if there is none.
+func (r *Run) struck(a faultpoint.Action) string {
+	r.prepare()
+	for _, e := range r.timeline {
+		if e.Action == a && e.Flag != "" {
+			return e.Flag
+		}
+	}
+	return ""
+}
+
+// rows says what the order's row and the ledger say.
+func (r *Run) rows(flag string) string {
+	r.prepare()
+	n := r.gone(flag)
+	verb := "are"
+	if n == 1 {
+		verb = "is"
+	}
+	ledger := fmt.Sprintf("%s %s gone from the stock under it", pieces(n), verb)
+	if n == 0 {
+		ledger = "nothing is gone from the stock under it"
+	}
+	return fmt.Sprintf("order %s is %s, and %s", short(flag), r.order[flag].Status, ledger)
+}
+
+// LateCommit shows an order whose deduction commits after its caller has given up.
+func LateCommit(r *Run) *Scene {
+	r.prepare()
+	flag := r.failed()
+	if flag == "" {
+		if flag = r.struck(faultpoint.Delay); flag == "" {
+			return nil
+		}
+	}
+	d := r.path(flag)
+	order, stock := d.lane("order"), d.lane("stock")
+	if r.failed() != "" {
+		d.wrong(order, "set-status/after", "nobody knows that: the deduction still works")
+		d.wrong(stock, "commit/after", "the pieces are gone, and nobody owns them")
+	} else {
+		d.right(order, "call-stock/after", "the order stays PENDING")
+		d.right(order, "confirm/after", "the ledger decides")
+	}
+	return d.end(r.rows(flag))
+}
+
+// goods returns the products of the flag's deduction.
+func (r *Run) goods(flag string) map[int64]bool {
+	goods := map[int64]bool{}
+	for _, f := range r.Flows {
+		if f.Flag == flag {
+			goods[f.Goods] = true
+		}
+	}
+	return goods
+}
+
+// apart reports whether two operations have no product in common.
+func (r *Run) apart(a, b string) bool {
+	for id := range r.goods(a) {
+		if r.goods(b)[id] {
+			return false
+		}
+	}
+	return true
+}
+
+// OneLock shows the order that waited longest for the lock while another one held it for other products or, if locks are
+// products', the first two that held theirs at the same time.
+func OneLock(r *Run) *Scene {
+	all := r.attempts()
+	rate := fmt.Sprintf("%d orders in %s", len(r.Orders), span(r.History.Elapsed))
+	if !r.Broken {
+		for i, b := range all {
+			for _, a := range all[:i] {
+				if a.holds(b.acquired) && b.committed > 0 && a.committed > b.acquired && r.apart(a.flag, b.flag) {
+					d := r.follow(min(a.asked, b.asked), max(a.last(), b.last()), by(a), by(b))
+					d.right(1, "acquire-lock/after", "its products are others, and so is its lock")
+					return d.end(rate)
+				}
+			}
+		}
+		return nil
+	}
+	var b *attempt
+	for _, a := range all {
+		if a.acquired > 0 && (b == nil || a.acquired-a.asked > b.acquired-b.asked) {
+			b = a
+		}
+	}
+	if b == nil {
+		return nil
+	}
+	before, others := 0, 0
+	var a *attempt
+	for _, o := range all {
+		if o.acquired > 0 && o.acquired < b.acquired && o.released > b.asked && o != b {
+			if before++; r.apart(o.flag, b.flag) {
+				if others++; a == nil || o.acquired < a.acquired {
+					a = o
+				}
+			}
+		}
+	}
+	if a == nil {
+		return nil
+	}
+	d := r.follow(min(a.acquired, b.asked), b.last(), by(a), by(b))
+	d.wrong(1, "acquire-lock/after", fmt.Sprintf("it has waited %s behind %d orders, %d of them for other products",
+		span(b.acquired-b.asked), before, others))
+	return d.end(rate)
+}

@@ -1,0 +1,167 @@
+package lanes
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"orderstock/loadtest/faultpoint"
+	"orderstock/loadtest/history"
+)
+
+// Run is the evidence of a run: what its processes passed, what its clients sent and heard, and the rows at its end.
+type Run struct {
+	// Broken is set for the broken variant of a fault.
+	Broken bool
+	// Events are the processes' events, in any order.
+	Events  []faultpoint.Event
+	History *history.History
+	Orders  []Order // by ascending id
+	Flows   []Flow
+	// Books says what the books of all products say.
+	Books string
+
+	timeline []faultpoint.Event // and the client's, in the order of time
+	order    map[string]Order
+}
+
+// Order is the row of an order at the end.
+type Order struct{ ID, Key, Status, Reason string }
+
+// Flow is a row of the ledger.
+type Flow struct {
+	Flag, Kind string
+	Goods, Num int64
+}
+
+// Client is the process of the client's events.
+const Client = "buyer"
+
+// The client's steps.
+const (
+	sends faultpoint.Step = "sends"
+	hears faultpoint.Step = "hears"
+)
+
+// prepare puts all events in the order of time.
+func (r *Run) prepare() {
+	if r.order != nil {
+		return
+	}
+	r.order = map[string]Order{}
+	byKey := map[string]string{}
+	for _, o := range r.Orders {
+		r.order[o.ID], byKey[o.Key] = o, o.ID
+	}
+	r.timeline = slices.Clone(r.Events)
+	if len(r.Events) > 0 && r.History != nil {
+		began := r.Events[0].At + r.History.Started.Sub(r.Events[0].Clock) // on the machine's monotonic clock
+		for i := range r.History.Calls {
+			c := &r.History.Calls[i]
+			flag := r.History.Key(int(c.Op))
+			if r.History.Path == history.PathOrder {
+				flag = byKey[flag]
+			}
+			if flag == "" || c.Kind > history.Cancel {
+				continue
+			}
+			v := faultpoint.Values{Flag: flag, From: c.Kind.String()}
+			r.timeline = append(r.timeline, faultpoint.Event{At: began + c.Sent, Process: Client, Step: sends, Values: v})
+			v.Said, v.Error = c.Status.String(), c.Failure.String()
+			if c.Code >= 300 && c.Status == history.NoStatus {
+				v.Error = cmp.Or(v.Error, strconv.Itoa(int(c.Code)))
+			}
+			r.timeline = append(r.timeline, faultpoint.Event{At: began + c.Done, Process: Client, Step: hears, Values: v})
+		}
+	}
+	slices.SortStableFunc(r.timeline, func(a, b faultpoint.Event) int { return cmp.Compare(a.At, b.At) })
+}
+
+// attempt is a try of a stock service to deduct an operation, or a group of them, whose flag is "".
+type attempt struct {
+	process, flag string
+	goods         int64
+	// The times are 0 for steps that it did not come to.
+	began, asked, acquired, readAt, wrote, committed, released, ended time.Duration
+	token                                                             string
+	read, written, taken                                              *int64
+	refused                                                           bool // the update changed no row
+	slept, held                                                       time.Duration
+	gaveUp                                                            bool
+	node                                                              string // its place in the published lock's queue
+}
+
+// attempts returns the tries of the stock services, in the order of their beginnings.
+func (r *Run) attempts() (all []*attempt) {
+	r.prepare()
+	type who struct{ process, flag string }
+	open := map[who]*attempt{}
+	for _, e := range r.timeline {
+		key := who{e.Process, e.Flag}
+		if !strings.HasPrefix(e.Process, "stock") {
+			continue
+		}
+		begins := e.When == faultpoint.Before &&
+			(e.Step == faultpoint.Deduct || e.Flag == "" && e.Step == faultpoint.AcquireLock)
+		if begins {
+			open[key] = &attempt{process: e.Process, flag: e.Flag, began: e.At}
+			all = append(all, open[key])
+		}
+		if a := open[key]; a != nil {
+			a.add(e)
+		}
+	}
+	return all
+}
+
+// add notes an event of the attempt.
+func (a *attempt) add(e faultpoint.Event) {
+	if e.Action == faultpoint.Stop {
+		a.slept += e.Held
+	} else {
+		a.held += e.Held
+	}
+	a.goods = cmp.Or(a.goods, e.Goods)
+	a.node = cmp.Or(a.node, e.Node)
+	switch faultpoint.Point(e.Step, e.When) {
+	case "deduct/after":
+		a.ended = e.At
+	case "acquire-lock/before":
+		a.asked = cmp.Or(a.asked, e.At)
+	case "acquire-lock/after":
+		a.acquired, a.token = cmp.Or(a.acquired, e.At), cmp.Or(a.token, e.Token)
+	case "give-up/after":
+		a.gaveUp = true
+	case "read-stock/after":
+		if a.readAt == 0 {
+			a.readAt, a.read = e.At, e.Read
+		}
+	case "update-stock/after":
+		a.wrote, a.written, a.taken = e.At, e.Written, e.Taken
+		a.refused = e.Rows != nil && *e.Rows == 0
+	case "commit/after":
+		a.committed = e.At
+	case "release-lock/before":
+		a.released = cmp.Or(a.released, e.At)
+	}
+}
+
+// short returns the end of a flag.
+func short(flag string) string {
+	if at := strings.LastIndex(flag, "-"); at >= 0 && at < len(flag)-1 { // a direct deduction: its number
+		return "no. " + flag[at+1:]
+	}
+	return "…" + flag[max(0, len(flag)-4):]
+}
+
+// lane returns the lane of an attempt.
+func (a *attempt) lane() Lane { return laneOf(a.process, a.flag) }
+
+func laneOf(process, flag string) Lane {
+	if flag == "" {
+		return Lane{process, "several orders together"}
+	}
+	return Lane{process, "order " + short(flag)}
+}

@@ -1,0 +1,192 @@
+package lanes
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"orderstock/loadtest/faultpoint"
+)
+
+// describe returns what an event is in words, and how much it matters: 0 if it is left out.
+func (r *Run) describe(e faultpoint.Event) (text string, weight int) {
+	of := ""
+	if e.Goods != 0 && len(r.History.Goods) > 1 {
+		of = " of " + r.product(e.Goods)
+	}
+	if strings.HasPrefix(e.Process, "order") && (e.Step == faultpoint.Commit || e.Step == faultpoint.RollBack) {
+		return "", 0
+	}
+	switch faultpoint.Point(e.Step, e.When) {
+	case "sends/":
+		text = map[string]string{"place": "orders", "cancel": "cancels"}[e.From]
+		return text, 4 * min(1, len(text))
+	case "hears/":
+		if e.From == "twin" || e.From == "again" {
+			return "", 0
+		}
+		return "is told: " + r.told(e), 4
+	case "insert-order/after":
+		if e.Said == "false" {
+			return "finds the key's first order", 1
+		}
+		return "writes the order: PENDING", 2
+	case "set-flag/after":
+		return "puts the flag into Redis", 1
+	case "call-stock/before":
+		return "asks the stock service", 3
+	case "call-stock/after":
+		return "hears: " + answer(e), 3
+	case "take-flag/after":
+		if e.Said == "true" {
+			return "takes the flag from Redis", 1
+		}
+		return "finds no flag in Redis", 2
+	case "lookup-flow/after":
+		return "looks into the ledger: " + found(e.Said), 2
+	case "deduct/after":
+		return "answers: " + answer(e), 1
+	case "acquire-lock/before":
+		return "asks for the lock", 1
+	case "acquire-lock/after":
+		return "takes the lock" + token(e.Token), 4
+	case "give-up/after":
+		return "gives up waiting", 3
+	case "read-stock/after":
+		return "reads " + pieces(*e.Read) + of, 4
+	case "announce-token/after":
+		if *e.Rows == 0 {
+			return "its token is too low for the row", 2
+		}
+		return "writes its token to the row", 1
+	case "update-stock/after":
+		return r.update(e) + of, 4
+	case "commit/after":
+		return "commits", 4
+	case "roll-back/before":
+		return "rolls back", 3
+	case "release-lock/before":
+		return "gives the lock back", 4
+	case "confirm/after":
+		return "reads the ledger: " + found(e.Said), 2
+	case "set-status/after", "cancel-order/after":
+		if e.Said != "true" {
+			return "", 0
+		}
+		return "the order is " + e.To, 4
+	case "cancel-flag/after":
+		return "cancels the flag: " + strings.ToLower(e.Said), 3
+	case "queue/after":
+		if e.Behind == "" {
+			return "is first in the queue: " + node(e.Node), 2
+		}
+		return node(e.Node) + " waits behind " + node(e.Behind), 2
+	case "woken/after":
+		return "wakes up: " + node(e.Behind) + " is gone", 3
+	case "unlatched/after":
+		return node(e.Behind) + " goes away", 4
+	case "delete-node/after":
+		if e.Deleted == e.Node {
+			return "deletes its node " + node(e.Node), 1
+		}
+		return "deletes " + node(e.Deleted), 4
+	case "leave-node/after":
+		return "leaves its node " + node(e.Node), 4
+	case "make-parent/before":
+		return "finds no parent node", 4
+	case "make-parent/after":
+		if e.Error != "" {
+			return "creates it: it exists", 4
+		}
+		return "creates it", 4
+	}
+	return "", 0
+}
+
+// update describes an update of a level.
+func (r *Run) update(e faultpoint.Event) string {
+	refused := e.Rows != nil && *e.Rows == 0
+	switch {
+	case e.Written != nil && refused:
+		return fmt.Sprintf("would write %d", *e.Written)
+	case e.Written != nil:
+		return fmt.Sprintf("writes %d", *e.Written)
+	case e.Taken != nil && refused:
+		return fmt.Sprintf("takes %d: refused", *e.Taken)
+	case e.Taken != nil && *e.Taken < 0:
+		return fmt.Sprintf("adds %d", -*e.Taken)
+	case e.Taken != nil:
+		return fmt.Sprintf("takes %d", *e.Taken)
+	}
+	return "writes the levels"
+}
+
+// told says what a client was told.
+func (r *Run) told(e faultpoint.Event) string {
+	switch {
+	case e.Said == "REJECTED" || e.Said == "CANCELLED":
+		return "failed"
+	case e.Said == "CONFIRMED" || e.Said == "DONE":
+		return "confirmed"
+	case e.Said == "PENDING" || e.Said == "CANCELLING":
+		return "not yet known"
+	case e.Error == "timeout" || e.Error == "broken" || e.Error == "refused":
+		return "nothing"
+	}
+	return "an error, " + e.Error
+}
+
+// answer says what a service answered.
+func answer(e faultpoint.Event) string {
+	switch {
+	case e.Action == faultpoint.Error:
+		return "nothing, the answer is lost"
+	case strings.Contains(e.Error, "conflict"):
+		return "a repeat, and no outcome"
+	case strings.Contains(e.Error, "unknown outcome") || strings.Contains(e.Error, "deadline"):
+		return "nothing in time"
+	case e.Error != "":
+		return "an error"
+	}
+	return strings.ToLower(e.Said)
+}
+
+// found says what the ledger has under a flag.
+func found(state string) string {
+	if state == "" {
+		return "nothing yet"
+	}
+	return strings.ToLower(state)
+}
+
+// token returns the words for a fencing token: a number that rises from holder to holder.
+func token(text string) string {
+	b, err := hex.DecodeString(text)
+	if err != nil || len(b) != 16 {
+		return ""
+	}
+	n := fmt.Sprint(uint32(binary.BigEndian.Uint64(b)))
+	if local := binary.BigEndian.Uint64(b[8:]); local > 0 {
+		n += fmt.Sprintf("-%d", local)
+	}
+	return ", token " + n
+}
+
+// node returns the number of a node in a lock's queue.
+func node(name string) string {
+	return "…" + strings.TrimLeft(name[strings.LastIndex(name, "-")+1:], "0")
+}
+
+func pieces(n int64) string {
+	if n == 1 {
+		return "1 piece"
+	}
+	return fmt.Sprintf("%d pieces", n)
+}
+
+// product returns the name of a product of the run.
+func (r *Run) product(goods int64) string {
+	i, _ := r.History.Product(goods)
+	return fmt.Sprintf("product %d", i+1)
+}

@@ -1,0 +1,72 @@
+package tables
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/lanes"
+	"orderstock/loadtest/system"
+	"orderstock/pkg/mysqldb"
+)
+
+// sceneOf returns what happened in a run of the fault that is judged; nil if its events do not show it. It reads the
+// events of the services, which still run, and the run's rows.
+func sceneOf(
+	ctx context.Context, f Fault, side Side, s *system.System, h *history.History, b Books,
+) (*lanes.Scene, error) {
+	if f.Scene == nil {
+		return nil, nil
+	}
+	r := &lanes.Run{Broken: side == Broken, History: h, Books: b.line()}
+	for _, service := range s.Replicas() {
+		if !service.Running() {
+			continue
+		}
+		events, err := service.Events(ctx)
+		if err != nil {
+			return nil, err
+		}
+		r.Events = append(r.Events, events...)
+	}
+	var err error
+	if r.Orders, err = readOrders(ctx, s.OrderDB); err != nil {
+		return nil, err
+	}
+	if r.Flows, err = readFlows(ctx, s.StockDB); err != nil {
+		return nil, err
+	}
+	return f.Scene(r), nil
+}
+
+// line says what the books say, in a few words.
+func (b Books) line() string {
+	var in, there int64
+	for _, row := range b.Rows {
+		in, there = in+row.In, there+row.There
+	}
+	return English.Sprintf("%d in, %d sold, %d there", in, b.Sold, there)
+}
+
+// readOrders reads all orders of services that no other run had, by ascending id.
+func readOrders(ctx context.Context, db *sql.DB) ([]lanes.Order, error) {
+	columns := func(o *lanes.Order) []any { return []any{&o.ID, &o.Key, &o.Status, &o.Reason} }
+	return read(ctx, db, columns, "SELECT id, COALESCE(idempotency_key, ''), status, reason FROM orders ORDER BY id")
+}
+
+// readFlows reads the ledger, without the restocks.
+func readFlows(ctx context.Context, db *sql.DB) ([]lanes.Flow, error) {
+	columns := func(f *lanes.Flow) []any { return []any{&f.Flag, &f.Kind, &f.Goods, &f.Num} }
+	return read(ctx, db, columns, "SELECT flag, kind, goods_id, num FROM stock_flow WHERE kind IN ('deduct', 'restore')")
+}
+
+func read[T any](ctx context.Context, db *sql.DB, columns func(*T) []any, query string) (all []T, err error) {
+	for row, err := range mysqldb.Rows(ctx, db, columns, query) {
+		if err != nil {
+			return nil, fmt.Errorf("read the rows of the run: %w", err)
+		}
+		all = append(all, row)
+	}
+	return all, nil
+}
