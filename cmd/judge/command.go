@@ -43,13 +43,14 @@ func newCommand(out, progress io.Writer) *cobra.Command {
 		Use:   "judge FILE",
 		Short: "Judge any shop with an ordering API: does it oversell, double, forget or contradict itself?",
 		Long: `Judge any shop with an ordering API, described by a file. It sends orders for
-more than there is in up to four phases, and compares the answers with each
+more than there is in up to five phases, and compares the answers with each
 other and with the shop's databases:
 
   alone     one client after another
   together  calls that overlap
   repeated  double clicks, lost answers, repeats under the same key
   killed    kill -9 in the middle, a restart, repeats (needs service: in the file)
+  cancelled cancels once, twice and again, while others buy (needs cancel:)
 
 loadtest/judge/README.md describes the file and what each violation means.
 

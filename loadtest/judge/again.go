@@ -169,7 +169,7 @@ func (e *Evidence) again(f *shop.File) *Verdict {
 			if c.Answer == nil {
 				continue
 			}
-			reading := f.Read(c.Answer, o.Vars)
+			reading := c.read(f, o.Vars)
 			if c.Kind == Buyer && reading.Means != shop.Rejected {
 				reading = shop.Reading{Means: shop.Unknown, Note: c.Note}
 			}
@@ -219,8 +219,8 @@ func (e *Evidence) reread(ctx context.Context, f *shop.File, name string, last b
 	return nil
 }
 
-func filter(rows []books.Row, keep func(books.Row) bool) []books.Row {
-	return slices.DeleteFunc(slices.Clone(rows), func(row books.Row) bool { return !keep(row) })
+func filter[T any](all []T, keep func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return !keep(one) })
 }
 
 // withoutAnswers returns calls without their whole answers.

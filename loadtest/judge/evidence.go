@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"orderstock/loadtest/judge/books"
 	"orderstock/loadtest/judge/shop"
@@ -34,6 +35,8 @@ type Evidence struct {
 
 	// Deaths are the ends of the service that the judge did not cause.
 	Deaths []Death
+	// Settle is how long the pieces of a cancelled order may take to come back.
+	Settle time.Duration
 	// Serves: an order that was sent after an earlier phase was served, so one after this phase must be, too.
 	Serves bool
 
@@ -81,7 +84,7 @@ type item struct {
 
 // sums are the pieces of one product in the orders, their answers and the books.
 type sums struct {
-	ordered       map[shop.Means]shop.Pieces // by the orders' ends, without orders that cannot have reached the shop
+	ordered       map[shop.Means]shop.Pieces // by what the orders hold, without orders that cannot have reached the shop
 	last          *Order                     // the accepted one that was sent last
 	held          byClass                    // by the orders that were added to the books
 	before, after shop.Pieces                // in stock
@@ -177,7 +180,7 @@ func (e *Evidence) index() {
 // sumUp adds up the pieces that were ordered, and those in stock before and after.
 func (e *Evidence) sumUp() {
 	for _, o := range e.Orders {
-		end := o.end()
+		end := o.holds()
 		if end == shop.Unknown && !o.reached() {
 			continue
 		}

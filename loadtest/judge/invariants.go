@@ -22,6 +22,7 @@ const (
 	StockMatchesOrders    = "stock-matches-orders"
 	AcceptedIsKept        = "accepted-is-kept"
 	RejectedIsNotSold     = "rejected-is-not-sold"
+	CancelledIsNotSold    = "cancelled-is-not-sold"
 	Unexplained           = verify.Unexplained
 	DeductedOnce          = verify.DeductedOnce
 	Settled               = verify.Settled
@@ -47,6 +48,7 @@ var invariants = []invariant{
 	{StockMatchesOrders, "the pieces that left the stock are those that the orders hold", stockRows, stockMatchesOrders},
 	{AcceptedIsKept, "every accepted order is in the books with its items, once", orderRows, acceptedIsKept},
 	{RejectedIsNotSold, "no rejected order is sold", orderRows, rejectedIsNotSold},
+	{CancelledIsNotSold, "no cancelled order is sold", cancels, cancelledIsNotSold},
 	{Unexplained, "every order in the books belongs to a request", allRows, unexplained},
 	{DeductedOnce, "each item of a sold order has one deduction", deductionRows, deductedOnce},
 	{Settled, "after the time to settle, each order is sold or void", states, settled},
@@ -56,10 +58,20 @@ var invariants = []invariant{
 func nothing(*Evidence) string { return "" }
 
 func repeats(e *Evidence) string {
-	if slices.ContainsFunc(e.Orders, func(o *Order) bool { return len(o.Calls) > 1 }) {
-		return ""
+	for _, o := range e.Orders {
+		if len(filter(o.Calls, func(c Call) bool { return c.Kind.orders() })) > 1 {
+			return ""
+		}
 	}
 	return "no order was sent twice; the phase repeated does it, with repeats: key"
+}
+
+func cancels(e *Evidence) string {
+	sure := func(o *Order) bool { _, sure, _ := o.cancelled(); return sure }
+	if !slices.ContainsFunc(e.Orders, sure) {
+		return "no order was cancelled; the phase cancelled does it, with cancel: in the file"
+	}
+	return orderRows(e)
 }
 
 func shortness(e *Evidence) string {
@@ -274,6 +286,8 @@ func (e *Evidence) holdings() (taken, returned map[string]timeline) {
 			taken[it.Product] = append(taken[it.Product], moment{o.sent(), pieces})
 			if o.end() == shop.Rejected {
 				returned[it.Product] = append(returned[it.Product], moment{o.rejectedBy(), pieces})
+			} else if at, sure, _ := o.cancelled(); sure {
+				returned[it.Product] = append(returned[it.Product], moment{at + e.Settle, pieces})
 			}
 		}
 	}
@@ -336,7 +350,9 @@ func acceptedIsKept(e *Evidence, f *finding) {
 	for _, o := range e.Orders {
 		for _, id := range o.ids(shop.Accepted, shop.Pending) {
 			en, accepted := e.byID[id], slices.Contains(o.ids(shop.Accepted), id)
+			_, _, cancelled := o.cancelled()
 			switch {
+			case cancelled && (en == nil || en.void()), o.Halted != "" && en != nil && en.void():
 			case en == nil && accepted:
 				f.add(o, nil, "order %s was accepted, and is not in the books", id)
 			case en == nil:
@@ -364,6 +380,17 @@ func rejectedIsNotSold(e *Evidence, f *finding) {
 	for _, en := range e.added {
 		if o := en.order; o != nil && o.end() == shop.Rejected && en.has[sold] {
 			f.add(o, en.lines, "key %s was rejected, and order %s is sold", o.Key, en.id)
+		}
+	}
+}
+
+func cancelledIsNotSold(e *Evidence, f *finding) {
+	for _, en := range e.added {
+		if en.order == nil || !en.has[sold] {
+			continue
+		}
+		if _, sure, _ := en.order.cancelled(); sure && en.order.end() == shop.Accepted {
+			f.add(en.order, en.lines, "order %s was cancelled, and is sold", en.id)
 		}
 	}
 }
@@ -399,6 +426,11 @@ func deductedOnce(e *Evidence, f *finding) {
 		}
 	}
 	for at, found := range rows {
+		if o := e.idOwner[at.id]; o != nil {
+			if _, _, cancelled := o.cancelled(); cancelled { // its row may be gone
+				continue
+			}
+		}
 		if e.byID[at.id] == nil {
 			f.add(e.idOwner[at.id], func() []string { return deductionLines(found) },
 				"a deduction for order %q, which is not in the books", at.id)
@@ -415,7 +447,7 @@ func deductionLines(rows []books.Row) (lines []string) {
 
 func settled(e *Evidence, f *finding) {
 	for _, en := range e.added {
-		if en.has[open] {
+		if en.has[open] && (en.order == nil || en.order.Halted == "") {
 			f.add(en.order, en.lines, "order %s is neither sold nor void", en.id)
 		}
 	}

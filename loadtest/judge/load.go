@@ -15,64 +15,130 @@ import (
 // bodyShown bounds the part of a body that is kept, in characters.
 const bodyShown = 200
 
+// shot is a request of an order that is sent over its own connection: the order, a step after it, or its cancel.
+type shot struct {
+	*prepared
+	Call
+	wire   *send.Wire
+	follow bool
+	held   *send.Held
+}
+
+// orders returns the order's request as a shot.
+func (o *prepared) orders(f *shop.File, kind Kind) *shot {
+	return &shot{prepared: o, Call: Call{Kind: kind}, wire: o.wire, follow: f.Order.Follow}
+}
+
 // call sends the order's request and keeps the call.
 func (p *phase) call(ctx context.Context, o *prepared, kind Kind) Call {
-	c := Call{Kind: kind, Sent: time.Since(p.start)}
-	held, err := p.sender.Hold(ctx, o.wire)
-	if err == nil {
-		return p.release(ctx, o, held, c)
-	}
-	return p.keep(o, p.failed(c, err))
+	return p.keep(p.send(ctx, o.orders(p.f, kind)))
 }
 
-// release sends the last byte of a held request, reads the answer and keeps the call.
-func (p *phase) release(ctx context.Context, o *prepared, held *send.Held, c Call) Call {
-	if err := held.Release(time.Duration(p.f.Timeout)); err != nil {
-		held.Close()
-		return p.keep(o, p.failed(c, err))
-	}
-	return p.answer(ctx, o, held, c)
-}
-
-// answer reads the answer to a released request and keeps the call.
-func (p *phase) answer(ctx context.Context, o *prepared, held *send.Held, c Call) Call {
-	if c.Kind == Lost {
-		if err := held.Lose(); err != nil {
-			return p.keep(o, p.failed(c, err))
+// send sends a request and reads the answer. If it did not reach the service, it is not executed.
+func (p *phase) send(ctx context.Context, s *shot) *shot {
+	if p.hold(ctx, s) {
+		if p.release(s) {
+			p.answer(ctx, s)
 		}
-		c.Done, c.Means = time.Since(p.start), shop.Unknown
-		return p.keep(o, c)
 	}
-	a, err := held.Answer()
-	if err == nil && p.f.Order.Follow {
-		a, err = o.session.Follow(ctx, o.wire.URL, a)
+	return s
+}
+
+// hold connects and sends all but the last byte of a request, and reports whether that has worked.
+func (p *phase) hold(ctx context.Context, s *shot) bool {
+	s.Sent = time.Since(p.start)
+	var err error
+	if s.held, err = p.sender.Hold(ctx, s.wire); err != nil {
+		p.failed(s, err)
+	}
+	return err == nil
+}
+
+// release sends the last byte of a held request, and reports whether that has worked.
+func (p *phase) release(s *shot) bool {
+	err := s.held.Release(time.Duration(p.f.Timeout))
+	if err != nil {
+		s.held.Close()
+		p.failed(s, err)
+	}
+	return err == nil
+}
+
+// answer reads the answer to a released request.
+func (p *phase) answer(ctx context.Context, s *shot) {
+	if s.Kind == Lost {
+		if err := s.held.Lose(); err != nil {
+			p.failed(s, err)
+			return
+		}
+		s.Done, s.Means = time.Since(p.start), shop.Unknown
+		return
+	}
+	a, err := s.held.Answer()
+	if err == nil && s.follow {
+		a, err = s.session.Follow(ctx, s.wire.URL, a)
 	}
 	if err != nil {
-		return p.keep(o, p.failed(c, err))
+		p.failed(s, err)
+		return
 	}
-	c.Done, c.Status, c.Body = time.Since(p.start), a.Status, cut(string(a.Body), bodyShown)
-	c.Reading = p.f.Read(a, o.vars)
-	if p.keeper != nil {
-		c.Answer, o.Vars = a, o.vars
-	}
-	return p.keep(o, c)
+	s.Done, s.Status, s.Body = time.Since(p.start), a.Status, cut(string(a.Body), bodyShown)
+	s.Answer = a
+	s.Reading = s.read(p.f, s.vars)
 }
 
-func (p *phase) failed(c Call, err error) Call {
-	c.Done, c.Failure, c.Unsent = time.Since(p.start), err.Error(), errors.Is(err, send.ErrNotSent)
-	c.Means = shop.Unknown
+// read gives the call's answer its meaning.
+func (c *Call) read(f *shop.File, vars shop.Vars) shop.Reading {
+	switch {
+	case c.Kind == Then && c.Step > len(f.Then), c.Kind == Cancel && f.Cancel == nil: // the file has changed since
+		return shop.Reading{Means: shop.Unknown}
+	case c.Kind == Then:
+		return f.Then[c.Step-1].Read(c.Answer, vars)
+	case c.Kind == Cancel && len(f.Cancel.Answers) == 0 && send.Succeeded(&f.Cancel.Request, c.Answer):
+		return shop.Reading{Means: shop.Cancelled}
+	case c.Kind == Cancel:
+		return f.Cancel.Read(c.Answer, vars)
+	}
+	return f.Read(c.Answer, vars)
+}
+
+func (p *phase) failed(s *shot, err error) {
+	s.Done, s.Failure, s.Unsent = time.Since(p.start), err.Error(), errors.Is(err, send.ErrNotSent)
+	s.Means = shop.Unknown
+}
+
+// keep keeps the call of a shot, and its whole answer only if the evidence is kept, or if it is the one from which the
+// steps after the order capture.
+func (p *phase) keep(s *shot) Call {
+	c := s.Call
+	if p.keeper == nil {
+		c.Answer = nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.keeper != nil && c.Answer != nil {
+		s.prepared.Vars = s.vars
+	}
+	if (c.Means == shop.Accepted || c.Means == shop.Pending) && s.placed == nil && c.Kind.orders() && p.goesOn() {
+		s.placed = s.Answer
+	}
+	p.append(s.prepared, c)
 	return c
 }
 
-func (p *phase) keep(o *prepared, c Call) Call {
+// keepCall keeps a call that was no shot.
+func (p *phase) keepCall(o *prepared, c Call) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.append(o, c)
+}
+
+func (p *phase) append(o *prepared, c Call) {
 	if len(o.Calls) > 0 {
 		p.ends[o.end()]--
 	}
 	o.Calls = append(o.Calls, c)
 	p.ends[o.end()]++
-	return c
 }
 
 // hopeless is the number of waves, or of orders one after another, without a known end after which there is no sense in
@@ -89,14 +155,15 @@ func (p *phase) together(ctx context.Context) error {
 		}
 		wave := rest[:min(p.Clients, len(rest))]
 		rest = rest[len(wave):]
-		var kinds []Kind
+		var shots []*shot
 		var orders []*prepared
 		for _, o := range wave {
 			if o.wire != nil {
-				orders, kinds = append(orders, o), append(kinds, First)
+				orders, shots = append(orders, o), append(shots, o.orders(p.f, First))
 			}
 		}
-		p.atOnce(ctx, orders, kinds)
+		p.atOnce(ctx, shots...)
+		p.finish(ctx, orders...)
 		p.ended.Add(int64(len(wave)))
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -105,35 +172,29 @@ func (p *phase) together(ctx context.Context) error {
 	return nil
 }
 
-// atOnce holds a call for each order, which may be there twice, releases all at once and reads the answers.
-func (p *phase) atOnce(ctx context.Context, orders []*prepared, kinds []Kind) {
-	held := make([]*send.Held, len(orders))
+// atOnce holds the requests, releases all at once, reads the answers and keeps the calls.
+func (p *phase) atOnce(ctx context.Context, shots ...*shot) {
 	var holding, reading sync.WaitGroup
-	for i, o := range orders {
-		holding.Go(func() {
-			var err error
-			if held[i], err = p.sender.Hold(ctx, o.wire); err != nil {
-				p.keep(o, p.failed(Call{Kind: kinds[i], Sent: time.Since(p.start)}, err))
-			}
-		})
+	held := make([]bool, len(shots))
+	for i, s := range shots {
+		holding.Go(func() { held[i] = p.hold(ctx, s) })
 	}
 	holding.Wait()
-	sent := make([]Call, len(orders))
-	for i, o := range orders {
-		if held[i] == nil {
-			continue
-		}
-		sent[i] = Call{Kind: kinds[i], Sent: time.Since(p.start)}
-		if err := held[i].Release(time.Duration(p.f.Timeout)); err != nil {
-			p.keep(o, p.failed(sent[i], err))
-			held[i].Close()
-			held[i] = nil
+	for i, s := range shots {
+		if held[i] {
+			s.Sent = time.Since(p.start)
+			held[i] = p.release(s)
 		}
 	}
-	for i, o := range orders {
-		if held[i] != nil {
-			reading.Go(func() { p.answer(ctx, o, held[i], sent[i]) })
+	for i, s := range shots {
+		if !held[i] {
+			p.keep(s)
+			continue
 		}
+		reading.Go(func() {
+			p.answer(ctx, s)
+			p.keep(s)
+		})
 	}
 	reading.Wait()
 }
@@ -148,7 +209,7 @@ func (p *phase) repeated(ctx context.Context) error {
 	err := p.each(ctx, max(1, p.Clients/2), p.orders, func(ctx context.Context, o *prepared) {
 		switch way := ways[o]; {
 		case way < 3:
-			p.atOnce(ctx, []*prepared{o, o}, []Kind{First, Click})
+			p.atOnce(ctx, o.orders(p.f, First), o.orders(p.f, Click))
 		case way < 6:
 			p.call(ctx, o, Lost)
 			p.call(ctx, o, Repeat)
@@ -158,6 +219,7 @@ func (p *phase) repeated(ctx context.Context) error {
 		default:
 			p.call(ctx, o, First)
 		}
+		p.finish(ctx, o)
 	})
 	if err != nil {
 		return err
@@ -174,7 +236,10 @@ func (p *phase) repeated(ctx context.Context) error {
 // again repeats orders at the end of a phase, when the stock is sold. The others have ended with it.
 func (p *phase) again(ctx context.Context, orders []*prepared) error {
 	p.ended.Add(int64(len(p.orders) - len(orders)))
-	return p.each(ctx, max(1, p.Clients/2), orders, func(ctx context.Context, o *prepared) { p.call(ctx, o, Late) })
+	return p.each(ctx, max(1, p.Clients/2), orders, func(ctx context.Context, o *prepared) {
+		p.call(ctx, o, Late)
+		p.finish(ctx, o)
+	})
 }
 
 // makeUp sends orders in the place of the ones that a kill took from a shop without keys, until one is rejected, more
@@ -204,9 +269,7 @@ func (p *phase) makeUp(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if orders[0].wire != nil {
-			p.call(ctx, orders[0], First)
-		}
+		p.buy(ctx, orders[0])
 		done = over(orders[0])
 	}
 	return ctx.Err()
@@ -221,19 +284,17 @@ const tries = 3
 // service; a shop without keys gets others in their place.
 func (p *phase) killed(ctx context.Context) error {
 	var (
-		gate    sync.RWMutex // held while the service is down
 		claimed atomic.Int64
 		at      = make(chan struct{}, 2)
 		ended   = make(chan struct{})
 		killing = make(chan error, 1)
 	)
-	go func() { killing <- p.killer(ctx, &gate, at, ended) }()
+	go func() { killing <- p.killer(ctx, at, ended) }()
 	third := int64(max(1, len(p.orders)/3))
 	clients := min(p.Clients, max(1, len(p.orders)/4))
 	err := p.each(ctx, clients, p.orders, func(ctx context.Context, o *prepared) {
 		for range tries {
-			gate.RLock()
-			gate.RUnlock() //nolint:staticcheck // it waits until the service serves
+			p.awaitService()
 			if n := claimed.Add(1); n == third || n == 2*third {
 				at <- struct{}{}
 			}
@@ -243,6 +304,7 @@ func (p *phase) killed(ctx context.Context) error {
 			}
 			c := p.call(ctx, o, kind)
 			if c.Failure == "" || !c.Unsent && p.f.Order.Repeats != "key" {
+				p.finish(ctx, o)
 				return
 			}
 		}
@@ -258,7 +320,7 @@ func (p *phase) killed(ctx context.Context) error {
 }
 
 // killer kills the service and starts it again each time that at says so, until the load has ended.
-func (p *phase) killer(ctx context.Context, gate *sync.RWMutex, at, ended <-chan struct{}) error {
+func (p *phase) killer(ctx context.Context, at, ended <-chan struct{}) error {
 	for {
 		select {
 		case <-ended:
@@ -266,8 +328,8 @@ func (p *phase) killer(ctx context.Context, gate *sync.RWMutex, at, ended <-chan
 		case <-at:
 		}
 		err := func() error {
-			gate.Lock()
-			defer gate.Unlock()
+			p.down.Lock()
+			defer p.down.Unlock()
 			if err := p.bury(ctx); err != nil {
 				return err
 			}

@@ -25,8 +25,10 @@ type Order struct {
 	Number int64  `json:"n,omitempty"`
 	Basket []Item `json:"basket"`
 	// Probe: it was sent alone after the phase, to see whether the service still serves. No figure counts it.
-	Probe bool   `json:"probe,omitempty"`
-	Calls []Call `json:"calls"`
+	Probe bool `json:"probe,omitempty"`
+	// Halted says why a step after the order could not be done, so that nobody knows what became of it; or "".
+	Halted string `json:"halted,omitempty"`
+	Calls  []Call `json:"calls"`
 	// Vars are the variables of the order, if the evidence is kept.
 	Vars shop.Vars `json:"vars,omitempty"`
 }
@@ -34,7 +36,9 @@ type Order struct {
 // Call is one call and its answer. Times count from the start of the phase.
 type Call struct {
 	// Kind is the reason for the call.
-	Kind Kind          `json:"kind"`
+	Kind Kind `json:"kind"`
+	// Step is the number of the step after the order, from 1, if the call is one.
+	Step int           `json:"step,omitempty"`
 	Sent time.Duration `json:"sent_ns"`
 	Done time.Duration `json:"done_ns"`
 	// Status and Body are the answer's; the body is cut. Status is 0 if there was none.
@@ -64,7 +68,13 @@ const (
 	Probe Kind = "probe"
 	// Buyer is a step of the buyer that failed, so that no order was sent.
 	Buyer Kind = "buyer"
+	// Then is a step after the order, and Cancel cancels it.
+	Then   Kind = "then"
+	Cancel Kind = "cancel"
 )
+
+// orders reports whether the call is one of the order itself.
+func (k Kind) orders() bool { return k != Buyer && k != Then && k != Cancel }
 
 // String describes the call in a line.
 func (c Call) String() string {
@@ -75,7 +85,11 @@ func (c Call) String() string {
 	case c.Kind == Lost:
 		return text + "the answer was lost on the way"
 	}
-	return text + fmt.Sprintf("%d %s → %s", c.Status, c.Body, c.Reading)
+	text += fmt.Sprintf("%d %s", c.Status, c.Body)
+	if c.Kind == Then && c.Means == shop.Unknown {
+		return text
+	}
+	return text + fmt.Sprintf(" → %s", c.Reading)
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
@@ -103,6 +117,35 @@ func (o *Order) end() shop.Means {
 func (o *Order) unserved() bool {
 	n := len(o.Calls)
 	return n == 0 || o.Calls[n-1].Status == 0 || o.Calls[n-1].Status >= http.StatusInternalServerError
+}
+
+// cancelled reports whether the order is cancelled for sure, and whether it may be. The time is when the last call that
+// cancelled it had ended.
+func (o *Order) cancelled() (at time.Duration, sure, maybe bool) {
+	for _, c := range o.Calls {
+		switch {
+		case c.Kind != Cancel || c.Unsent:
+		case c.Means == shop.Cancelled:
+			at, sure = max(at, c.Done), true
+		default:
+			maybe = maybe || c.Status < http.StatusMultipleChoices || c.Status >= http.StatusInternalServerError
+		}
+	}
+	return at, sure, sure || maybe
+}
+
+// holds is the end of the order as far as its pieces go: a cancelled one has none, as a rejected one, and one of which
+// nobody knows whether it was paid or cancelled is unknown.
+func (o *Order) holds() shop.Means {
+	_, sure, maybe := o.cancelled()
+	switch end := o.end(); {
+	case sure && end == shop.Accepted:
+		return shop.Rejected
+	case (maybe || o.Halted != "") && end == shop.Accepted:
+		return shop.Unknown
+	default:
+		return end
+	}
 }
 
 // placed reports whether the order was accepted or may be yet.

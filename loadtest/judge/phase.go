@@ -41,6 +41,7 @@ type phase struct {
 	// reserved: carts hold pieces before the first order.
 	reserved bool
 
+	down         sync.RWMutex       // held while the service is killed
 	ready, ended atomic.Int64       // buyers, and orders with all their calls, of each round
 	mu           sync.Mutex         // guards the calls of orders, and ends
 	ends         map[shop.Means]int // of the orders that have calls
@@ -53,9 +54,11 @@ func newPhase(r *run, name string, number int) *phase {
 // prepared is an order whose buyer is ready: its request is bytes.
 type prepared struct {
 	Order
-	session *send.Session
-	vars    shop.Vars
-	wire    *send.Wire // nil if a step of the buyer failed
+	session  *send.Session
+	vars     shop.Vars
+	wire     *send.Wire   // nil if a step of the buyer failed
+	placed   *shop.Answer // the first one that placed the order, if steps follow it
+	finished bool         // the steps after it were begun
 }
 
 // judge runs the phase and judges it. An error is a reason not to know.
@@ -232,11 +235,13 @@ func (p *phase) fire(ctx context.Context) error {
 	p.start = time.Now()
 	switch p.name {
 	case Alone:
-		return p.each(ctx, 1, p.orders, func(ctx context.Context, o *prepared) { p.call(ctx, o, First) })
+		return p.each(ctx, 1, p.orders, p.buy)
 	case Repeated:
 		return p.repeated(ctx)
 	case Killed:
 		return p.killed(ctx)
+	case Cancelled:
+		return p.cancelled(ctx)
 	}
 	return p.together(ctx)
 }
@@ -312,7 +317,7 @@ func (p *phase) buyer(ctx context.Context, o *prepared) error {
 				if o.Vars = o.vars; p.keeper == nil {
 					failed.Answer, o.Vars = nil, nil
 				}
-				p.keep(o, *failed)
+				p.keepCall(o, *failed)
 				return ctx.Err()
 			}
 			o.vars = o.vars.With(captured)
@@ -326,14 +331,22 @@ func (p *phase) buyer(ctx context.Context, o *prepared) error {
 	return err
 }
 
-// step sends one request of a buyer or a reset, and returns what it captures, or the call that failed.
+// step does one step of a buyer or a reset, and returns what it captures, or the call that failed.
 func (p *phase) step(
-	ctx context.Context, session *send.Session, r *shop.Request, vars shop.Vars,
+	ctx context.Context, session *send.Session, s *shop.Step, vars shop.Vars,
 ) (captured shop.Vars, failed *Call) {
 	call := &Call{Kind: Buyer, Reading: shop.Reading{Means: shop.Unknown}}
 	fail := func(err error) (shop.Vars, *Call) {
 		call.Failure, call.Unsent = err.Error(), true
 		return nil, call
+	}
+	r := &s.Request
+	if r.Target() == "" {
+		captured, err := p.inside(ctx, s, vars)
+		if err != nil {
+			return fail(err)
+		}
+		return captured, nil
 	}
 	rendered, err := r.Render(p.f.Target, vars)
 	if err != nil {
@@ -375,7 +388,7 @@ func capture(r *shop.Request, a *shop.Answer, vars shop.Vars) (shop.Vars, error)
 
 // rounds is how often the phase goes through its orders: once more, if it repeats some at the end.
 func (p *phase) rounds() int64 {
-	if p.name == Repeated || p.name == Killed && p.f.Order.Repeats == "key" {
+	if p.name == Repeated || p.name == Cancelled || p.name == Killed && p.f.Order.Repeats == "key" {
 		return 2
 	}
 	return 1
@@ -403,7 +416,7 @@ func (p *phase) line() string {
 func (p *phase) verdict(ctx context.Context) (*Verdict, error) {
 	e := Evidence{
 		Stock: p.stock, Moved: p.moved, Reserved: p.reserved, Passing: map[string]bool{}, Deaths: p.deaths, Serves: p.serves,
-		Vars: p.vars,
+		Vars: p.vars, Settle: time.Duration(p.f.Settle),
 	}
 	for _, o := range p.orders {
 		e.Orders = append(e.Orders, &o.Order)

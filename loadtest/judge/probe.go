@@ -31,6 +31,7 @@ func (p *phase) probe(ctx context.Context) error {
 		}
 		if o.wire != nil {
 			p.call(ctx, o, Probe)
+			p.finish(ctx, o)
 		}
 		if o.end() != shop.Unknown || !o.unserved() || !time.Now().Before(deadline) {
 			return nil

@@ -2,10 +2,13 @@ package judge
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
+	"strings"
 
 	"orderstock/loadtest/judge/shell"
 	"orderstock/loadtest/judge/shop"
@@ -16,31 +19,25 @@ func (p *phase) reset(ctx context.Context) error {
 	session := p.sender.Session()
 	for i := range p.f.Reset {
 		s := &p.f.Reset[i]
-		var err error
-		switch {
-		case len(s.SQL) > 0:
-			err = p.resetSQL(ctx, s)
-		case s.Command != "":
-			err = p.resetCommand(ctx, s.Command)
-		case s.Restart:
-			if err = p.service.kill(ctx); err == nil {
-				err = p.service.start(ctx)
+		if s.Restart {
+			if err := p.service.kill(ctx); err != nil {
+				return err
 			}
-		default:
-			each := []shop.Vars{{}}
-			if s.Each == "stock" {
-				each = p.eachProduct()
+			if err := p.service.start(ctx); err != nil {
+				return err
 			}
-			for _, vars := range each {
-				captured, failed := p.step(ctx, session, &s.Request, p.vars.With(vars))
-				if failed != nil {
-					return errors.New(failed.problem())
-				}
-				p.vars = p.vars.With(captured)
-			}
+			continue
 		}
-		if err != nil {
-			return err
+		each := []shop.Vars{{}}
+		if s.Each == "stock" {
+			each = p.eachProduct()
+		}
+		for _, vars := range each {
+			captured, failed := p.step(ctx, session, s, p.vars.With(vars))
+			if failed != nil {
+				return errors.New(failed.problem())
+			}
+			p.vars = p.vars.With(captured)
 		}
 	}
 	return nil
@@ -64,28 +61,46 @@ func (p *phase) eachProduct() (each []shop.Vars) {
 	return each
 }
 
-func (p *phase) resetSQL(ctx context.Context, s *shop.Step) error {
-	dsn := s.DSN
-	if dsn == "" {
-		dsn = p.f.Books.DSN
+// inside does a step that is no request, and returns what it captures: from the first row that its last statement
+// returns, as a value of JSON, or from the command's output.
+func (p *phase) inside(ctx context.Context, s *shop.Step, vars shop.Vars) (shop.Vars, error) {
+	out := &shop.Answer{Status: http.StatusOK}
+	if s.Command != "" {
+		line, err := vars.Text(s.Command)
+		if err != nil {
+			return nil, err
+		}
+		text, err := shell.Run(ctx, p.f.Dir, line, "")
+		if err != nil {
+			return nil, fmt.Errorf("command %q: %w", line, err)
+		}
+		out.Body = []byte(strings.TrimSpace(text))
+		return capture(&s.Request, out, vars)
 	}
 	statements := make([]string, len(s.SQL))
 	for i, statement := range s.SQL {
 		var err error
-		if statements[i], err = p.vars.Text(statement); err != nil {
-			return err
+		if statements[i], err = vars.Text(statement); err != nil {
+			return nil, err
 		}
 	}
-	return p.reader.Exec(ctx, dsn, statements)
-}
-
-func (p *phase) resetCommand(ctx context.Context, command string) error {
-	line, err := p.vars.Text(command)
+	dsn := s.DSN
+	if dsn == "" {
+		dsn = p.f.Books.DSN
+	}
+	if len(s.Capture) == 0 {
+		return nil, p.reader.Exec(ctx, dsn, statements)
+	}
+	last := len(statements) - 1
+	if err := p.reader.Exec(ctx, dsn, statements[:last]); err != nil {
+		return nil, err
+	}
+	row, err := p.reader.Row(ctx, dsn, statements[last])
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if _, err := shell.Run(ctx, p.f.Dir, line, ""); err != nil {
-		return fmt.Errorf("command %q: %w", line, err)
+	if out.Body, err = json.Marshal(row); err != nil {
+		return nil, fmt.Errorf("sql %q: %w", statements[last], err)
 	}
-	return nil
+	return capture(&s.Request, out, vars)
 }

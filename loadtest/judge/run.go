@@ -28,10 +28,12 @@ const (
 	Repeated = "repeated"
 	// Killed: kill -9 in the middle, a restart, and repeats.
 	Killed = "killed"
+	// Cancelled: orders are cancelled once, twice at the same moment and again, while others buy.
+	Cancelled = "cancelled"
 )
 
 // Phases returns the phases in their order.
-func Phases() []string { return []string{Alone, Together, Repeated, Killed} }
+func Phases() []string { return []string{Alone, Together, Repeated, Killed, Cancelled} }
 
 // Config configures Run. The zero value of a field means its default.
 type Config struct {
@@ -275,6 +277,8 @@ func (r *run) skipped(name string) string {
 		return "repeats: none"
 	case name == Killed && r.service == nil:
 		return "no service: in the file"
+	case name == Cancelled && r.f.Cancel == nil:
+		return "no cancel: in the file"
 	}
 	return ""
 }

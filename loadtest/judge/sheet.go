@@ -32,6 +32,9 @@ func (p *Phase) served() string {
 		text += fmt.Sprintf(" pending=%d", p.Pending)
 	}
 	text += fmt.Sprintf(" unknown=%d", p.Unknown)
+	if p.Cancelled > 0 {
+		text += fmt.Sprintf(" cancelled=%d", p.Cancelled)
+	}
 	if p.Clients > 0 {
 		text += fmt.Sprintf(" clients=%d", p.Clients)
 	}

@@ -98,8 +98,17 @@ func (t *trying) one(ctx context.Context, o *prepared, i int) (on bool, err erro
 		t.say("order", "%s  (%s)", head, o.basket())
 	}
 	c := t.call(ctx, o, First)
+	n := len(o.Calls)
+	t.finish(ctx, o)
 	if i == 0 {
 		t.show(c)
+		for _, c := range o.Calls[n:] {
+			t.say("step", "%d after the order", c.Step)
+			t.show(c)
+		}
+		if o.Halted != "" {
+			t.say("step", "%s", o.Halted)
+		}
 		if err := t.settled(ctx); err != nil {
 			return false, err
 		}
@@ -111,12 +120,12 @@ func (t *trying) one(ctx context.Context, o *prepared, i int) (on bool, err erro
 			}
 		}
 	}
-	if c.Means == shop.Rejected {
+	if c.Means == shop.Rejected || o.end() == shop.Rejected && i > 0 {
 		t.say("order", "number %d", i+1)
-		t.show(c)
+		t.show(o.Calls[len(o.Calls)-1])
 		return false, nil
 	}
-	n := len(t.orders)
+	n = len(t.orders)
 	return n < hopeless || slices.ContainsFunc(t.orders[n-hopeless:], func(o *prepared) bool {
 		return o.end() != shop.Unknown
 	}), nil

@@ -6,6 +6,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,6 +53,8 @@ type Verdict struct {
 	Rejected int `json:"rejected"`
 	Pending  int `json:"pending"`
 	Unknown  int `json:"unknown"`
+	// Cancelled counts the accepted orders that were cancelled for sure.
+	Cancelled int `json:"cancelled,omitempty"`
 	// Checked names the invariants that could be judged, and Unchecked the others.
 	Checked    []string    `json:"checked"`
 	Unchecked  []Unchecked `json:"unchecked,omitempty"`
@@ -88,6 +91,9 @@ func (e *Evidence) judge() *Verdict {
 			continue
 		}
 		v.Orders++
+		if _, sure, _ := o.cancelled(); sure {
+			v.Cancelled++
+		}
 		switch o.end() {
 		case shop.Accepted:
 			v.Accepted++
@@ -149,6 +155,12 @@ func (e *Evidence) shows(v *Verdict) (reasons []string) {
 	case 2*v.Served < v.Orders:
 		reasons = append(reasons, fmt.Sprintf("most orders have no known end: %s", e.unclear()))
 	}
+	if halted := e.halted(); 2*len(halted) > v.Accepted+v.Pending {
+		reasons = append(reasons, "most orders were accepted, and a step of then could not be done: "+counted(halted, 3))
+	}
+	if refused := e.uncancelled(); len(refused) > 0 && v.Cancelled == 0 {
+		reasons = append(reasons, "no order could be cancelled: "+counted(refused, 3))
+	}
 	if v.Accepted+v.Pending == 0 {
 		return append(reasons, "no order was accepted, so nothing could be shown")
 	}
@@ -175,6 +187,28 @@ func (e *Evidence) shows(v *Verdict) (reasons []string) {
 	return reasons
 }
 
+// halted says of each accepted order whose steps after it could not be done why.
+func (e *Evidence) halted() (texts []string) {
+	for _, o := range e.Orders {
+		if o.Halted != "" {
+			texts = append(texts, o.Halted)
+		}
+	}
+	return texts
+}
+
+// uncancelled describes the calls that cancelled nothing.
+func (e *Evidence) uncancelled() (texts []string) {
+	for _, o := range e.Orders {
+		for _, c := range o.Calls {
+			if c.Kind == Cancel && c.Means != shop.Cancelled {
+				texts = append(texts, strings.TrimSpace(cmp.Or(c.Failure, fmt.Sprintf("%d %s", c.Status, cut(c.Body, 100)))))
+			}
+		}
+	}
+	return texts
+}
+
 // unclear describes the answers that could not be read.
 func (e *Evidence) unclear() string {
 	var texts []string
@@ -184,7 +218,7 @@ func (e *Evidence) unclear() string {
 		}
 		text := "not sent"
 		if n := len(o.Calls); n > 0 {
-			c := o.Calls[n-1]
+			c := o.Calls[n-1] // it has no step after it
 			if text = c.Failure; text == "" {
 				text = fmt.Sprintf("%d %s", c.Status, cut(c.Body, 100))
 			}

@@ -339,20 +339,79 @@ func TestWhatCannotBeShown(t *testing.T) {
 	}
 }
 
+// cancelled adds the answer to a cancel of the first order.
+func cancelled(e *judge.Evidence, means shop.Means, status int) {
+	c := judge.Call{Kind: judge.Cancel, Sent: at(50), Done: at(51), Status: status}
+	c.Means = means
+	e.Orders[0].Calls = append(e.Orders[0].Calls, c)
+}
+
+// A cancelled order is not sold, and its pieces are back, once. If nobody knows whether it was cancelled, both are
+// right.
+func TestACancelledOrder(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		means  shop.Means
+		status int
+		state  string // "" if the row is gone
+		stock  shop.Pieces
+		want   string
+	}{
+		{shop.Cancelled, 200, "VOID", 1, ""},
+		{shop.Cancelled, 204, "", 1, ""},
+		{shop.Cancelled, 200, "VOID", 0, "stock-matches-orders"},
+		{shop.Cancelled, 200, "VOID", 2, "stock-matches-orders"},
+		{shop.Cancelled, 200, "SOLD", 0, "cancelled-is-not-sold"},
+		{shop.Unknown, 0, "SOLD", 0, ""},
+		{shop.Unknown, 500, "VOID", 1, ""},
+		{shop.Unknown, 409, "SOLD", 0, ""},
+		{shop.Unknown, 409, "VOID", 1, "accepted-is-kept"},
+	} {
+		e := world()
+		cancelled(&e, c.means, c.status)
+		e.After.Levels[0].Pieces = c.stock * shop.Whole
+		if e.After.Orders[0].State = c.state; c.state == "" {
+			e.After.Orders = e.After.Orders[1:]
+		}
+		v := judge.Judge(e)
+		if got := strings.Join(v.Violated(), " "); got != c.want {
+			t.Errorf("%+v: violated %q", c, got)
+		}
+	}
+}
+
+// The pieces of a cancelled order can be bought again, once the time to settle is over.
+func TestACancelledOrderCanBeBoughtAgain(t *testing.T) {
+	t.Parallel()
+	for settle, want := range map[time.Duration]string{at(40): "rejected-only-when-short", at(100): ""} {
+		e := world()
+		e.Settle = settle
+		cancelled(&e, shop.Cancelled, 200)
+		e.After.Levels[0].Pieces, e.After.Orders[0].State = shop.Whole, "VOID"
+		e.Orders[11].Calls[0].Sent, e.Orders[11].Calls[0].Done = at(95), at(96)
+		if got := strings.Join(judge.Judge(e).Violated(), " "); got != want {
+			t.Errorf("rejected 45 ms after the cancel, with %s to settle: violated %q; want %q", settle, got, want)
+		}
+	}
+}
+
 // What was not checked is said, with the reason; nothing else is said to be checked.
 func TestWhatIsNotChecked(t *testing.T) {
 	t.Parallel()
 	const (
 		rows       = "stock-matches-orders accepted-is-kept rejected-is-not-sold unexplained deducted-once settled"
 		orderRows  = "accepted-is-kept rejected-is-not-sold unexplained deducted-once settled"
-		notRepeats = "one-answer-per-key "
+		notRepeats = "one-answer-per-key cancelled-is-not-sold "
 	)
 	for name, c := range map[string]struct {
 		change    func(*judge.Evidence)
 		want, why string
 	}{
-		"everything": {func(e *judge.Evidence) { again(e, 11, shop.Rejected, "") }, "", ""},
-		"no repeats": {func(*judge.Evidence) {}, "one-answer-per-key", "no order was sent twice"},
+		"everything": {func(e *judge.Evidence) {
+			again(e, 11, shop.Rejected, "")
+			cancelled(e, shop.Cancelled, 200)
+		}, "", ""},
+		"no repeats": {func(*judge.Evidence) {}, notRepeats, "no order was sent twice"},
 		"no books":   {withoutBooks, notRepeats + rows, "it needs books.orders"},
 		"no stock": {
 			func(e *judge.Evidence) { e.After.Levels = nil }, notRepeats + "stock-matches-orders", "it needs books.stock",

@@ -10,17 +10,19 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"orderstock/loadtest/judge/shell"
 	"orderstock/loadtest/judge/shop"
 )
 
-// Reader reads the books of a shop. It is used by one goroutine at a time.
+// Reader reads the books of a shop. It is safe for concurrent use until it is closed.
 type Reader struct {
 	dir     string
 	file    *shop.Books
 	timeout time.Duration      // of the first connection to a database
+	mu      sync.Mutex         // guards open
 	open    map[string]*sql.DB // by DSN
 }
 
@@ -117,8 +119,11 @@ func (r *Reader) snapshot(ctx context.Context, dsn string, parts []part, vars sh
 	return nil
 }
 
-func rowsOf(ctx context.Context, tx *sql.Tx, query string) (*table, error) {
-	rows, err := tx.QueryContext(ctx, query)
+func rowsOf(ctx context.Context, from interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}, query string,
+) (*table, error) {
+	rows, err := from.QueryContext(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -150,6 +155,8 @@ func rowsOf(ctx context.Context, tx *sql.Tx, query string) (*table, error) {
 
 // database returns the database of a DSN, with a first connection made.
 func (r *Reader) database(ctx context.Context, dsn string) (*sql.DB, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if db := r.open[dsn]; db != nil {
 		return db, nil
 	}
@@ -183,7 +190,7 @@ func (r *Reader) connect(ctx context.Context, db *sql.DB) error {
 	return fmt.Errorf("connect: %w", err)
 }
 
-// Exec executes the statements of a reset.
+// Exec executes the statements of a step.
 func (r *Reader) Exec(ctx context.Context, dsn string, statements []string) error {
 	db, err := r.database(ctx, dsn)
 	if err != nil {
@@ -195,6 +202,26 @@ func (r *Reader) Exec(ctx context.Context, dsn string, statements []string) erro
 		}
 	}
 	return nil
+}
+
+// Row executes a statement and returns its first row by the names of its columns, without the ones that are NULL; or an
+// empty row.
+func (r *Reader) Row(ctx context.Context, dsn, statement string) (map[string]string, error) {
+	db, err := r.database(ctx, dsn)
+	if err != nil {
+		return nil, err
+	}
+	t, err := rowsOf(ctx, db, statement)
+	if err != nil {
+		return nil, fmt.Errorf("sql %q: %w", statement, err)
+	}
+	row := map[string]string{}
+	for i, name := range t.columns {
+		if len(t.rows) > 0 && t.rows[0][i] != shop.Null {
+			row[name] = t.rows[0][i]
+		}
+	}
+	return row, nil
 }
 
 // command gives the query to a command on its standard input, and reads CSV with a head from its output. An empty cell

@@ -121,7 +121,7 @@ func (b *Session) Do(ctx context.Context, r *shop.Rendered, follow bool) (*shop.
 
 // Follow follows the redirect in an answer to an order, with the session's cookies.
 func (b *Session) Follow(ctx context.Context, from *url.URL, a *shop.Answer) (*shop.Answer, error) {
-	b.client.Jar.SetCookies(from, (&http.Response{Header: a.Header}).Cookies())
+	b.Remember(from, a)
 	location := a.Header.Get("Location")
 	if location == "" || a.Status < 300 || a.Status > 399 {
 		return a, nil
@@ -131,6 +131,11 @@ func (b *Session) Follow(ctx context.Context, from *url.URL, a *shop.Answer) (*s
 		return nil, fmt.Errorf("redirect to %q: %w", location, err)
 	}
 	return b.Do(ctx, &shop.Rendered{Method: http.MethodGet, URL: to, Header: http.Header{}}, true)
+}
+
+// Remember keeps the cookies that an answer sets.
+func (b *Session) Remember(from *url.URL, a *shop.Answer) {
+	b.client.Jar.SetCookies(from, (&http.Response{Header: a.Header}).Cookies())
 }
 
 func unwrapURL(err error) error {

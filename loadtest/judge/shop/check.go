@@ -35,7 +35,7 @@ func (c *checker) file() {
 	}
 	known := names{"run": true, "phase": true, "serial": true}
 	for i := range f.Reset {
-		c.step(&f.Reset[i], known)
+		c.step(&f.Reset[i], known, "reset")
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Stock)) {
 		c.vars(f.At, known, name)
@@ -81,7 +81,11 @@ func (c *checker) vars(at At, known names, in ...any) {
 	}
 }
 
-func (c *checker) step(s *Step, known names) {
+// eachOf says by what the steps of a part of the file can be repeated.
+var eachOf = map[string]string{"reset": "stock", "buyer": "item"}
+
+// step checks a step of a part of the file, and adds the names that it captures.
+func (c *checker) step(s *Step, known names, part string) {
 	request := s.Target() != ""
 	kinds := 0
 	for _, is := range []bool{request, len(s.SQL) > 0, s.Command != "", s.Restart} {
@@ -89,13 +93,19 @@ func (c *checker) step(s *Step, known names) {
 			kinds++
 		}
 	}
-	if kinds != 1 {
-		c.say(s.At, "a step of reset is one of a request, sql, command and restart: true")
+	switch {
+	case kinds != 1 || s.Restart && part != "reset":
+		c.say(s.At, "a step of %s is one of a request, sql and command%s", part,
+			map[string]string{"reset": ", or restart: true"}[part])
 		return
+	case part != "then" && part != "cancel" && (len(s.Answers) > 0 || s.Poll):
+		c.say(s.At, "answers and poll belong to a step of then, or to cancel")
+	case s.Poll && (len(s.Answers) == 0 || !request || part == "cancel"):
+		c.say(s.At, "poll repeats a request of then until it is answered: answers must say which answers end it")
 	}
 	switch {
 	case request:
-		c.request(&s.Request, known, "stock")
+		c.request(&s.Request, known, eachOf[part])
 	case len(s.SQL) > 0:
 		for _, statement := range s.SQL {
 			c.vars(s.At, known, statement)
@@ -112,6 +122,36 @@ func (c *checker) step(s *Step, known names) {
 		c.say(s.At, "restart needs service")
 	}
 	c.vars(s.At, known, s.Command)
+	c.captures(&s.Request, known)
+}
+
+// captures adds the names that a request captures.
+func (c *checker) captures(r *Request, known names) {
+	for name, capture := range r.Capture {
+		c.vars(r.At, known, capture.Text)
+		known[name] = true
+	}
+}
+
+// then checks the steps after the order, and the one that cancels it.
+func (c *checker) then(known names) {
+	known = known.with(OrderID)
+	c.captures(&c.f.Order.Request, known)
+	if len(c.f.Order.Capture) > 0 && len(c.f.Then) == 0 && c.f.Cancel == nil {
+		c.say(c.f.Order.At, "the order captures nothing without then or cancel; the order's id is found by order: under answers")
+	}
+	for i := range c.f.Then {
+		c.step(&c.f.Then[i], known, "then")
+		c.rules(c.f.Then[i].Answers, known, false)
+	}
+	if s := c.f.Cancel; s != nil {
+		c.step(s, known, "cancel")
+		for i := range s.Answers {
+			if r := &s.Answers[i]; r.Means != Cancelled && r.Means != Unknown {
+				c.say(r.At, "an answer to cancel means cancelled or unknown")
+			}
+		}
+	}
 }
 
 // request checks a request and adds the names that it captures.
@@ -141,7 +181,7 @@ func (c *checker) request(r *Request, known names, each string) {
 	}
 	if r.Each != "" && r.Each != each {
 		c.say(r.At, "each: %s: %s", r.Each, map[string]string{
-			"stock": "in reset, want stock", "item": "in buyer, want item", "": "the order is one request",
+			"stock": "in reset, want stock", "item": "in buyer, want item", "": "the request is sent once for each order",
 		}[each])
 	}
 	here := known
@@ -149,9 +189,6 @@ func (c *checker) request(r *Request, known names, each string) {
 		here = known.with("product", "pieces")
 	}
 	c.vars(r.At, here, r.texts()...)
-	for name := range r.Capture {
-		known[name] = true
-	}
 }
 
 func (c *checker) order(known names) {
@@ -169,12 +206,10 @@ func (c *checker) order(known names) {
 		known = known.with("items")
 	}
 	for i := range f.Buyer {
-		c.request(&f.Buyer[i], known, "item")
+		c.step(&f.Buyer[i], known, "buyer")
 	}
 	c.request(&f.Order.Request, known, "")
-	if len(f.Order.Capture) > 0 {
-		c.say(f.Order.At, "the order captures nothing; the order's id is found by order: under answers")
-	}
+	c.then(known)
 	switch f.Order.Repeats {
 	case "key", "none":
 	case "":
@@ -232,30 +267,36 @@ func (c *checker) answers(known names) {
 	if len(c.f.Answers) == 0 {
 		c.say(c.f.At, "answers is missing: what the answers to the order mean")
 	}
-	accepted := false
-	for i := range c.f.Answers {
-		r := &c.f.Answers[i]
+	c.rules(c.f.Answers, known, true)
+	placed := func(r Rule) bool { return r.Means == Accepted || r.Means == Pending }
+	if len(c.f.Answers) > 0 && !slices.ContainsFunc(c.f.Answers, placed) {
+		c.say(c.f.Answers[0].At, "no answer means accepted")
+	}
+}
+
+// rules checks answers: to the order, or to a step after it, when the order's id is known.
+func (c *checker) rules(rules []Rule, known names, order bool) {
+	for i := range rules {
+		r := &rules[i]
 		switch {
+		case r.Means == Cancelled:
+			c.say(r.At, "only an answer to cancel means cancelled")
 		case r.Means == "":
 			c.say(r.At, "means is missing: accepted, rejected, pending or unknown")
 		case len(r.Status) == 0 && !r.says():
 			c.say(r.At, "the answer has no condition: status, contains, matches, headers, or a path such as $.status")
-		case r.Means == Accepted && r.Order == nil:
+		case r.Means == Accepted && r.Order == nil && order:
 			c.say(r.At, "an accepted answer needs the order's id: order: $.id, or {header: Location, regexp: …}")
-		case r.Means == Accepted && r.Order.Text != "" && !r.says() && slices.Contains(r.Status, http.StatusOK):
+		case r.Means == Accepted && r.Order != nil && r.Order.Text != "" && !r.says() && slices.Contains(r.Status, http.StatusOK):
 			c.say(r.At, "status 200 may also be any page, and the order's id is not in the answer: "+
 				"add contains: or another condition that only a placed order fulfils")
 		}
-		accepted = accepted || r.Means == Accepted || r.Means == Pending
 		if r.Means == Rejected && !r.says() {
 			c.rejected(r)
 		}
 		if r.Order != nil {
 			c.vars(r.At, known, r.Order.Text)
 		}
-	}
-	if len(c.f.Answers) > 0 && !accepted {
-		c.say(c.f.Answers[0].At, "no answer means accepted")
 	}
 }
 

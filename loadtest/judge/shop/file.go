@@ -26,8 +26,12 @@ type File struct {
 	// Reset brings the stock there before each phase.
 	Reset []Step `yaml:"reset"`
 	// Buyer runs once for each order, before the orders of a phase.
-	Buyer []Request `yaml:"buyer"`
-	Order Order     `yaml:"order"`
+	Buyer []Step `yaml:"buyer"`
+	Order Order  `yaml:"order"`
+	// Then runs after the order, once for each one that is accepted or pending.
+	Then []Step `yaml:"then"`
+	// Cancel, if not nil, cancels an order.
+	Cancel *Step `yaml:"cancel"`
 	// Answers are tried in their order; the first match counts.
 	Answers []Rule `yaml:"answers"`
 	// Books, if not nil, says how to read the databases.
@@ -82,13 +86,18 @@ type Order struct {
 	Item any `yaml:"item"`
 }
 
-// Step is a step of a reset: a request, statements of SQL, a command, or a restart of the service.
+// Step is a step of a reset, a buyer, or after an order: a request, statements of SQL, a command, or, in a reset, a
+// restart of the service.
 type Step struct {
 	Request `yaml:",inline"`
 	SQL     Texts  `yaml:"sql"`
 	DSN     string `yaml:"dsn"`
 	Command string `yaml:"command"`
 	Restart bool   `yaml:"restart"`
+	// Answers say what an answer to a step after the order means for it.
+	Answers []Rule `yaml:"answers"`
+	// Poll repeats a request after the order until its answer means accepted or rejected, for at most the time to settle.
+	Poll bool `yaml:"poll"`
 }
 
 // Books holds the queries that read the databases. DSN or Command serves the queries without one.
@@ -161,6 +170,8 @@ const (
 	Pending Means = "pending"
 	// Unknown: the answer says nothing about the order. It is the meaning of an answer that no rule matches.
 	Unknown Means = "unknown"
+	// Cancelled: there is no such order any more. It is the meaning of a success of File.Cancel.
+	Cancelled Means = "cancelled"
 )
 
 // Rule gives a meaning to the answers that fulfil all its conditions.

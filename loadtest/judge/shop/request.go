@@ -43,9 +43,6 @@ func (r *Request) texts() []any {
 			out = append(out, value)
 		}
 	}
-	for _, capture := range r.Capture {
-		out = append(out, capture.Text)
-	}
 	return out
 }
 

@@ -48,8 +48,8 @@ func (r *Rule) set(name string, v *ast.MappingValueNode) error {
 		return decode(v.Value, &r.Headers)
 	case "means":
 		text, _, err := scalar(v.Value)
-		if r.Means = Means(text); err == nil && !slices.Contains([]Means{Accepted, Rejected, Pending, Unknown}, r.Means) {
-			err = mistake(at(v.Value), "means %q: want accepted, rejected, pending or unknown", text)
+		if r.Means = Means(text); err == nil && !slices.Contains([]Means{Accepted, Rejected, Pending, Unknown, Cancelled}, r.Means) {
+			err = mistake(at(v.Value), "means %q: want accepted, rejected, pending or unknown; cancelled under cancel", text)
 		}
 		return err
 	case "order":
@@ -118,10 +118,34 @@ type Reading struct {
 	Note string `json:"note,omitempty"`
 }
 
-// Read gives an answer its meaning. An accepted order without an id is unknown.
-func (f *File) Read(a *Answer, vars Vars) Reading {
-	for i := range f.Answers {
-		r := &f.Answers[i]
+// Read gives an answer to the order its meaning. An accepted order without an id is unknown.
+func (f *File) Read(a *Answer, vars Vars) Reading { return read(f.Answers, a, vars) }
+
+// Read gives an answer to a step after the order its meaning, which may be unknown. The order's id is the one in vars,
+// unless the answer has another.
+func (s *Step) Read(a *Answer, vars Vars) Reading {
+	reading := read(s.Answers, a, vars)
+	if id, known := vars[OrderID]; known && reading.Order == "" && reading.Rule > 0 {
+		reading.Order = ID(plain(id))
+	}
+	return reading
+}
+
+// OrderID is the variable with the order's id, after the order.
+const OrderID = "order"
+
+// Placed returns the order's id as it is in an answer that was read as that, for the variable OrderID; or nil.
+func (f *File) Placed(r Reading, a *Answer, vars Vars) any {
+	if r.Rule == 0 || f.Answers[r.Rule-1].Order == nil {
+		return nil
+	}
+	id, _ := f.Answers[r.Rule-1].Order.From(a, vars)
+	return id
+}
+
+func read(rules []Rule, a *Answer, vars Vars) Reading {
+	for i := range rules {
+		r := &rules[i]
 		if !r.match(a) {
 			continue
 		}
@@ -163,6 +187,8 @@ func (r Reading) String() string {
 		return text + ": " + r.Note
 	case r.Rule > 0:
 		return fmt.Sprintf("%s (answer %d)", text, r.Rule)
+	case r.Means == Cancelled:
+		return text
 	}
 	return text + " (no answer in the file matches)"
 }

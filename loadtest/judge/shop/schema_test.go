@@ -29,7 +29,7 @@ func TestTheSchemaHasTheFieldsOfTheTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, v := range map[string]any{
-		"": shop.File{}, "request": shop.Request{}, "order": shop.Order{}, "step": shop.Step{}, "books": shop.Books{},
+		"": shop.File{}, "order": shop.Order{}, "step": shop.Step{}, "books": shop.Books{},
 		"query": shop.Query{}, "service": shop.Service{},
 	} {
 		n := root

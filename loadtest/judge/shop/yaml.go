@@ -289,11 +289,14 @@ func (s *Step) UnmarshalYAML(n ast.Node) error {
 		DSN     string `yaml:"dsn"`
 		Command string `yaml:"command"`
 		Restart bool   `yaml:"restart"`
+		Answers []Rule `yaml:"answers"`
+		Poll    bool   `yaml:"poll"`
 	}{}
 	if err := split(n, &own, &s.Request); err != nil {
 		return err
 	}
 	s.SQL, s.DSN, s.Command, s.Restart = own.SQL, own.DSN, own.Command, own.Restart
+	s.Answers, s.Poll = own.Answers, own.Poll
 	return nil
 }
 

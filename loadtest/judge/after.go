@@ -1,0 +1,290 @@
+package judge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"orderstock/loadtest/judge/send"
+	"orderstock/loadtest/judge/shop"
+)
+
+// buy sends the order's request, and does the steps after it.
+func (p *phase) buy(ctx context.Context, o *prepared) {
+	if o.wire != nil {
+		p.call(ctx, o, First)
+		p.finish(ctx, o)
+	}
+}
+
+// goesOn reports whether there are steps after an order.
+func (p *phase) goesOn() bool { return len(p.f.Then) > 0 || p.f.Cancel != nil }
+
+// finish does the steps after the order, once for each of the orders that is accepted or pending: step by step, and each
+// one for all of them at the same moment.
+func (p *phase) finish(ctx context.Context, orders ...*prepared) {
+	var live []*prepared
+	for _, o := range orders {
+		if o.placed == nil || o.finished || o.end() == shop.Rejected {
+			continue
+		}
+		o.finished = true
+		if p.captures(o); o.Halted == "" {
+			live = append(live, o)
+		}
+	}
+	for i := range p.f.Then {
+		p.after(ctx, live, i+1)
+		live = filter(live, func(o *prepared) bool { return o.Halted == "" && o.end() != shop.Rejected })
+	}
+}
+
+// captures gives the steps after an order its id and what its answer holds.
+func (p *phase) captures(o *prepared) {
+	a := o.placed
+	o.session.Remember(o.wire.URL, a)
+	captured, err := capture(&p.f.Order.Request, a, o.vars)
+	if err != nil {
+		o.Halted = err.Error()
+		return
+	}
+	o.vars = o.vars.With(captured)
+	if id := p.f.Placed(p.f.Read(a, o.vars), a, o.vars); id != nil {
+		o.vars = o.vars.With(shop.Vars{shop.OrderID: id})
+	}
+}
+
+// after does a step after the orders. Its number counts from 1.
+func (p *phase) after(ctx context.Context, orders []*prepared, number int) {
+	step := &p.f.Then[number-1]
+	var shots []*shot
+	var others sync.WaitGroup
+	for _, o := range orders {
+		if step.Target() == "" {
+			others.Go(func() {
+				captured, failed := p.step(ctx, o.session, step, o.vars)
+				if failed != nil {
+					o.Halted = failed.problem()
+				}
+				o.vars = o.vars.With(captured)
+			})
+			continue
+		}
+		s, err := p.shot(o, step, Then)
+		if err != nil {
+			o.Halted = err.Error()
+			continue
+		}
+		s.Step = number
+		if step.Poll {
+			others.Go(func() { p.poll(ctx, s) })
+			continue
+		}
+		shots = append(shots, s)
+	}
+	others.Wait()
+	for try := 1; len(shots) > 0; try++ {
+		p.awaitService()
+		p.atOnce(ctx, shots...)
+		for _, s := range shots {
+			p.done(s, step)
+		}
+		shots = filter(shots, func(s *shot) bool { return s.Unsent })
+		if try == tries || ctx.Err() != nil {
+			break
+		}
+		for i, s := range shots {
+			s.Halted = ""
+			shots[i] = &shot{prepared: s.prepared, Call: Call{Kind: Then, Step: number}, wire: s.wire, follow: s.follow}
+		}
+	}
+}
+
+// shot renders a step for an order.
+func (p *phase) shot(o *prepared, step *shop.Step, kind Kind) (*shot, error) {
+	rendered, err := step.Render(p.f.Target, o.vars)
+	if err != nil {
+		return nil, err
+	}
+	wire, err := o.session.Wire(rendered)
+	return &shot{prepared: o, Call: Call{Kind: kind}, wire: wire, follow: step.Follow}, err
+}
+
+// poll sends a request until its answer means accepted or rejected, or the time to settle is over, and keeps the last
+// call.
+func (p *phase) poll(ctx context.Context, first *shot) {
+	step := &p.f.Then[first.Step-1]
+	deadline := time.Now().Add(time.Duration(p.f.Settle))
+	for pause := pollEvery; ; pause = min(2*pause, readEvery) {
+		p.awaitService()
+		s := *first
+		p.send(ctx, &s)
+		ended := s.Means == shop.Accepted || s.Means == shop.Rejected
+		if ended || !time.Now().Before(deadline) {
+			p.keep(&s)
+			if p.done(&s, step); !ended && s.Halted == "" {
+				s.Halted = fmt.Sprintf("%s has no end after %s: %d %s", s.line(), time.Duration(p.f.Settle), s.Status, s.Body)
+			}
+			return
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// pollEvery is the first pause between two polls.
+const pollEvery = 10 * time.Millisecond
+
+// line is the head of a shot's request.
+func (s *shot) line() string { return fmt.Sprintf("step %d of then", s.Step) }
+
+// done takes what a step captures from its answer, or notes why it could not be done.
+func (p *phase) done(s *shot, step *shop.Step) {
+	if s.Answer == nil {
+		s.Halted = s.line() + ": " + s.Failure
+		return
+	}
+	s.session.Remember(s.wire.URL, s.Answer)
+	captured, err := capture(&step.Request, s.Answer, s.vars)
+	switch {
+	case s.Means != shop.Unknown: // it is one under its answers
+	case err != nil:
+		s.Halted = s.line() + ": " + err.Error()
+	case !send.Succeeded(&step.Request, s.Answer):
+		s.Halted = fmt.Sprintf("%s was answered %d %s", s.line(), s.Status, s.Body)
+	}
+	s.vars = s.vars.With(captured)
+}
+
+// awaitService waits while the service is killed and started.
+func (p *phase) awaitService() {
+	p.down.RLock()
+	p.down.RUnlock() //nolint:staticcheck // it waits until the service serves
+}
+
+// cancelAgain is the time after which an order is cancelled a second time.
+const cancelAgain = time.Second
+
+// cancelled sells the stock, and cancels about half of the accepted orders, while others buy: once, twice at the same
+// moment, or again after a second. Then it buys what has come back, until that is sold, too.
+func (p *phase) cancelled(ctx context.Context) error {
+	clients := max(1, p.Clients/2)
+	if err := p.each(ctx, clients, p.orders, p.buy); err != nil {
+		return err
+	}
+	draw := p.random(2)
+	accepted := filter(p.orders, func(o *prepared) bool { return o.end() == shop.Accepted && o.Halted == "" })
+	chosen, ways := accepted[:(len(accepted)+1)/2], map[*prepared]int{}
+	for _, o := range chosen {
+		ways[o] = draw.IntN(3)
+	}
+	others, err := p.more(len(chosen))
+	if err == nil {
+		err = p.buyers(ctx, others)
+	}
+	if err != nil {
+		return err
+	}
+	group, both := errgroup.WithContext(ctx)
+	group.Go(func() error { return p.each(both, clients, others, p.buy) })
+	group.Go(func() error {
+		return p.each(both, clients, chosen, func(ctx context.Context, o *prepared) { p.cancel(ctx, o, 1+ways[o]%2) })
+	})
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(cancelAgain):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	again := slices.DeleteFunc(slices.Clone(chosen), func(o *prepared) bool { return ways[o] < 2 })
+	if err := p.each(ctx, clients, again, func(ctx context.Context, o *prepared) { p.cancel(ctx, o, 1) }); err != nil {
+		return err
+	}
+	return p.buyAgain(ctx)
+}
+
+// cancel sends the request that cancels an order, so often at the same moment.
+func (p *phase) cancel(ctx context.Context, o *prepared, times int) {
+	if p.f.Cancel.Target() == "" {
+		c := Call{Kind: Cancel, Sent: time.Since(p.start), Reading: shop.Reading{Means: shop.Cancelled}}
+		if _, failed := p.step(ctx, o.session, p.f.Cancel, o.vars); failed != nil {
+			c.Failure, c.Means = failed.problem(), shop.Unknown
+		}
+		c.Done = time.Since(p.start)
+		p.keepCall(o, c)
+		return
+	}
+	shots := make([]*shot, times)
+	for i := range shots {
+		var err error
+		if shots[i], err = p.shot(o, p.f.Cancel, Cancel); err != nil {
+			p.keepCall(o, Call{Kind: Cancel, Failure: err.Error(), Unsent: true, Reading: shop.Reading{Means: shop.Unknown}})
+			return
+		}
+	}
+	p.atOnce(ctx, shots...)
+}
+
+// buyAgain buys what the cancels gave back, one order after another, until one is rejected for which there are too few
+// pieces, more is accepted than there is, or some in a row have no known end. If an order is rejected while its pieces
+// must come back, others follow until the time to settle is over, and one after it.
+func (p *phase) buyAgain(ctx context.Context) error {
+	deadline := time.Now().Add(time.Duration(p.f.Settle))
+	held := map[string]shop.Pieces{}
+	hold := func(o *prepared) (short bool) {
+		for _, it := range o.Basket {
+			if o.holds() == shop.Accepted {
+				held[it.Product] += it.Pieces
+			}
+			short = short || held[it.Product]+it.Pieces > p.stock[it.Product]
+		}
+		return short
+	}
+	for _, o := range p.orders {
+		hold(o)
+	}
+	pause := pollEvery
+	for silent, last := 0, false; silent < hopeless && len(p.orders) < 3*p.planned+hopeless; {
+		orders, err := p.more(1)
+		if err == nil {
+			err = p.buyers(ctx, orders)
+		}
+		if err != nil {
+			return err
+		}
+		o := orders[0]
+		p.buy(ctx, o)
+		short := hold(o)
+		for product, pieces := range held {
+			if pieces > p.stock[product] {
+				return nil
+			}
+		}
+		if silent++; o.end() != shop.Unknown {
+			silent = 0
+		}
+		if o.end() != shop.Rejected {
+			continue
+		}
+		if short || last {
+			return nil
+		}
+		last = !time.Now().Before(deadline)
+		pause = min(2*pause, max(pollEvery, time.Until(deadline)))
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+package judge_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"orderstock/loadtest/judge"
+	"orderstock/loadtest/judge/shop"
+	"orderstock/loadtest/verify"
+)
+
+// reserving is a shop in memory whose orders are paid after they are placed, and can be cancelled. It is right, unless
+// a mistake is named.
+type reserving struct {
+	mistake string
+	mu      sync.Mutex
+	left    int
+	state   []string // of each order, whose id counts from 1
+	keys    map[string]int
+}
+
+func (s *reserving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	path := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	if path[0] != "orders" {
+		s.left, s.state, s.keys = 20, nil, map[string]int{}
+		return
+	}
+	if len(path) == 1 {
+		s.order(w, r.Header.Get("Idempotency-Key"))
+		return
+	}
+	id, _ := strconv.Atoi(path[1])
+	state := &s.state[id-1]
+	switch {
+	case r.Method == http.MethodGet:
+	case path[2] == "pay" && r.Header.Get("Ticket") != fmt.Sprintf("t%d", id):
+		http.Error(w, "this is not yours", http.StatusForbidden)
+		return
+	case path[2] == "pay" && *state != "PLACED":
+		http.Error(w, "paid twice", http.StatusConflict)
+		return
+	case path[2] == "pay" && s.mistake == "late" && s.left == 0:
+		*state = "FAILED"
+	case path[2] == "pay":
+		if *state = "PAID"; s.mistake == "late" {
+			s.left--
+		}
+	case s.mistake == "never":
+		*state = "CANCELLED"
+	case *state != "CANCELLED" || s.mistake == "twice":
+		*state = "CANCELLED"
+		s.left++
+	}
+	fmt.Fprintf(w, `{"state":%q}`, *state)
+}
+
+func (s *reserving) order(w http.ResponseWriter, key string) {
+	id, again := s.keys[key]
+	switch {
+	case again:
+	case s.left == 0 && s.mistake != "late":
+		http.Error(w, "sold out", http.StatusConflict)
+		return
+	default:
+		if s.mistake != "late" { // that one takes the piece when it is paid
+			s.left--
+		}
+		s.state = append(s.state, "PLACED")
+		id = len(s.state)
+		s.keys[key] = id
+	}
+	w.WriteHeader(http.StatusCreated)
+	fmt.Fprintf(w, `{"id":%d,"ticket":"t%d"}`, id, id)
+}
+
+const reservingFile = `
+stock: {"1": 20}
+reset: [{post: /reset}]
+order: {post: /orders, headers: {Idempotency-Key: "{{key}}"}, repeats: key, capture: {ticket: $.ticket}}
+answers:
+  - {status: 201, means: pending, order: $.id}
+  - {status: 409, contains: sold out, means: rejected}
+then:
+  - {post: "/orders/{{order}}/pay", headers: {Ticket: "{{ticket}}"}}
+  - get: /orders/{{order}}
+    poll: true
+    answers: [{$.state: PAID, means: accepted}, {$.state: FAILED, means: rejected}]
+cancel: {post: "/orders/{{order}}/cancel"}
+settle: 1s
+`
+
+// An order is paid once, and counts as what its last step says. A cancelled one gives back its pieces once.
+func TestOrdersArePaidAndCancelled(t *testing.T) {
+	t.Parallel()
+	for mistake, want := range map[string]struct{ phase, violated string }{
+		"": {}, "late": {}, // it refuses when an order is paid, and that is no mistake
+		"twice": {judge.Cancelled, judge.NotOversold}, "never": {judge.Cancelled, judge.RejectedOnlyWhenShort},
+	} {
+		t.Run("mistake "+mistake, func(t *testing.T) {
+			t.Parallel()
+			f := parse(t, "", serve(t, &reserving{mistake: mistake})+reservingFile)
+			dir := filepath.Join(t.TempDir(), "evidence")
+			r := run(t, judge.Config{File: f, Clients: 8, Out: dir})
+			if again, err := judge.Again(t.Context(), dir); err != nil || again.Outcome != r.Outcome {
+				t.Errorf("judged again: %v, %v", again, err)
+			}
+			for _, p := range r.Phases {
+				switch {
+				case p.Name == want.phase && !slices.Contains(p.Violated(), want.violated),
+					p.Name != want.phase && p.Skipped == "" && p.Outcome != verify.Pass,
+					p.Name == judge.Cancelled && p.Cancelled == 0,
+					p.Skipped == "" && (p.Accepted < 20 || p.Rejected == 0):
+					t.Errorf("want violated %v\n%s", want, text(r))
+				}
+			}
+		})
+	}
+}
+
+// A step after the order that cannot be done is a reason not to know, and named.
+func TestAStepThatCannotBeDoneIsNamed(t *testing.T) {
+	t.Parallel()
+	for change, want := range map[string]string{
+		"/pay|/refund":                      "", // it cancels the order, which is not seen
+		"Ticket:|X:":                        "a step of then could not be done: 20× step 1 of then was answered 403 this is not",
+		"ticket: $.ticket|ticket: $.coupon": "capture ticket: nothing at",
+		"state: PAID|state: SENT":           "20× step 2 of then has no end after 1s: 200",
+	} {
+		old, with, _ := strings.Cut(change, "|")
+		f := parse(t, "", serve(t, &reserving{})+strings.Replace(reservingFile, old, with, 1))
+		r := run(t, judge.Config{File: f, Clients: 30, Orders: 30, Phases: []string{judge.Together}})
+		p := &r.Phases[0]
+		if reasons := strings.Join(p.Reasons, "\n"); r.Outcome == verify.Pass || !strings.Contains(reasons, want) {
+			t.Errorf("%s: %s, want unknown: %s\n%s", change, p.Line(), want, text(r))
+		}
+	}
+	f := parse(t, "", serve(t, &reserving{})+strings.Replace(reservingFile, "/cancel", "/pay", 1))
+	r := run(t, judge.Config{File: f, Phases: []string{judge.Cancelled}})
+	if reasons := strings.Join(r.Phases[0].Reasons, "\n"); !strings.Contains(reasons, "no order could be cancelled: ") {
+		t.Errorf("%s\n%s", r, text(r))
+	}
+}
+
+func TestATryShowsTheStepsAfterTheOrder(t *testing.T) {
+	t.Parallel()
+	f := parse(t, "", serve(t, &reserving{})+reservingFile)
+	var out bytes.Buffer
+	r, err := judge.Try(t.Context(), judge.Config{File: f}, &out)
+	const want = "step    2 after the order\n        → 200 {\"state\":\"PAID\"}\n        read as: accepted, order 1"
+	if err != nil || r.Outcome != verify.Pass || !strings.Contains(out.String(), want) {
+		t.Errorf("%v\n%s\n%s", err, &out, text(r))
+	}
+}
+
+// The mistakes of a file with steps after the order are named.
+func TestMistakesInTheStepsAfterTheOrder(t *testing.T) {
+	t.Parallel()
+	for change, want := range map[string]string{
+		"{{ticket}}|{{tickt}}":            "line 9, column 6: {{tickt}} has no value here",
+		"poll: true|each: item":           "the request is sent once for each order",
+		"means: pending|means: cancelled": "only an answer to cancel means cancelled",
+		"$.state: PAID, means|means":      "the answer has no condition",
+		"cancel: {post|cancel: {answers: [{status: 200, means: accepted}], post": "an answer to cancel means cancelled or",
+		"cancel: {post|cancel: {restart: true, post":                             "a step of cancel is one of a request, sql and command",
+		"[{post: /reset}]|[{post: /reset, poll: true}]":                          "answers and poll belong to a step of then",
+	} {
+		old, with, _ := strings.Cut(change, "|")
+		changed := strings.Replace("target: http://127.0.0.1"+reservingFile, old, with, 1)
+		if _, err := shop.Parse([]byte(changed), nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %s", change, err, want)
+		}
+	}
+}
