@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -147,6 +148,45 @@ func TestAStepThatCannotBeDoneIsNamed(t *testing.T) {
 	r := run(t, judge.Config{File: f, Phases: []string{judge.Cancelled}})
 	if reasons := strings.Join(r.Phases[0].Reasons, "\n"); !strings.Contains(reasons, "no order could be cancelled: ") {
 		t.Errorf("%s\n%s", r, text(r))
+	}
+}
+
+// A buyer's steps may be statements and commands, from which the order takes what they capture. A command may read the
+// books without a query.
+func TestBuyersByStatementsAndCommands(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "users.db"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var tokens []string
+	s := &counter{}
+	f := parse(t, dir, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.URL.Path == "/orders" {
+			tokens = append(tokens, r.Header.Get("Token"))
+		}
+		s.ServeHTTP(w, r)
+		left := fmt.Sprintf("product,pieces\n1,%d\n", s.left)
+		if err := os.WriteFile(filepath.Join(dir, "left"), []byte(left), 0o600); err != nil {
+			t.Error(err)
+		}
+	}))+strings.Replace(memory, "headers: {", `headers: {Token: "{{token}}-{{word}}", `, 1)+`
+reset:
+  - post: /reset
+  - sql: [DROP TABLE IF EXISTS users, "CREATE TABLE users (id INTEGER, token TEXT)"]
+    dsn: sqlite:users.db
+buyer:
+  - sql: ["INSERT INTO users VALUES ({{i}}, 't{{i}}')", "SELECT token FROM users WHERE id = {{i}}"]
+    dsn: sqlite:users.db
+    capture: {token: $.token}
+  - {command: "echo word is w{{i}}", capture: {word: {regexp: "is (.+)"}}}
+books: {stock: {command: cat left}}`)
+	r := run(t, judge.Config{File: f, Phases: []string{judge.Alone}})
+	if r.Outcome != verify.Pass || len(tokens) < 30 || tokens[0] != "t1-w1" || tokens[29] != "t30-w30" {
+		t.Errorf("tokens %q\n%s", tokens, text(r))
 	}
 }
 

@@ -598,7 +598,7 @@ books: # with each read, the shop does its next step
 	}
 }
 
-// Books by a command: a shop that forgets one order is found out in SQLite.
+// A shop that forgets one order is found out in SQLite.
 func TestBooksOfSQLite(t *testing.T) {
 	t.Parallel()
 	sqlite, err := programs.SQLite.Find()
@@ -630,15 +630,16 @@ func TestBooksOfSQLite(t *testing.T) {
 	f := parse(t, dir, serve(t, mux)+`
 stock: {ticket: 5}
 reset:
-  - command: |
-      `+sqlite+` shop.db "DROP TABLE IF EXISTS stock; DROP TABLE IF EXISTS orders; CREATE TABLE stock (name, n);
-      INSERT INTO stock VALUES ('ticket', 5); CREATE TABLE orders (id)"
+  - command: touch shop.db
+  - sql: |
+      DROP TABLE IF EXISTS stock; DROP TABLE IF EXISTS orders; CREATE TABLE stock (name, n);
+      INSERT INTO stock VALUES ('ticket', 5); CREATE TABLE orders (id)
 order: {post: /orders, repeats: none}
 answers:
   - {status: 201, means: accepted, order: $.id}
   - {status: 409, contains: sold out, means: rejected}
 books:
-  command: `+sqlite+` -csv -header shop.db
+  dsn: sqlite:shop.db
   stock: SELECT name AS product, n AS pieces FROM stock
   orders: SELECT id, 'ticket' AS product, 1 AS pieces FROM orders
 settle: 500ms

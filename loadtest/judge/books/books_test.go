@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -185,6 +186,81 @@ func TestACommandPrintsCSV(t *testing.T) {
 	want := "false true\na \"b\", c: 2.5\nx: 0\norder 7: 1 of product x, state NULL"
 	if got := read(t, r); got != want {
 		t.Errorf("read\n%s\nwant\n%s", got, want)
+	}
+}
+
+// SQLite is read, and written by a step, by the path of its file.
+func TestSQLite(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r, _ := reader(t, dir, `  dsn: "sqlite:a shop?.db"
+  stock: SELECT name AS product, n AS pieces FROM stock
+  orders: SELECT id, product, n AS pieces, state FROM orders
+  sold: [null]
+`)
+	const file = "sqlite:a shop?.db"
+	if _, err := r.Read(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "unable to open database file") {
+		t.Errorf("without the file: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "a shop?.db"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := r.Exec(t.Context(), file, []string{
+		"CREATE TABLE stock (name, n)", `INSERT INTO stock VALUES ('a "b", c', 2.5), ('x', NULL)`,
+		"CREATE TABLE orders (id, product, n, state); INSERT INTO orders VALUES (7, 'x', 1, NULL)",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "false true\na \"b\", c: 2.5\nx: 0\norder 7: 1 of product x, state NULL"
+	if got := read(t, r); got != want {
+		t.Errorf("read\n%s\nwant\n%s", got, want)
+	}
+	row, err := r.Row(t.Context(), file, "SELECT 7 AS id, name FROM stock")
+	if err != nil || row["id"] != "7" || row["name"] != `a "b", c` {
+		t.Errorf("row %v, %v", row, err)
+	}
+}
+
+// Redis is read by one command for each part.
+func TestRedis(t *testing.T) {
+	t.Parallel()
+	dsn := fmt.Sprintf("redis://%s/%d", serverstest.Redis(t).Addr(), serverstest.RedisDB(t))
+	for text, want := range map[string]string{
+		"stock: GET left": "false false\n1: 7",
+		"stock: GET none": "false false",
+		"stock: HGETALL stock\n  orders: SMEMBERS buyers": "false false\ntea: 2.5\ncup: 1\norder k1: 1 of product 1",
+		"stock: GET left\n  orders: LRANGE '{{run}} orders' 0 -1\n  sold: [PAID]": "true true\n1: 7\n" +
+			"order 12345678901234567: 2 of product tea, key k1, state PAID\norder 2: 1 of product cup, state NULL",
+	} {
+		r, _ := reader(t, "", "  dsn: "+dsn+"\n  "+text+"\n")
+		err := r.Exec(t.Context(), dsn, []string{
+			"FLUSHDB", "SET left 7", "HSET stock tea 2.5 cup 1", "SADD buyers k1",
+			`RPUSH "r1 orders" '{"id":12345678901234567,"key":"k1","product":"tea","pieces":2,"state":"PAID"}'`,
+			`RPUSH "r1 orders" '{"order_id":2,"product":"cup","pieces":1}'`,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Split(read(t, r), "\n") // the levels are sorted by name
+		wanted := strings.Split(want, "\n")
+		slices.Sort(got)
+		slices.Sort(wanted)
+		if !slices.Equal(got, wanted) {
+			t.Errorf("%s: read %q, want %q", text, got, wanted)
+		}
+		if row, err := r.Row(t.Context(), dsn, "GET left"); err != nil || row["value"] != "7" {
+			t.Errorf("row %v, %v", row, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"stock: SMEMBERS buyers": "want names and pieces by turns", "orders: GET left": "want a list",
+		"stock: GET": "wrong number of arguments", "stock: GET 'x": "a quote ' is not closed",
+	} {
+		r, _ := reader(t, "", "  dsn: "+dsn+"\n  "+text+"\n")
+		if _, err := r.Read(t.Context(), nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %s", text, err, want)
+		}
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 type Reader struct {
 	dir     string
 	file    *shop.Books
+	stock   map[string]shop.Pieces
 	timeout time.Duration      // of the first connection to a database
 	mu      sync.Mutex         // guards open
 	open    map[string]*sql.DB // by DSN
@@ -28,7 +29,7 @@ type Reader struct {
 
 // NewReader returns a Reader of the file's books. Commands run in the folder of the file.
 func NewReader(f *shop.File) *Reader {
-	return &Reader{dir: f.Dir, file: f.Books, timeout: time.Duration(f.Timeout), open: map[string]*sql.DB{}}
+	return &Reader{dir: f.Dir, file: f.Books, stock: f.Stock, timeout: time.Duration(f.Timeout), open: map[string]*sql.DB{}}
 }
 
 // Close closes the connections.
@@ -78,7 +79,11 @@ func (r *Reader) Read(ctx context.Context, vars shop.Vars) (*Books, error) {
 	b := &Books{}
 	dsns, byDSN, commands := r.parts()
 	for _, dsn := range dsns {
-		if err := r.snapshot(ctx, dsn, byDSN[dsn], vars, b); err != nil {
+		read := r.snapshot
+		if isRedis(dsn) {
+			read = r.redis
+		}
+		if err := read(ctx, dsn, byDSN[dsn], vars, b); err != nil {
 			return nil, fmt.Errorf("read the books: %w", err)
 		}
 	}
@@ -164,7 +169,7 @@ func (r *Reader) database(ctx context.Context, dsn string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := open(expanded, r.timeout)
+	db, err := open(expanded, r.dir, r.timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -192,6 +197,14 @@ func (r *Reader) connect(ctx context.Context, db *sql.DB) error {
 
 // Exec executes the statements of a step.
 func (r *Reader) Exec(ctx context.Context, dsn string, statements []string) error {
+	if isRedis(dsn) {
+		for _, statement := range statements {
+			if _, err := r.ask(ctx, dsn, statement); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	db, err := r.database(ctx, dsn)
 	if err != nil {
 		return err
@@ -205,8 +218,16 @@ func (r *Reader) Exec(ctx context.Context, dsn string, statements []string) erro
 }
 
 // Row executes a statement and returns its first row by the names of its columns, without the ones that are NULL; or an
-// empty row.
+// empty row. An answer of Redis is the column value.
 func (r *Reader) Row(ctx context.Context, dsn, statement string) (map[string]string, error) {
+	if isRedis(dsn) {
+		answer, err := r.ask(ctx, dsn, statement)
+		row := map[string]string{"value": text(answer)}
+		if answer == nil {
+			row = nil
+		}
+		return row, err
+	}
 	db, err := r.database(ctx, dsn)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -15,12 +16,21 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/lib/pq"
+	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"orderstock/loadtest/judge/shop"
 )
 
-// open returns a database by its DSN. It does not connect. Within timeout, a connection is made or fails.
-func open(dsn string, timeout time.Duration) (*sql.DB, error) {
+// open returns a database by its DSN; a relative path of a file begins in the folder dir. It does not connect. Within
+// timeout, a connection is made or fails.
+func open(dsn, dir string, timeout time.Duration) (*sql.DB, error) {
+	if path, ok := strings.CutPrefix(dsn, shop.SQLite); ok {
+		if path = strings.TrimPrefix(path, "//"); !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		file := url.URL{Scheme: "file", Path: path, RawQuery: "mode=rw&_pragma=busy_timeout(5000)"}
+		return sql.Open("sqlite", file.String())
+	}
 	if strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://") {
 		cfg, err := pq.NewConfig(dsn)
 		if err != nil {

@@ -324,7 +324,7 @@ func (c *checker) books(b *Books, known names) {
 			q.DSN, q.Command = b.DSN, b.Command
 		}
 		switch {
-		case strings.TrimSpace(q.Query) == "":
+		case strings.TrimSpace(q.Query) == "" && q.Command == "":
 			c.say(q.At, "books.%s has no query", name)
 		case (q.DSN == "") == (q.Command == ""):
 			c.say(q.At, "books.%s needs one of dsn and command, here or under books", name)
@@ -384,6 +384,12 @@ func Allowed(host string, hosts []string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback() || slices.Contains(hosts, host)
 }
 
+// SQLite begins the address of a database that is a file, whose path follows.
+const SQLite = "sqlite:"
+
+// schemes are those of the addresses of databases on a server.
+var schemes = []string{"postgres", "postgresql", "mysql", "mariadb", "redis", "rediss"}
+
 // dsn says whether a database's address cannot be read, or is not on this machine.
 func (c *checker) dsn(at At, text string) {
 	c.vars(at, names{}, text)
@@ -391,11 +397,14 @@ func (c *checker) dsn(at At, text string) {
 	if err != nil || expanded == "" {
 		return
 	}
+	if strings.HasPrefix(expanded, SQLite) {
+		return
+	}
 	if u, err := url.Parse(expanded); strings.Contains(expanded, "://") {
 		switch {
 		case err != nil:
-			c.say(at, "dsn: want postgres://user:password@host/name or mysql://user:password@host/name")
-		case u.Scheme != "postgres" && u.Scheme != "postgresql" && u.Scheme != "mysql" && u.Scheme != "mariadb":
+			c.say(at, "dsn: want postgres://user:password@host/name, mysql://user:password@host/name or redis://host:port/number")
+		case !slices.Contains(schemes, u.Scheme):
 			c.say(at, "dsn: a database of %s can be read by command:, not by dsn:", u.Scheme)
 		case u.Host != "":
 			c.host(at, "the database", u.Hostname())
@@ -404,7 +413,7 @@ func (c *checker) dsn(at At, text string) {
 	}
 	cfg, err := mysql.ParseDSN(expanded)
 	if err != nil {
-		c.say(at, "dsn: want postgres://…, mysql://… or user:password@tcp(host:port)/name")
+		c.say(at, "dsn: want postgres://…, mysql://…, redis://…, sqlite:PATH or user:password@tcp(host:port)/name")
 		return
 	}
 	if host, _, err := net.SplitHostPort(cfg.Addr); err == nil && cfg.Net == "tcp" {

@@ -53,9 +53,9 @@ func addUser(c *curl, v string) {
 
 // parseCurl reads a command line, as a browser copies it.
 func parseCurl(command string) (*curl, error) {
-	words, err := shellWords(command)
+	words, err := Words(command)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("curl: %w", err)
 	}
 	if len(words) > 0 && words[0] == "curl" {
 		words = words[1:]
@@ -107,8 +107,8 @@ func cutOption(word string) (name, value string, joined bool) {
 	return name, "", false
 }
 
-// shellWords splits a command as a shell does, with quotes and backslashes.
-func shellWords(text string) (words []string, err error) {
+// Words splits a command as a shell does, with quotes and backslashes.
+func Words(text string) (words []string, err error) {
 	var word strings.Builder
 	started := false // a word may be empty, in quotes
 	for rest := text; rest != ""; {
@@ -166,7 +166,7 @@ func quotedPart(text string) (says, rest string, err error) {
 			rest = rest[1:]
 		}
 	}
-	return "", "", fmt.Errorf("curl: a quote %s is not closed", open)
+	return "", "", fmt.Errorf("a quote %s is not closed", open)
 }
 
 // escapes are the escapes of one letter in $'…'.

@@ -83,7 +83,7 @@ func TestMistakesNameTheLine(t *testing.T) {
 		{"status: 409, contains: sold out", "status: 429", "may also be a limit of requests"},
 		{"status: 409, contains: sold out, means", "means", "the answer has no condition"},
 		{"means: rejected", "means: refused", `line 14, column 46: means "refused": want accepted`},
-		{"dsn: postgres://app@127.0.0.1/app", "dsn: sqlite://x", "can be read by command:"},
+		{"dsn: postgres://app@127.0.0.1/app", "dsn: oracle://x", "can be read by command:"},
 		{"postgres://app@127.0.0.1/app", "postgres://app@db.example/app", "the database is at db.example"},
 		{"tcp(127.0.0.1:3306)", "tcp(10.0.0.1:3306)", "line 19, column 5: the database is at 10.0.0.1"},
 		{"void: FAILED", "void: CONFIRMED", "state CONFIRMED is both in sold and in void"},
