@@ -66,6 +66,12 @@ build: ## Compile all commands into bin/
 cross: ## Compile all commands for macOS; keeps nothing
 	GOOS=darwin $(GO) build ./cmd/...
 
+.PHONY: judge
+judge: ## The judge alone: static programs bin/judge-SYSTEM-PROCESSOR for Linux and macOS, amd64 and arm64
+	@for system in linux darwin; do for processor in amd64 arm64; do echo "bin/judge-$$system-$$processor"; \
+		GOOS=$$system GOARCH=$$processor $(GO) build -ldflags '-s -X orderstock/pkg/command.version=$(VERSION)' \
+			-o "bin/judge-$$system-$$processor" ./cmd/judge || exit; done; done
+
 .PHONY: demo
 demo: setup-demo ## Whole stack without Docker: fire orders, verdict, stop [ORDERS CONCURRENCY GOODS STOCK ITEMS_MAX REPEAT CANCEL STRATEGY]
 	bin/loadtest demo --strategy '$(STRATEGY)' --orders $(ORDERS) --concurrency $(CONCURRENCY) \

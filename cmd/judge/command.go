@@ -32,7 +32,14 @@ type config struct {
 type output struct {
 	JSON   bool   `flag:"json" help:"print the result as JSON, and the text to the standard error"`
 	Report string `flag:"report" help:"file for a report as one HTML page that needs no server"`
+	JUnit  string `flag:"junit" help:"file for a report as XML of JUnit, which CI systems show"`
 }
+
+// badFile is the exit code of a file that cannot be read or has a mistake. Nothing was sent.
+const badFile = 65
+
+// codes describes the exit codes.
+const codes = command.Codes + "\n65 the file cannot be read, or has a mistake."
 
 func newCommand(out, progress io.Writer) *cobra.Command {
 	var (
@@ -54,7 +61,7 @@ other and with the shop's databases:
 
 loadtest/judge/README.md describes the file and what each violation means.
 
-` + command.Codes,
+` + codes,
 		Example: `  loadtest judge new --curl "curl http://127.0.0.1/orders -H 'Idempotency-Key: a' -d '{…}'" >shop.yaml
   loadtest judge try shop.yaml
   loadtest judge shop.yaml --orders 400 --clients 40 --seed 7 --report out.html --out evidence
@@ -99,8 +106,10 @@ func (c *config) judge(ctx context.Context, within time.Duration) (*judge.Result
 // load reads the file.
 func (c *config) load(file string) (err error) {
 	c.Name = filepath.Base(file)
-	c.File, err = shop.Load(file, c.Hosts)
-	return command.Misuse(err)
+	if c.File, err = shop.Load(file, c.Hosts); err != nil {
+		return &command.ExitError{Code: badFile, Err: err}
+	}
+	return nil
 }
 
 // conclude prints the end of the result, saves the report, and returns the exit code.
@@ -114,6 +123,9 @@ func (c *output) conclude(cmd *cobra.Command, result *judge.Result, err error) e
 	}
 	if c.Report != "" {
 		err = errors.Join(err, result.Sheet().Save(c.Report))
+	}
+	if c.JUnit != "" {
+		err = errors.Join(err, result.SaveJUnit(c.JUnit))
 	}
 	if err == nil && result.Outcome != verify.Pass {
 		err = &command.ExitError{Code: result.Outcome.ExitCode()}
@@ -184,7 +196,7 @@ before: answers, books.sold and books.void count as they are now, for the calls
 and rows that were kept. A changed query is asked for the last phase, whose rows
 must still be there. No order is sent.
 
-` + command.Codes,
+` + codes,
 		Example: `  loadtest judge shop.yaml --out evidence
   loadtest judge again evidence --report out.html`,
 		Args: cobra.ExactArgs(1),

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"encoding/xml"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -61,7 +62,7 @@ func seller(t *testing.T, pieces int64) (address string) {
 
 func TestItExitsAsItJudges(t *testing.T) {
 	t.Parallel()
-	report := filepath.Join(t.TempDir(), "out", "report.html")
+	report, junit := filepath.Join(t.TempDir(), "out", "report.html"), filepath.Join(t.TempDir(), "out", "junit.xml")
 	for name, c := range map[string]struct {
 		args []string
 		exit int
@@ -76,7 +77,7 @@ func TestItExitsAsItJudges(t *testing.T) {
 			[]string{shopFile(t, seller(t, 5)), "--phase", "alone"}, 0, "VERDICT: PASS alone=pass, by the answers alone",
 		},
 		"violation": {
-			[]string{shopFile(t, seller(t, 9)), "--phase", "together", "--report", report},
+			[]string{shopFile(t, seller(t, 9)), "--phase", "together", "--report", report, "--junit", junit},
 			1,
 			"not-oversold: 9 pieces of product 1 were accepted, and there were 5",
 		},
@@ -91,9 +92,9 @@ func TestItExitsAsItJudges(t *testing.T) {
 		},
 		"no time":         {[]string{shopFile(t, seller(t, 5)), "--for", "-1s"}, 64, "want a time above 0"},
 		"a wrong phase":   {[]string{shopFile(t, seller(t, 5)), "--phase", "night"}, 64, `phase "night": want alone`},
-		"a wrong line":    {[]string{shopFile(t, "x://y")}, 64, `shop.yaml: line 1, column 1: target "x://y": want http`},
+		"a wrong line":    {[]string{shopFile(t, "x://y")}, 65, `shop.yaml: line 1, column 1: target "x://y": want http`},
 		"no clients":      {[]string{shopFile(t, seller(t, 5)), "--clients", "0"}, 64, `"--clients" flag: want 1 to 1000`},
-		"no file":         {[]string{"none.yaml"}, 64, "no such file"},
+		"no file":         {[]string{"none.yaml"}, 65, "no such file"},
 		"new":             {[]string{"new", "--curl", "curl http://127.0.0.1/buy -d a=1"}, 0, `post: "/buy"`},
 		"new, of nothing": {[]string{"new", "--curl", "curl"}, 64, "the command has no address"},
 	} {
@@ -105,6 +106,28 @@ func TestItExitsAsItJudges(t *testing.T) {
 	page, err := os.ReadFile(report)
 	if err != nil || !strings.Contains(string(page), "9 pieces of product 1 were accepted") {
 		t.Errorf("the report: %v\n%s", err, page)
+	}
+	var read struct {
+		Suites []struct {
+			Name     string `xml:"name,attr"`
+			Failures int    `xml:"failures,attr"`
+			Cases    []struct {
+				Name    string `xml:"name,attr"`
+				Failure *struct {
+					Message string `xml:"message,attr"`
+					Text    string `xml:",chardata"`
+				} `xml:"failure"`
+			} `xml:"testcase"`
+		} `xml:"testsuite"`
+	}
+	text, err := os.ReadFile(junit)
+	if err == nil {
+		err = xml.Unmarshal(text, &read)
+	}
+	if err != nil || len(read.Suites) != 1 || read.Suites[0].Name != "together" || read.Suites[0].Failures != 1 ||
+		len(read.Suites[0].Cases) != 12 || read.Suites[0].Cases[0].Failure == nil ||
+		!strings.Contains(read.Suites[0].Cases[0].Failure.Text, "first  at") {
+		t.Errorf("the report of JUnit: %v\n%s", err, text)
 	}
 }
 

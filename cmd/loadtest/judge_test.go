@@ -5,8 +5,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-
-	"orderstock/pkg/command"
 )
 
 // "loadtest judge" is the program judge, with its arguments, its output and its exit code.
@@ -16,7 +14,8 @@ func TestJudgeIsItsOwnProgram(t *testing.T) {
 	cmd.Env = append(os.Environ(), asCommand+"=1")
 	out, err := cmd.CombinedOutput()
 	const want = "judge: read the file: open none.yaml"
-	if err == nil || cmd.ProcessState.ExitCode() != command.Misused || !strings.Contains(string(out), want) {
+	const badFile = 65
+	if err == nil || cmd.ProcessState.ExitCode() != badFile || !strings.Contains(string(out), want) {
 		t.Errorf("exit code %d, %s", cmd.ProcessState.ExitCode(), out)
 	}
 	help, exit := execute(t, "judge", "--help")
