@@ -43,6 +43,7 @@ func testCommand() *cobra.Command {
 					servers.EnvTestMySQL+"="+s.MySQL.AdminDSN(),
 					servers.EnvTestRedis+"="+s.Redis.Addr(),
 					servers.EnvTestZooKeeper+"="+s.ZooKeeper.Addr(),
+					"ZKLOCK_TEST_ZOOKEEPER="+s.ZooKeeper.Addr(), // pkg/zklock imports no other package
 					system.EnvTestBin+"="+s.Bin,
 				), args[0], args[1:]...)
 			})

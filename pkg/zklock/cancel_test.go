@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
 
@@ -23,7 +22,7 @@ func TestCancelledAtRandomMoments(t *testing.T) {
 		workers = 20
 		each    = 250
 	)
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := newRoot(t)
 	s := connect(t)
 	other := connect(t)
 	locks := map[string]acquirer{
@@ -75,7 +74,7 @@ func TestCancelledAtRandomMoments(t *testing.T) {
 // path leave none that has not.
 func TestCancelledAcquisitionsLeaveNoPaths(t *testing.T) {
 	const each = 300
-	s, dir := connect(t), serverstest.ZooKeeperRoot(t)
+	s, dir := connect(t), newRoot(t)
 	for name, lock := range map[string]func(path string) zklock.Locker{
 		"plain":     func(path string) zklock.Locker { return zklock.NewMutex(s, path, zklock.WithHandoff(1, 0)) },
 		"cohort":    func(path string) zklock.Locker { return zklock.NewMutex(s, path) },
@@ -127,7 +126,7 @@ func unused(t *testing.T, s *zklock.Session, dir string) (nodes []string) {
 func awaitNoWatches(t *testing.T, s *zklock.Session, dir string) {
 	t.Helper()
 	eventually(t, "the session has no watches", func() bool {
-		watches, err := serverstest.ZooKeeper(t).Command(t.Context(), "wchp") // by path
+		watches, err := command(zookeeper(t), "wchp") // by path
 		must(t, err)
 		return !watchedBelow(watches, dir, s.ID())
 	})

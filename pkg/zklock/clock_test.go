@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
 
@@ -15,7 +14,7 @@ import (
 // fail.
 func TestPauseIsSeenByTheClockAlone(t *testing.T) {
 	s := connect(t, zklock.WithSessionTimeout(20*time.Second))
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock")
+	m := zklock.NewMutex(s, newRoot(t)+"/lock")
 	paused := acquire(t, m)
 	next := begin(t.Context(), m)
 	eventually(t, "another waits", func() bool { return zklock.Waiting(s, m.Path()) > 0 })
@@ -42,7 +41,7 @@ func TestPauseIsSeenByTheClockAlone(t *testing.T) {
 // After such a pause, a release of any kind of lock says that the lock was lost.
 func TestPauseIsSeenByEachKind(t *testing.T) {
 	s := connect(t, zklock.WithSessionTimeout(20*time.Second))
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := newRoot(t)
 	ctx := zklock.WithOwner(t.Context())
 	after := func(name string, release func(context.Context) error) {
 		t.Helper()

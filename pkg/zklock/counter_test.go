@@ -27,7 +27,7 @@ func TestCounterAtItsEnd(t *testing.T) {
 		"/semaphore": func(s *zklock.Session, path string) acquireFunc { return zklock.NewSemaphore(s, path, 1).Acquire },
 	}
 	addr := startNearEnd(t, numbersLeft,
-		"/mutex", "/hand-off", "/writers", "/semaphore", "/semaphore/leases", "/semaphore/locks").Addr()
+		"/mutex", "/hand-off", "/writers", "/semaphore", "/semaphore/leases", "/semaphore/locks").addr
 	for path, lock := range locks {
 		t.Run(path[1:], func(t *testing.T) {
 			t.Parallel()

@@ -9,8 +9,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/pkg/servers"
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
 
@@ -40,15 +38,12 @@ func TestQuorumIsLostForLongerThanASession(t *testing.T) {
 	t.Parallel()
 	const timeout = 10 * time.Second
 	const handshakes = 8 // refused ones, after which a client takes the servers to have lost their data
-	start := func(ctx context.Context, o servers.Options) (*servers.Ensemble, error) {
-		return servers.StartEnsemble(ctx, 3, o)
-	}
-	ensemble := serverstest.Start(t, start, servers.Options{Args: []string{"-Xmx192m"}})
+	servers, addrs := startEnsemble(t, "-Xmx192m")
 	join := func() (*zklock.Session, *dialCounter) {
 		d := &dialCounter{}
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		s, err := zklock.Connect(ctx, ensemble.Addrs(), zklock.WithSessionTimeout(timeout), zklock.WithDialer(d.dial))
+		s, err := zklock.Connect(ctx, addrs, zklock.WithSessionTimeout(timeout), zklock.WithDialer(d.dial))
 		must(t, err)
 		t.Cleanup(func() { closeSession(t, s) })
 		return s, d
@@ -56,7 +51,7 @@ func TestQuorumIsLostForLongerThanASession(t *testing.T) {
 	holder, holders := join()
 	other, others := join()
 	owners := &dialCounter{}
-	wrapped, conn := wrapDialled(t, owners.dial, ensemble.Addrs()...)
+	wrapped, conn := wrapDialled(t, owners.dial, addrs...)
 	must(t, errorOf(conn.Create("/owner", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))))
 	id := conn.SessionID()
 
@@ -64,9 +59,9 @@ func TestQuorumIsLostForLongerThanASession(t *testing.T) {
 	theirs := acquire(t, zklock.NewMutex(wrapped, "/theirs", zklock.WithHandoff(1, 0)))
 	waiting := begin(t.Context(), zklock.NewMutex(other, "/lock", zklock.WithHandoff(1, 0)))
 	awaitChildren(t, other.Conn(), "/lock", 2)
-	down := ensemble.Servers[:2]
+	down := servers[:2]
 	for _, s := range down {
-		must(t, s.Kill())
+		s.kill()
 	}
 	await(t, lock.Context().Done(), "the loss of the lock")
 	await(t, theirs.Context().Done(), "the loss of the wrapped connection's lock")
@@ -74,10 +69,10 @@ func TestQuorumIsLostForLongerThanASession(t *testing.T) {
 		d.await(t, handshakes)
 	}
 	for _, s := range down {
-		must(t, s.Launch())
+		must(t, s.launch())
 	}
 	for _, s := range down {
-		must(t, s.AwaitReady(t.Context()))
+		must(t, s.awaitReady())
 	}
 	began := time.Now()
 	release(t, waiting.wait(t))

@@ -78,8 +78,8 @@ func (s *Session) acquireError(ctx context.Context, path string, err error) erro
 			if trouble := s.conn.Trouble(); trouble != nil {
 				err = fmt.Errorf("%w: %w", err, trouble)
 			}
-			if errors.Is(err, context.DeadlineExceeded) {
-				s.unanswered.Do(func() { s.conn.Log.Warn("zookeeper has not answered", "lock", path, "cause", err) })
+			if errors.Is(err, context.DeadlineExceeded) && s.unanswered.Take() {
+				s.conn.Log.Warn("zookeeper has not answered", "lock", path, "cause", err)
 			}
 		}
 	}

@@ -8,14 +8,29 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
 
 // exampleSession returns a session, a path in ZooKeeper to work below, and a function that ends both.
 func exampleSession() (ctx context.Context, session *zklock.Session, root string, end func()) {
-	e, end := serverstest.Example()
-	return e.Context(), connect(e), serverstest.ZooKeeperRoot(e), end
+	ctx = context.Background()
+	addr, err := shared()
+	if err != nil {
+		panic(err)
+	}
+	root, remove, err := makeRoot(addr)
+	if err != nil {
+		panic(err)
+	}
+	session, err = zklock.Connect(ctx, []string{addr})
+	if err != nil {
+		panic(err)
+	}
+	return ctx, session, root, func() {
+		if err := errors.Join(session.Close(), remove()); err != nil {
+			panic(err)
+		}
+	}
 }
 
 func Example() {

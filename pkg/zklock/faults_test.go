@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
 
@@ -21,7 +20,7 @@ import (
 
 // Fault I: the parent is made by "exists, then create": of two first-comers one fails.
 func TestFaultIParentMadeByAllAtOnce(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := newRoot(t)
 	sessions := []*zklock.Session{connect(t), connect(t), connect(t), connect(t)}
 	for round := range 10 {
 		var all sync.WaitGroup
@@ -42,7 +41,7 @@ func TestFaultIParentMadeByAllAtOnce(t *testing.T) {
 // The parent, a container, is reaped between any two steps.
 func TestFaultIParentReaped(t *testing.T) {
 	t.Parallel()
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := newRoot(t)
 	s, other := connect(t), connect(t)
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	var reaped atomic.Int64
@@ -81,7 +80,7 @@ func TestFaultIParentReaped(t *testing.T) {
 
 func TestParentsAreContainers(t *testing.T) {
 	s, l := dialLink(t)
-	lock := acquire(t, zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/a/lock"))
+	lock := acquire(t, zklock.NewMutex(s, newRoot(t)+"/a/lock"))
 	defer release(t, lock)
 	// The stat of a container looks like that of another node.
 	if n := l.requests(opCreateContainer); n != 3 { // lock, which fails; a; lock
@@ -97,7 +96,7 @@ func TestParentsAreContainers(t *testing.T) {
 func TestFaultJPredecessorGoneBeforeTheWatch(t *testing.T) {
 	s, l := dialLink(t)
 	other := connect(t)
-	dir := serverstest.ZooKeeperRoot(t) + "/lock"
+	dir := newRoot(t) + "/lock"
 	for _, opts := range [][]zklock.Option{nil, {zklock.WithHandoff(1, 0)}} {
 		held := acquire(t, zklock.NewMutex(other, dir, zklock.WithHandoff(1, 0)))
 		node := path.Join(dir, awaitChildren(t, other.Conn(), dir, 1)[0])
@@ -119,7 +118,7 @@ func TestFaultJPredecessorGoneBeforeTheWatch(t *testing.T) {
 // Fault K: the watched predecessor vanishes, and the waiter takes the lock. But the predecessor was
 // a waiter that gave up.
 func TestFaultKPredecessorWasAWaiter(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t) + "/lock"
+	dir := newRoot(t) + "/lock"
 	opt := zklock.WithHandoff(1, 0)
 	s, other := connect(t), connect(t)
 	held := acquire(t, zklock.NewMutex(other, dir, opt))
@@ -138,7 +137,7 @@ func TestFaultKPredecessorWasAWaiter(t *testing.T) {
 
 // Fault L: a waiter whose time is up leaves its node, and all behind it wait for a holder that is gone.
 func TestFaultLTimedOutWaiterLeavesNoNode(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t) + "/lock"
+	dir := newRoot(t) + "/lock"
 	other := connect(t)
 	s := connect(t)
 	for _, opts := range [][]zklock.Option{nil, {zklock.WithHandoff(1, 0)}} {
@@ -162,7 +161,7 @@ func TestFaultLTimedOutWaiterLeavesNoNode(t *testing.T) {
 func TestFaultMReleaseDeletesItsOwnNode(t *testing.T) {
 	s, l := dialLink(t)
 	other := connect(t)
-	root := serverstest.ZooKeeperRoot(t)
+	root := newRoot(t)
 	dir := root + "/lock"
 	for _, opts := range [][]zklock.Option{nil, {zklock.WithHandoff(1, 0)}} {
 		stale := acquire(t, zklock.NewMutex(s, dir, opts...))
@@ -191,7 +190,7 @@ func TestFaultMReleaseDeletesItsOwnNode(t *testing.T) {
 // holder. Here its context ends, and a store that compares tokens refuses its late writes.
 func TestFaultOHolderIsToldOfExpiry(t *testing.T) {
 	s, l := dialLink(t)
-	dir := serverstest.ZooKeeperRoot(t) + "/lock"
+	dir := newRoot(t) + "/lock"
 	var written zklock.Token
 	write := func(token zklock.Token) bool {
 		if token.Less(written) {
@@ -218,7 +217,7 @@ func TestFaultOHolderIsToldOfExpiry(t *testing.T) {
 
 // A stranger without the secret can neither take the lock nor break it.
 func TestACLKeepsStrangersOut(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t) + "/locks"
+	dir := newRoot(t) + "/locks"
 	acl := zk.DigestACL(zk.PermAll, "clerk", "secret")
 	s := connect(t, zklock.WithAuth("digest", []byte("clerk:secret")))
 	m := zklock.NewMutex(s, dir+"/lock", zklock.WithACL(acl))

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
 
@@ -65,7 +64,7 @@ func (c *crowd) awaitMore(t *testing.T) {
 func TestHandoffNeedsNoZooKeeper(t *testing.T) {
 	const waiters = 1000
 	s, l := dialLink(t)
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock")
+	m := zklock.NewMutex(s, newRoot(t)+"/lock")
 	lock := acquire(t, m)
 	creates, deletes := l.requests(opCreate), l.requests(opDelete)
 	queue := make([]*acquisition, waiters)
@@ -90,7 +89,7 @@ func TestHandoffNeedsNoZooKeeper(t *testing.T) {
 
 func TestHandoffIsFirstComeFirstServed(t *testing.T) {
 	s := connect(t)
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock")
+	m := zklock.NewMutex(s, newRoot(t)+"/lock")
 	lock := acquire(t, m)
 	var (
 		mu    sync.Mutex
@@ -142,7 +141,7 @@ func TestHandoffIsBounded(t *testing.T) {
 		"by count": zklock.WithHandoff(50, time.Hour), "by time": zklock.WithHandoff(1<<30, 20*time.Millisecond),
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := serverstest.ZooKeeperRoot(t) + "/lock"
+			path := newRoot(t) + "/lock"
 			c := newCrowd(t, 4, zklock.NewMutex(connect(t), path, bound))
 			rival := zklock.NewMutex(connect(t), path, zklock.WithHandoff(1, 0))
 			c.awaitMore(t)
@@ -159,7 +158,7 @@ func TestHandoffIsBounded(t *testing.T) {
 func TestEveryTenureIsOfUse(t *testing.T) {
 	for _, opt := range []zklock.Option{zklock.WithHandoff(100, 0), zklock.WithHandoff(100, time.Nanosecond)} {
 		const want = 25
-		path := serverstest.ZooKeeperRoot(t) + "/lock"
+		path := newRoot(t) + "/lock"
 		crowds := []*crowd{
 			newCrowd(t, 4, zklock.NewMutex(connect(t), path, opt)),
 			newCrowd(t, 4, zklock.NewMutex(connect(t), path, opt)),
@@ -172,7 +171,7 @@ func TestEveryTenureIsOfUse(t *testing.T) {
 // the queue when the turn begins.
 func TestTenureCounts(t *testing.T) {
 	const bound = 7
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := newRoot(t) + "/lock"
 	other := connect(t)
 	held := acquire(t, zklock.NewMutex(other, path, zklock.WithHandoff(1, 0)))
 	m := zklock.NewMutex(connect(t), path, zklock.WithHandoff(bound, time.Hour))
@@ -220,7 +219,7 @@ func TestTenureCounts(t *testing.T) {
 }
 
 func TestWithdrawnWaiterLeavesTheOthersTheirTurn(t *testing.T) {
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := newRoot(t) + "/lock"
 	s := connect(t)
 	m := zklock.NewMutex(s, path)
 	lock := acquire(t, m)
@@ -246,10 +245,10 @@ func TestWithdrawnWaiterLeavesTheOthersTheirTurn(t *testing.T) {
 func TestContextHasTheValuesOfAcquire(t *testing.T) {
 	type key struct{}
 	ofConnect := context.WithValue(t.Context(), key{}, "of connect")
-	s, err := zklock.Connect(ofConnect, []string{serverstest.ZooKeeper(t).Addr()})
+	s, err := zklock.Connect(ofConnect, []string{zookeeper(t)})
 	must(t, err)
 	t.Cleanup(func() { closeSession(t, s) })
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := newRoot(t) + "/lock"
 	kinds := map[string]acquirer{"reentrant": zklock.NewReentrantMutex(s, path+"-reentrant")}
 	for name, m := range kindsOfMutex(s, path) {
 		kinds[name] = m
@@ -295,7 +294,7 @@ func TestALoneContenderIsNotStarved(t *testing.T) {
 	}
 	for name, opts := range map[string][]zklock.Option{"hand-off": nil, "no hand-off": {zklock.WithHandoff(1, 0)}} {
 		t.Run(name, func(t *testing.T) {
-			path := serverstest.ZooKeeperRoot(t) + "/lock"
+			path := newRoot(t) + "/lock"
 			here, there := zklock.NewMutex(connect(t), path, opts...), zklock.NewMutex(connect(t), path, opts...)
 			ctx, cancel := context.WithCancel(t.Context())
 			var all sync.WaitGroup
@@ -334,7 +333,7 @@ func TestALoneContenderIsNotStarved(t *testing.T) {
 
 // Wanted reports those who wait in ZooKeeper's queue, and came before the call or come after it. It ends with the lock.
 func TestWanted(t *testing.T) {
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := newRoot(t) + "/lock"
 	s, other := connect(t), connect(t)
 	for name, m := range kindsOfMutex(s, path) {
 		lock := acquire(t, m)
@@ -357,7 +356,7 @@ func TestWanted(t *testing.T) {
 // Who asks again and again sets one watch for each change of the queue: the library cannot remove any.
 func TestWantedSharesItsWatch(t *testing.T) {
 	s, l := dialLink(t)
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock")
+	m := zklock.NewMutex(s, newRoot(t)+"/lock")
 	lock := acquire(t, m)
 	before := l.requests(opChildren)
 	poll := func(limit time.Duration) error {
@@ -382,7 +381,7 @@ func TestWantedSharesItsWatch(t *testing.T) {
 // A shared lock is wanted when somebody has to wait for it, and not while others share it.
 func TestWantedOfASharedLock(t *testing.T) {
 	t.Parallel()
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := newRoot(t)
 	s, other := connect(t), connect(t)
 	const leases = 5
 	semaphore := func(s *zklock.Session) acquirer { return zklock.NewSemaphore(s, dir+"/semaphore", leases) }

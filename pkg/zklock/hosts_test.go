@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
 
@@ -17,7 +16,7 @@ func TestConnectPassesOverANameThatDoesNotResolve(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	s, err := zklock.Connect(ctx, []string{unknownName + ":2181", serverstest.ZooKeeper(t).Addr()})
+	s, err := zklock.Connect(ctx, []string{unknownName + ":2181", zookeeper(t)})
 	must(t, err)
 	closeSession(t, s)
 }
@@ -36,7 +35,7 @@ func TestConnectIgnoresSpacesAroundAServer(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	servers := []string{" " + serverstest.ZooKeeper(t).Addr() + "\n"}
+	servers := []string{" " + zookeeper(t) + "\n"}
 	s, err := zklock.Connect(ctx, servers)
 	must(t, err)
 	closeSession(t, s)
@@ -50,7 +49,7 @@ func TestConnectTakesAListInOneString(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	list := unknownName + ", " + serverstest.ZooKeeper(t).Addr() + "," + unknownName + ":1"
+	list := unknownName + ", " + zookeeper(t) + "," + unknownName + ":1"
 	s, err := zklock.Connect(ctx, []string{list})
 	must(t, err)
 	closeSession(t, s)
@@ -58,7 +57,7 @@ func TestConnectTakesAListInOneString(t *testing.T) {
 
 func TestConnectRefusesBadServers(t *testing.T) {
 	t.Parallel()
-	addr := serverstest.ZooKeeper(t).Addr()
+	addr := zookeeper(t)
 	_, port, err := net.SplitHostPort(addr)
 	must(t, err)
 	for name, c := range map[string]struct {

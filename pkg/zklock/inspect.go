@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"golang.org/x/sync/errgroup"
 
 	"orderstock/pkg/zklock/internal/conn"
 )
@@ -119,18 +119,16 @@ func inspectSemaphore(ctx context.Context, c *conn.Conn, path string) (status St
 func contendersOf(ctx context.Context, c *conn.Conn, dir string, members []member) ([]Contender, error) {
 	members = members[:min(len(members), inspectFirst)]
 	contenders := make([]Contender, len(members))
-	group, ctx := errgroup.WithContext(ctx)
+	errs := make([]error, len(members))
+	var all sync.WaitGroup
 	for i, m := range members {
-		group.Go(func() (err error) {
-			contenders[i], err = contenderOf(ctx, c, dir, m)
-			if errors.Is(err, zk.ErrNoNode) {
-				return nil
-			}
-			return err
-		})
+		all.Go(func() { contenders[i], errs[i] = contenderOf(ctx, c, dir, m) })
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
+	all.Wait()
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return nil, err
+		}
 	}
 	return slices.DeleteFunc(contenders, func(c Contender) bool { return c.Node == "" }), nil
 }

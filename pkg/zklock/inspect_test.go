@@ -12,12 +12,11 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
 
 func TestInspectShowsHolderAndWaitersInOrder(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t) + "/lock"
+	dir := newRoot(t) + "/lock"
 	s, other := connect(t), connect(t)
 	if status, err := zklock.Inspect(t.Context(), s, dir); err != nil || len(status.Holders)+len(status.Waiters) > 0 {
 		t.Errorf("of a lock that nobody wants: %+v, %v", status, err)
@@ -60,7 +59,7 @@ func TestInspectShowsHolderAndWaitersInOrder(t *testing.T) {
 // ZooKeeper removes the containers of a semaphore while they are empty, and a lock may have a child that is called as
 // one of them.
 func TestInspectTellsASemaphoreFromALock(t *testing.T) {
-	s, dir := connect(t), serverstest.ZooKeeperRoot(t)
+	s, dir := connect(t), newRoot(t)
 	lock := acquire(t, zklock.NewMutex(s, dir+"/lock"))
 	defer release(t, lock)
 	release(t, acquire(t, zklock.NewMutex(s, dir+"/lock/leases")))
@@ -78,7 +77,7 @@ func TestInspectTellsASemaphoreFromALock(t *testing.T) {
 }
 
 func TestInspectReadsTheFirstTenAndCountsAll(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t) + "/lock"
+	dir := newRoot(t) + "/lock"
 	s := connect(t)
 	lock := acquire(t, zklock.NewMutex(s, dir, zklock.WithHandoff(1, 0)))
 	defer release(t, lock)
@@ -138,7 +137,7 @@ func (c *told) hooks() zklock.Option {
 func TestHooksAreCalled(t *testing.T) {
 	s, l := dialLink(t)
 	c := &told{n: map[string]int{}}
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", c.hooks())
+	m := zklock.NewMutex(s, newRoot(t)+"/lock", c.hooks())
 	lock := acquire(t, m)
 	queued := make(chan struct{})
 	next := begin(signalDone(t.Context(), queued), m)
@@ -177,7 +176,7 @@ func TestHooksAreCalled(t *testing.T) {
 
 // A lock with other names is shown by these names, and never as free.
 func TestInspectKnowsNames(t *testing.T) {
-	s, dir := connect(t), serverstest.ZooKeeperRoot(t)+"/lock"
+	s, dir := connect(t), newRoot(t)+"/lock"
 	names := zklock.WithNames("stock_lock_", "__lock__")
 	lock := acquire(t, zklock.NewMutex(s, dir, names))
 	defer release(t, lock)

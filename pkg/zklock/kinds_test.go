@@ -10,12 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
 
 func TestReadersShareAndWritersExclude(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t) + "/rw"
+	dir := newRoot(t) + "/rw"
 	s, other := connect(t), connect(t)
 	a, b := zklock.NewRWMutex(s, dir), zklock.NewRWMutex(other, dir)
 
@@ -69,7 +68,7 @@ func (w writerOf) Acquire(ctx context.Context) (*zklock.Lock, error) { return w.
 
 func TestSemaphoreLimits(t *testing.T) {
 	const leases = 3
-	dir := serverstest.ZooKeeperRoot(t) + "/sem"
+	dir := newRoot(t) + "/sem"
 	sessions := []*zklock.Session{connect(t), connect(t)}
 	var (
 		all     sync.WaitGroup
@@ -112,7 +111,7 @@ func TestSemaphoreLimits(t *testing.T) {
 }
 
 func TestSemaphoreWaitsTriesAndGivesUp(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t) + "/sem"
+	dir := newRoot(t) + "/sem"
 	s, l := dialLink(t)
 	other := connect(t)
 	m, theirs := zklock.NewSemaphore(s, dir, 2), zklock.NewSemaphore(other, dir, 2)
@@ -145,7 +144,7 @@ func TestSemaphoreWaitsTriesAndGivesUp(t *testing.T) {
 // A semaphore that could never be acquired fails at once.
 func TestSemaphoreNeedsLeases(t *testing.T) {
 	s := connect(t)
-	dir := serverstest.ZooKeeperRoot(t) + "/sem"
+	dir := newRoot(t) + "/sem"
 	for _, leases := range []int{0, -1} {
 		m := zklock.NewSemaphore(s, dir, leases)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -163,7 +162,7 @@ func TestSemaphoreNeedsLeases(t *testing.T) {
 
 func TestReentrantMutex(t *testing.T) {
 	s, l := dialLink(t)
-	dir := serverstest.ZooKeeperRoot(t) + "/lock"
+	dir := newRoot(t) + "/lock"
 	m := zklock.NewReentrantMutex(s, dir, zklock.WithHandoff(1, 0))
 	wantErr(t, errorOf(m.Acquire(t.Context())), zklock.ErrNoOwner, "acquire without an owner")
 	mine, theirs := zklock.WithOwner(t.Context()), zklock.WithOwner(t.Context())
@@ -202,7 +201,7 @@ func TestReentrantMutex(t *testing.T) {
 // A try does not wait for a waiting acquisition of its owner.
 func TestReentrantTryWhileItsOwnerWaits(t *testing.T) {
 	s, other := connect(t), connect(t)
-	dir := serverstest.ZooKeeperRoot(t) + "/lock"
+	dir := newRoot(t) + "/lock"
 	held := acquire(t, zklock.NewMutex(other, dir))
 	m := zklock.NewReentrantMutex(s, dir)
 	ctx := zklock.WithOwner(t.Context())
@@ -225,8 +224,8 @@ func TestReentrantTryWhileItsOwnerWaits(t *testing.T) {
 
 // Two owners are different, even if the context of Connect had an owner.
 func TestOwnersAreNotTheSessions(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t)
-	s, err := zklock.Connect(zklock.WithOwner(t.Context()), []string{serverstest.ZooKeeper(t).Addr()})
+	dir := newRoot(t)
+	s, err := zklock.Connect(zklock.WithOwner(t.Context()), []string{zookeeper(t)})
 	must(t, err)
 	t.Cleanup(func() { closeSession(t, s) })
 	shared := zklock.NewReentrantMutex(s, dir+"/shared")
@@ -241,7 +240,7 @@ func TestOwnersAreNotTheSessions(t *testing.T) {
 }
 
 func TestReentrantMutexExcludesOwners(t *testing.T) {
-	m := zklock.NewReentrantMutex(connect(t), serverstest.ZooKeeperRoot(t)+"/lock")
+	m := zklock.NewReentrantMutex(connect(t), newRoot(t)+"/lock")
 	var (
 		all   sync.WaitGroup
 		inUse sync.Mutex
@@ -273,7 +272,7 @@ func TestReentrantMutexExcludesOwners(t *testing.T) {
 }
 
 func TestMultiIsAllOrNothing(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := newRoot(t)
 	s, other := connect(t), connect(t)
 	mutex := func(name string) *zklock.Mutex { return zklock.NewMutex(s, dir+name, zklock.WithHandoff(1, 0)) }
 	multi := zklock.NewMulti(mutex("/c"), mutex("/a"), mutex("/b"), mutex("/a"))
@@ -316,7 +315,7 @@ func TestMultiIsAllOrNothing(t *testing.T) {
 
 // Two acquisitions of the same locks in opposite orders do not deadlock.
 func TestMultiCannotDeadlock(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := newRoot(t)
 	var all sync.WaitGroup
 	for i, names := range [][]string{{"/a", "/b"}, {"/b", "/a"}} {
 		s := connect(t)
@@ -338,7 +337,7 @@ func TestMultiCannotDeadlock(t *testing.T) {
 
 // An acquisition with another number of leases than that of the holders is refused.
 func TestSemaphoreRefusesAnotherNumber(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t) + "/sem"
+	dir := newRoot(t) + "/sem"
 	s, other := connect(t), connect(t)
 	lease := acquire(t, zklock.NewSemaphore(s, dir, 2))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -362,7 +361,7 @@ func TestSemaphoreRefusesAnotherNumber(t *testing.T) {
 
 func TestReleaseOfAReentrantLockNamesItOnce(t *testing.T) {
 	s := connect(t, zklock.WithSessionTimeout(20*time.Second))
-	m := zklock.NewReentrantMutex(s, serverstest.ZooKeeperRoot(t)+"/lock")
+	m := zklock.NewReentrantMutex(s, newRoot(t)+"/lock")
 	lock := acquireWith(t, zklock.WithOwner(t.Context()), m)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -15,7 +15,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
 
@@ -76,7 +75,7 @@ const (
 // watch sets so many watches that setting them again takes a moment.
 func (r *renewals) watch(t *testing.T, conn *zk.Conn) {
 	t.Helper()
-	path := serverstest.ZooKeeperRoot(t) + "/" + strings.Repeat("x", 70)
+	path := newRoot(t) + "/" + strings.Repeat("x", 70)
 	const atOnce = 100
 	var all sync.WaitGroup
 	for i := range atOnce {
@@ -111,7 +110,7 @@ func (r *renewals) misses(t *testing.T, conn *zk.Conn) bool {
 	}
 	defer all.Wait()
 	defer close(stop)
-	written := serverstest.ZooKeeperRoot(t) + "-written-"
+	written := newRoot(t) + "-written-"
 	renewed := make(chan struct{})
 	r.mu.Lock()
 	r.next = renewed
@@ -134,7 +133,7 @@ func (r *renewals) misses(t *testing.T, conn *zk.Conn) bool {
 // It takes more than 10 s on a busy machine: it sets 20 000 watches, and reconnects until the race is lost.
 func TestTheLibraryMissesEvents(t *testing.T) {
 	r := &renewals{}
-	conn, events, err := zk.Connect([]string{serverstest.ZooKeeper(t).Addr()}, 10*time.Second,
+	conn, events, err := zk.Connect([]string{zookeeper(t)}, 10*time.Second,
 		zk.WithDialer(r.dial), zk.WithLogInfo(false), zk.WithLogger(silent{}))
 	must(t, err)
 	defer func() {

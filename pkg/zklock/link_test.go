@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
 
@@ -132,7 +131,7 @@ func (l *link) elsewhere(t testing.TB) net.Conn {
 	l.mu.Lock()
 	id, secret := l.id, l.secret
 	l.mu.Unlock()
-	conn, err := net.DialTimeout("tcp", serverstest.ZooKeeper(t).Addr(), patience)
+	conn, err := net.DialTimeout("tcp", zookeeper(t), patience)
 	must(t, err)
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	hello := binary.BigEndian.AppendUint32(nil, 44)

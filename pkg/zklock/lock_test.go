@@ -9,14 +9,13 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
 
 func TestValidFor(t *testing.T) {
 	t.Parallel()
 	s, l := dialLink(t, zklock.WithSessionTimeout(2*time.Second))
-	for _, m := range kindsOfMutex(s, serverstest.ZooKeeperRoot(t)+"/lock") {
+	for _, m := range kindsOfMutex(s, newRoot(t)+"/lock") {
 		lock := acquire(t, m)
 		if d := lock.ValidFor(); d <= 0 || d > s.Timeout() || !lock.Valid() {
 			t.Errorf("valid for %v of %v", d, s.Timeout())
@@ -26,7 +25,7 @@ func TestValidFor(t *testing.T) {
 			t.Errorf("valid for %v after its release", d)
 		}
 	}
-	lock := acquire(t, zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock"))
+	lock := acquire(t, zklock.NewMutex(s, newRoot(t)+"/lock"))
 	l.silence()
 	began, told := time.Now(), lock.ValidFor()
 	await(t, lock.Context().Done(), "the loss of the lock")
@@ -41,7 +40,7 @@ func TestValidFor(t *testing.T) {
 
 // A transaction with the lock's guard is carried out for the present holder only.
 func TestGuard(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := newRoot(t)
 	s, other := connect(t), connect(t)
 	must(t, errorOf(s.Conn().Create(dir+"/data", nil, 0, zk.WorldACL(zk.PermAll))))
 	write := func(lock *zklock.Lock, data string) error {
@@ -72,7 +71,7 @@ func TestGuard(t *testing.T) {
 
 func TestDoRefusesNil(t *testing.T) {
 	s := connect(t)
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock")
+	m := zklock.NewMutex(s, newRoot(t)+"/lock")
 	if err := zklock.Do(t.Context(), m, nil); err == nil {
 		t.Error("Do accepts no function")
 	}
@@ -89,7 +88,7 @@ func TestDoRefusesNil(t *testing.T) {
 func TestDo(t *testing.T) {
 	type key struct{}
 	s, l := dialLink(t)
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", zklock.WithHandoff(1, 0))
+	m := zklock.NewMutex(s, newRoot(t)+"/lock", zklock.WithHandoff(1, 0))
 	failed := errors.New("the work failed")
 	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
 	err := zklock.Do(ctx, m, func(ctx context.Context, lock *zklock.Lock) error {

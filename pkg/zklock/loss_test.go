@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
 
@@ -26,7 +25,7 @@ func TestSessionEndsWithManyLocks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			session, l := dialLink(t, zklock.WithSessionTimeout(timeout))
-			root := serverstest.ZooKeeperRoot(t)
+			root := newRoot(t)
 			for _, end := range []struct {
 				name  string
 				after time.Duration // until the session is over
@@ -59,11 +58,11 @@ func TestSessionEndsWithManyLocks(t *testing.T) {
 func TestNodesOfAnExpiredSessionAreLeftToTheServer(t *testing.T) {
 	t.Parallel()
 	s, l := dialLink(t)
-	told := holdMany(t, s, serverstest.ZooKeeperRoot(t), 400, []zklock.Option{zklock.WithHandoff(1, 0)})
+	told := holdMany(t, s, newRoot(t), 400, []zklock.Option{zklock.WithHandoff(1, 0)})
 	before := l.requests(opDelete)
 	l.expire(t)
 	told()
-	lock := acquire(t, zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/next", zklock.WithHandoff(1, 0)))
+	lock := acquire(t, zklock.NewMutex(s, newRoot(t)+"/next", zklock.WithHandoff(1, 0)))
 	if n := l.requests(opDelete) - before; n > 0 {
 		t.Errorf("%d nodes were deleted again", n)
 	}

@@ -3,18 +3,38 @@ package zklock_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"go.uber.org/goleak"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, serverstest.Goroutines()...)
+	code := m.Run()
+	if left := leaked(); code == 0 && left != "" {
+		fmt.Fprintln(os.Stderr, "goroutines that no test has ended:\n"+left)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// leaked returns the stacks of the goroutines that do not end, but for this one.
+func leaked() (left string) {
+	for range 100 {
+		all := make([]byte, 1<<20)
+		_, left, _ = strings.Cut(string(all[:runtime.Stack(all, true)]), "\n\n")
+		if left == "" {
+			return ""
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return left
 }
 
 // patience is how long a test waits for an event that must happen.
@@ -23,7 +43,7 @@ const patience = 20 * time.Second
 // connect returns a new session on the shared server.
 func connect(t testing.TB, opts ...zklock.SessionOption) *zklock.Session {
 	t.Helper()
-	return connectTo(t, serverstest.ZooKeeper(t).Addr(), opts...)
+	return connectTo(t, zookeeper(t), opts...)
 }
 
 // connectTo returns a new session on the server at addr.

@@ -6,7 +6,6 @@ import (
 	"path"
 	"testing"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
 
@@ -21,7 +20,7 @@ func TestMultiLosesOneWhileItWaits(t *testing.T) {
 		"session expired": func(t *testing.T, l *link, _ *zklock.Session, _ string) { l.expire(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := serverstest.ZooKeeperRoot(t)
+			dir := newRoot(t)
 			s, l := dialLink(t)
 			other := connect(t)
 			held := acquire(t, zklock.NewMutex(other, dir+"/b"))
@@ -52,7 +51,7 @@ func TestMultiLosesOneWhileItWaits(t *testing.T) {
 
 // Several kinds at once, some given twice: each is taken once, and of two sides the writer's.
 func TestMultiOfAllKinds(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := newRoot(t)
 	s, other := connect(t), connect(t)
 	rw := zklock.NewRWMutex(s, dir+"/b")
 	multi := zklock.NewMulti(

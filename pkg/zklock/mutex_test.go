@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
 
@@ -21,7 +20,7 @@ func TestMutexExcludes(t *testing.T) {
 		"no handoff": {zklock.WithHandoff(1, 0)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := serverstest.ZooKeeperRoot(t) + "/a/b"
+			path := newRoot(t) + "/a/b"
 			sessions := []*zklock.Session{connect(t), connect(t)}
 			var (
 				all     sync.WaitGroup
@@ -61,7 +60,7 @@ func TestMutexExcludes(t *testing.T) {
 }
 
 func TestTryAcquire(t *testing.T) {
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := newRoot(t) + "/lock"
 	a := zklock.NewMutex(connect(t), path)
 	b := zklock.NewMutex(connect(t), path)
 	lock, err := a.TryAcquire(t.Context())
@@ -78,7 +77,7 @@ func TestTryAcquire(t *testing.T) {
 
 func TestNamesAreChecked(t *testing.T) {
 	t.Parallel()
-	s, root := connect(t), serverstest.ZooKeeperRoot(t)
+	s, root := connect(t), newRoot(t)
 	for _, names := range [][]string{{""}, {"a/b"}, {"lock-", ""}} {
 		m := zklock.NewMutex(s, root+"/lock", zklock.WithNames(names[0], names[1:]...))
 		if _, err := m.Acquire(t.Context()); err == nil || !strings.Contains(err.Error(), "give WithNames another") {
@@ -93,7 +92,7 @@ func TestNamesAreChecked(t *testing.T) {
 // TestForeignNamesExclude: a node with a further name, first in the queue, keeps the lock.
 func TestForeignNamesExclude(t *testing.T) {
 	t.Parallel()
-	s, path := connect(t), serverstest.ZooKeeperRoot(t)
+	s, path := connect(t), newRoot(t)
 	foreign, err := s.Conn().Create(path+"/x-other-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 	must(t, err)
 	release(t, acquire(t, zklock.NewMutex(s, path)))

@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
 
@@ -19,7 +18,7 @@ import (
 // a second node would wait for ever behind the first, which has no contender.
 func TestLostReplyOfCreateLeavesNoGhost(t *testing.T) {
 	s, l := dialLink(t)
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := newRoot(t)
 	for name, m := range kindsOfMutex(s, dir+"/lock") {
 		t.Run(name, func(t *testing.T) {
 			release(t, acquire(t, m)) // its parent is there now
@@ -43,7 +42,7 @@ func TestLostReplyOfCreateLeavesNoGhost(t *testing.T) {
 // The same with a context that ends while the connection is away.
 func TestLostReplyOfCreateAfterGivingUp(t *testing.T) {
 	s, l := dialLink(t)
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", zklock.WithHandoff(1, 0))
+	m := zklock.NewMutex(s, newRoot(t)+"/lock", zklock.WithHandoff(1, 0))
 	release(t, acquire(t, m))
 	ctx, cancel := context.WithCancel(t.Context())
 	l.once(opCreate, func() bool { cancel(); return true })
@@ -61,7 +60,7 @@ func TestLostReplyOfCreateAfterGivingUp(t *testing.T) {
 func TestCutAtEveryRequest(t *testing.T) {
 	s, l := dialLink(t)
 	other := connect(t)
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := newRoot(t)
 	for name, m := range kindsOfMutex(s, dir+"/lock") {
 		t.Run(name, func(t *testing.T) {
 			k := 0
@@ -103,7 +102,7 @@ func cutAtRequest(t *testing.T, l *link, m *zklock.Mutex, other *zklock.Session,
 // The reply of a delete is lost: Release waits for the reconnect, and the node is gone.
 func TestLostReplyOfDelete(t *testing.T) {
 	s, l := dialLink(t)
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", zklock.WithHandoff(1, 0))
+	m := zklock.NewMutex(s, newRoot(t)+"/lock", zklock.WithHandoff(1, 0))
 	lock := acquire(t, m)
 	l.cutAfter(opDelete)
 	release(t, lock)
@@ -113,7 +112,7 @@ func TestLostReplyOfDelete(t *testing.T) {
 // A context that has ended bounds the wait for the release, not the release.
 func TestReleaseWithAnEndedContext(t *testing.T) {
 	s := connect(t)
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", zklock.WithHandoff(1, 0))
+	m := zklock.NewMutex(s, newRoot(t)+"/lock", zklock.WithHandoff(1, 0))
 	lock := acquire(t, m)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -126,7 +125,7 @@ func TestReleaseWithAnEndedContext(t *testing.T) {
 // An administrator, or a faulty client, deletes the holder's node: the holder's context ends.
 func TestDeletedNodeIsALoss(t *testing.T) {
 	other := connect(t)
-	dir := serverstest.ZooKeeperRoot(t) + "/lock"
+	dir := newRoot(t) + "/lock"
 	for name := range kindsOfMutex(other, dir) {
 		t.Run(name, func(t *testing.T) {
 			s, l := dialLink(t)
@@ -155,7 +154,7 @@ func TestDeletedNodeIsALoss(t *testing.T) {
 func TestWithoutDeletePermission(t *testing.T) {
 	s, other := connect(t), connect(t)
 	acl := func(more int32) []zk.ACL { return zk.WorldACL(zk.PermRead | zk.PermCreate | zk.PermAdmin | more) }
-	for name, m := range kindsOfMutex(s, serverstest.ZooKeeperRoot(t)+"/lock") {
+	for name, m := range kindsOfMutex(s, newRoot(t)+"/lock") {
 		t.Run(name, func(t *testing.T) {
 			must(t, errorOf(other.Conn().Create(m.Path(), nil, 0, acl(0))))
 			wantErr(t, acquire(t, m).Release(t.Context()), zk.ErrNoAuth, "release")
@@ -173,7 +172,7 @@ func TestWithoutDeletePermission(t *testing.T) {
 // An administrator deletes a waiter's node: it queues again when its turn would have come.
 func TestDeletedWaiterQueuesAgain(t *testing.T) {
 	s, other := connect(t), connect(t)
-	for name, m := range kindsOfMutex(s, serverstest.ZooKeeperRoot(t)+"/lock") {
+	for name, m := range kindsOfMutex(s, newRoot(t)+"/lock") {
 		t.Run(name, func(t *testing.T) {
 			held := acquire(t, zklock.NewMutex(other, m.Path()))
 			holder := awaitChildren(t, other.Conn(), m.Path(), 1)[0]
@@ -195,7 +194,7 @@ func TestCutOffWaiterIsNotGrantedOnADeletedNode(t *testing.T) {
 	t.Parallel()
 	s, l := dialLink(t)
 	other := connect(t)
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", zklock.WithHandoff(1, 0))
+	m := zklock.NewMutex(s, newRoot(t)+"/lock", zklock.WithHandoff(1, 0))
 	for range 4 {
 		held := acquire(t, zklock.NewMutex(other, m.Path(), zklock.WithHandoff(1, 0)))
 		holder := awaitChildren(t, other.Conn(), m.Path(), 1)[0]
@@ -231,7 +230,7 @@ func TestCutOffWaiterIsNotGrantedOnADeletedNode(t *testing.T) {
 // Other nodes under the lock's path do not matter to it.
 func TestForeignChildrenAreIgnored(t *testing.T) {
 	s := connect(t)
-	dir := serverstest.ZooKeeperRoot(t) + "/lock"
+	dir := newRoot(t) + "/lock"
 	for _, p := range []string{
 		dir, dir + "/_c_", dir + "/_c_lock-", dir + "/lock-", dir + "/config", dir + "/0000000000",
 	} {
@@ -253,7 +252,7 @@ func TestForeignChildrenAreIgnored(t *testing.T) {
 func TestExcludesTheClientLibrarysLock(t *testing.T) {
 	s := connect(t)
 	other, l := dialLink(t)
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock")
+	m := zklock.NewMutex(s, newRoot(t)+"/lock")
 	foreign := zk.NewLock(other.Conn(), m.Path(), zk.WorldACL(zk.PermAll))
 	must(t, foreign.Lock())
 	wantErr(t, errorOf(m.TryAcquire(t.Context())), zklock.ErrNotAcquired, "try while the library's lock is held")
@@ -280,7 +279,7 @@ func TestExcludesTheClientLibrarysLock(t *testing.T) {
 func TestEarlierNodeWithOurGUIDIsAdopted(t *testing.T) {
 	s, l := dialLink(t)
 	other := connect(t)
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", zklock.WithHandoff(1, 0))
+	m := zklock.NewMutex(s, newRoot(t)+"/lock", zklock.WithHandoff(1, 0))
 	held := acquire(t, zklock.NewMutex(other, m.Path(), zklock.WithHandoff(1, 0)))
 	holder := awaitChildren(t, other.Conn(), m.Path(), 1)[0]
 	waiter := func() string {
@@ -310,7 +309,7 @@ func TestEarlierNodeWithOurGUIDIsAdopted(t *testing.T) {
 func TestTwoNodesWithOneGUID(t *testing.T) {
 	s, l := dialLink(t)
 	other := connect(t)
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", zklock.WithHandoff(1, 0))
+	m := zklock.NewMutex(s, newRoot(t)+"/lock", zklock.WithHandoff(1, 0))
 	release(t, acquire(t, m))
 	l.cutAfter(opCreate)
 	l.dialing.Lock() // no search before the test has seen them
@@ -329,7 +328,7 @@ func TestExpiryAtAnEarlierNode(t *testing.T) {
 	t.Parallel()
 	s, l := dialLink(t)
 	other := connect(t)
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", zklock.WithHandoff(1, 0))
+	m := zklock.NewMutex(s, newRoot(t)+"/lock", zklock.WithHandoff(1, 0))
 	for range 4 {
 		release(t, acquire(t, m))
 		l.mu.Lock()
@@ -368,7 +367,7 @@ func TestRequestsOfAnAcquisition(t *testing.T) {
 		}
 		return n
 	}
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := newRoot(t)
 	for name, m := range map[string]*zklock.Mutex{
 		"hand-off":    zklock.NewMutex(s, dir+"/cohort"),
 		"no hand-off": zklock.NewMutex(s, dir+"/plain", zklock.WithHandoff(1, 0)),
@@ -409,7 +408,7 @@ func TestRequestsOfAnAcquisition(t *testing.T) {
 // that nobody came in between.
 func TestParentMadeAgainIsLookedAt(t *testing.T) {
 	s, other := connect(t), connect(t)
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := newRoot(t)
 	for _, nodes := range []int{1, 20} {
 		path := dir + "/lock-" + strconv.Itoa(nodes)
 		for name, m := range kindsOfMutex(s, path) {
@@ -435,7 +434,7 @@ func TestParentMadeAgainIsLookedAt(t *testing.T) {
 func TestReadPermissionIsAwayForAMoment(t *testing.T) {
 	t.Parallel()
 	s, other := connect(t, zklock.WithSessionTimeout(2*time.Second)), connect(t)
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := newRoot(t)
 	set := func(node string, perms int32) {
 		t.Helper()
 		must(t, errorOf(other.Conn().SetACL(node, zk.WorldACL(perms), -1)))

@@ -15,7 +15,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
 
@@ -24,7 +23,7 @@ import (
 func TestWriteOfCredentialsFailsOnReconnect(t *testing.T) {
 	t.Parallel()
 	s, l := dialLink(t, zklock.WithAuth("digest", []byte("clerk:secret")))
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock",
+	m := zklock.NewMutex(s, newRoot(t)+"/lock",
 		zklock.WithHandoff(1, 0), zklock.WithACL(zk.WorldACL(zk.PermAll)))
 	for range 3 {
 		l.cutAfter(opSetAuth)
@@ -39,11 +38,11 @@ func TestWriteOfCredentialsFailsInConnect(t *testing.T) {
 	l.cutAfter(opSetAuth)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	s, err := zklock.Connect(ctx, []string{serverstest.ZooKeeper(t).Addr()},
+	s, err := zklock.Connect(ctx, []string{zookeeper(t)},
 		zklock.WithDialer(l.dial), zklock.WithAuth("digest", []byte("clerk:secret")))
 	must(t, err)
 	defer closeSession(t, s)
-	mine := serverstest.ZooKeeperRoot(t) + "/mine"
+	mine := newRoot(t) + "/mine"
 	_, err = s.Conn().Create(mine, nil, 0, s.ACL())
 	if err != nil {
 		t.Fatal(err) // the ACL needs the credentials
@@ -64,14 +63,10 @@ func (c failingConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-type quiet struct{}
-
-func (quiet) Printf(string, ...any) {}
-
 // The library's loop ends when its connection is closed, although writes fail at the same time and
 // nobody reads the answers of the requests that were under way.
 func TestLibraryEndsWhileWritesFail(t *testing.T) {
-	addr := serverstest.ZooKeeper(t).Addr()
+	addr := zookeeper(t)
 	rounds := 40
 	if testing.Short() {
 		rounds = 10
@@ -131,7 +126,7 @@ func TestServerLosesItsData(t *testing.T) {
 	server := startServer(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
-	s, err := zklock.Connect(ctx, []string{server.Addr()}, zklock.WithSessionTimeout(2*time.Second))
+	s, err := zklock.Connect(ctx, []string{server.addr}, zklock.WithSessionTimeout(2*time.Second))
 	must(t, err)
 	t.Cleanup(func() { closeSession(t, s) })
 	m := zklock.NewMutex(s, "/lock")
@@ -153,7 +148,7 @@ func TestServerLosesItsData(t *testing.T) {
 func TestServerIsRestoredToAnOlderState(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
-	s := connectTo(t, server.Addr(), zklock.WithSessionTimeout(10*time.Second))
+	s := connectTo(t, server.addr, zklock.WithSessionTimeout(10*time.Second))
 	m := zklock.NewMutex(s, "/lock", zklock.WithHandoff(1, 0))
 	lock := acquire(t, m)
 	held := acquire(t, zklock.NewMutex(s, "/held", zklock.WithHandoff(1, 0)))
@@ -191,7 +186,7 @@ func TestServerIsRestoredToAnOlderState(t *testing.T) {
 func TestNumbersOfAnOlderStateAreLookedAt(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
-	s := connectTo(t, server.Addr(), zklock.WithSessionTimeout(20*time.Second))
+	s := connectTo(t, server.addr, zklock.WithSessionTimeout(20*time.Second))
 	m := zklock.NewMutex(s, "/lock", zklock.WithHandoff(1, 0))
 	for range 100 {
 		release(t, acquire(t, m))
@@ -201,7 +196,7 @@ func TestNumbersOfAnOlderStateAreLookedAt(t *testing.T) {
 	release(t, acquire(t, m))
 	id := s.ID()
 	server.change(t, func() error { return errors.Join(server.wipe(), os.CopyFS(server.data, os.DirFS(saved))) })
-	other := connectTo(t, server.Addr())
+	other := connectTo(t, server.addr)
 	held := acquire(t, zklock.NewMutex(other, "/lock", zklock.WithHandoff(1, 0)))
 	for range 10 {
 		must(t, errorOf(other.Conn().Create("/node-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))))
@@ -222,7 +217,7 @@ func TestSlowHandshake(t *testing.T) {
 	const timeout = 2 * time.Second
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	s, err := zklock.Connect(ctx, []string{serverstest.ZooKeeper(t).Addr()}, zklock.WithSessionTimeout(timeout),
+	s, err := zklock.Connect(ctx, []string{zookeeper(t)}, zklock.WithSessionTimeout(timeout),
 		zklock.WithDialer(func(network, address string, limit time.Duration) (net.Conn, error) {
 			conn, err := net.DialTimeout(network, address, limit)
 			return &slowConn{Conn: conn}, err
@@ -252,7 +247,7 @@ func (c *slowConn) Write(p []byte) (int, error) {
 func TestConnectRefusesImpossibleTimeouts(t *testing.T) {
 	for _, timeout := range []time.Duration{0, -time.Second, time.Microsecond, 60 * 24 * time.Hour} {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		_, err := zklock.Connect(ctx, []string{serverstest.ZooKeeper(t).Addr()}, zklock.WithSessionTimeout(timeout))
+		_, err := zklock.Connect(ctx, []string{zookeeper(t)}, zklock.WithSessionTimeout(timeout))
 		if err == nil || !strings.Contains(err.Error(), "session timeout") {
 			t.Errorf("a session timeout of %s: %v", timeout, err)
 		}
@@ -263,7 +258,7 @@ func TestConnectRefusesImpossibleTimeouts(t *testing.T) {
 // Servers that accept a session and then drop the connection do not make their clients reconnect without a pause.
 func TestReconnectsArePaced(t *testing.T) {
 	t.Parallel()
-	_, port, err := net.SplitHostPort(serverstest.ZooKeeper(t).Addr())
+	_, port, err := net.SplitHostPort(zookeeper(t))
 	must(t, err)
 	var dials atomic.Int32
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"golang.org/x/time/rate"
 
 	"orderstock/pkg/zklock/internal/conn"
 )
@@ -21,7 +20,7 @@ type Session struct {
 	conn  *conn.Conn
 	nodes *nodes
 
-	unanswered rate.Sometimes // bounds the log
+	unanswered conn.Allowance // bounds the log
 
 	mu     sync.Mutex             // guards the maps and all that is in them
 	queues map[string]*localQueue // by the path of the lock
@@ -65,7 +64,7 @@ func Wrap(ctx context.Context, zkConn *zk.Conn, monitor *Monitor, opts ...Sessio
 
 func newSession(c *conn.Conn) *Session {
 	return &Session{
-		conn: c, nodes: newNodes(c), unanswered: rate.Sometimes{Interval: time.Second},
+		conn: c, nodes: newNodes(c), unanswered: conn.Allowance{Times: 1, Every: time.Second},
 		queues: map[string]*localQueue{}, holds: map[holdKey]*hold{},
 	}
 }

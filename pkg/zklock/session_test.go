@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
 
@@ -41,7 +40,7 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 
 func TestReconnectKeepsLocks(t *testing.T) {
 	s, l := dialLink(t)
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := newRoot(t) + "/lock"
 	for name, m := range kindsOfMutex(s, path) {
 		lock := acquire(t, m)
 		id := s.ID()
@@ -71,7 +70,7 @@ func kindsOfMutex(s *zklock.Session, path string) map[string]*zklock.Mutex {
 func TestExpiryWhileHolding(t *testing.T) {
 	t.Parallel()
 	s, l := dialLink(t)
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := newRoot(t) + "/lock"
 	for name, m := range kindsOfMutex(s, path) {
 		t.Run(name, func(t *testing.T) {
 			old := acquire(t, m)
@@ -101,7 +100,7 @@ func TestExpiryWhileHolding(t *testing.T) {
 func TestExpiryWhileWaiting(t *testing.T) {
 	t.Parallel()
 	s, l := dialLink(t)
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := newRoot(t) + "/lock"
 	for name, m := range kindsOfMutex(s, path) {
 		t.Run(name, func(t *testing.T) {
 			other := connect(t)
@@ -118,7 +117,7 @@ func TestExpiryWhileWaiting(t *testing.T) {
 
 func TestExpiryWhileReleasing(t *testing.T) {
 	s, l := dialLink(t)
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := newRoot(t) + "/lock"
 	m := zklock.NewMutex(s, path, zklock.WithHandoff(1, 0))
 	lock := acquire(t, m)
 	l.once(opDelete, func() bool {
@@ -140,7 +139,7 @@ func TestSilenceEndsLocksInTime(t *testing.T) {
 	t.Parallel()
 	const timeout = 2 * time.Second
 	s, l := dialLink(t, zklock.WithSessionTimeout(timeout))
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := newRoot(t) + "/lock"
 	var locks []*zklock.Lock
 	for _, m := range kindsOfMutex(s, path) {
 		locks = append(locks, acquire(t, m))
@@ -179,7 +178,7 @@ func TestNodesOfLostLocksAreRemovedWhenTheSessionComesBack(t *testing.T) {
 	t.Parallel()
 	const timeout = 8 * time.Second
 	s, l := dialLink(t, zklock.WithSessionTimeout(timeout))
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := newRoot(t) + "/lock"
 	id, lock := s.Conn().SessionID(), acquire(t, zklock.NewMutex(s, path, zklock.WithHandoff(1, 0)))
 	l.silence()
 	time.Sleep(timeout / 4)
@@ -195,7 +194,7 @@ func TestNodesOfLostLocksAreRemovedWhenTheSessionComesBack(t *testing.T) {
 
 func TestCloseEndsLocksAndWaits(t *testing.T) {
 	for _, wrapped := range []bool{false, true} {
-		path := serverstest.ZooKeeperRoot(t) + "/lock"
+		path := newRoot(t) + "/lock"
 		s := connect(t)
 		if wrapped {
 			s, _ = wrap(t)
@@ -224,7 +223,7 @@ func TestCloseEndsLocksAndWaits(t *testing.T) {
 // wrap returns a session on a connection that the caller owns.
 func wrap(t testing.TB) (*zklock.Session, *zk.Conn) {
 	t.Helper()
-	return wrapAt(t, serverstest.ZooKeeper(t).Addr())
+	return wrapAt(t, zookeeper(t))
 }
 
 func wrapAt(t testing.TB, addr string) (*zklock.Session, *zk.Conn) {
@@ -253,7 +252,7 @@ func wrapDialled(t testing.TB, dial zk.Dialer, addrs ...string) (*zklock.Session
 func TestWrappedConnectionClosedByItsOwner(t *testing.T) {
 	t.Parallel()
 	s, conn := wrap(t)
-	dir := serverstest.ZooKeeperRoot(t) + "/lock"
+	dir := newRoot(t) + "/lock"
 	held := acquire(t, zklock.NewMutex(s, dir+"-held"))
 	theirs := acquire(t, zklock.NewMutex(connect(t), dir+"-theirs"))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -280,7 +279,7 @@ func TestWrappedConnectionClosedByItsOwner(t *testing.T) {
 // Wrap refuses what it cannot use, and does not wait for ever.
 func TestWrapRefuses(t *testing.T) {
 	monitor := zklock.NewMonitor(nil)
-	addr := []string{serverstest.ZooKeeper(t).Addr()}
+	addr := []string{zookeeper(t)}
 	open := func(dial zk.Dialer) *zk.Conn {
 		conn, events, err := zk.Connect(addr, 10*time.Second, zk.WithDialer(dial), zk.WithLogInfo(false))
 		must(t, err)
@@ -320,7 +319,7 @@ func TestWrapRefuses(t *testing.T) {
 func TestReleaseOfALostLockDoesNotWait(t *testing.T) {
 	t.Parallel()
 	s, l := dialLink(t, zklock.WithSessionTimeout(2*time.Second))
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := newRoot(t)
 	var locks []*zklock.Lock
 	for _, m := range kindsOfMutex(s, dir+"/lock") {
 		locks = append(locks, acquire(t, m))
@@ -350,7 +349,7 @@ func TestReleaseOfALostLockDoesNotWait(t *testing.T) {
 
 func TestWrapUsesTheCallersConnection(t *testing.T) {
 	s, conn := wrap(t)
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := newRoot(t) + "/lock"
 	lock := acquire(t, zklock.NewMutex(s, path))
 	names := awaitChildren(t, conn, path, 1)
 	_, stat, err := conn.Get(path + "/" + names[0])

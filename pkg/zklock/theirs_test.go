@@ -7,7 +7,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
 
@@ -23,7 +22,7 @@ func theirs(s *zklock.Session, path string) *zk.Lock {
 // a lock that nobody has, until the session ends.
 func TestTheirLockLeavesAGhost(t *testing.T) {
 	t.Parallel()
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := newRoot(t) + "/lock"
 	s, l := dialLink(t)
 	release(t, acquire(t, zklock.NewMutex(s, path, zklock.WithHandoff(1, 0)))) // the parent is there
 	l.cutAfter(opChildren)
@@ -45,7 +44,7 @@ func TestTheirLockLeavesAGhost(t *testing.T) {
 // first can neither learn of it nor use its Lock again.
 func TestTheirLockDoesNotTellOfItsLoss(t *testing.T) {
 	t.Parallel()
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := newRoot(t) + "/lock"
 	s, l := dialLink(t)
 	held := theirs(s, path)
 	must(t, held.Lock())
@@ -89,7 +88,7 @@ func TestTheirLockHasNoToken(t *testing.T) {
 // A child whose name the library's Lock cannot read makes each Lock fail, and each failure leaves a node.
 func TestTheirLockStumblesOverAStranger(t *testing.T) {
 	t.Parallel()
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := newRoot(t) + "/lock"
 	s := connect(t)
 	release(t, acquire(t, zklock.NewMutex(s, path, zklock.WithHandoff(1, 0))))
 	must(t, errorOf(s.Conn().Create(path+"/readme", nil, 0, zk.WorldACL(zk.PermAll))))

@@ -109,7 +109,7 @@ func throttledServer(t *testing.T) string {
 	return startServer(t,
 		"-Dzookeeper.request_throttle_max_requests=2",
 		"-Dzookeeper.request_throttle_stall_time=5",
-		"-Dzookeeper.throttled_op_wait_time=4").Addr()
+		"-Dzookeeper.throttled_op_wait_time=4").addr
 }
 
 // throttles sends a request and reports whether the server has throttled it.

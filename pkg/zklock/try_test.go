@@ -4,13 +4,12 @@ import (
 	"errors"
 	"testing"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
 
 // The lock is free for all processes when Release has returned.
 func TestTryAfterRelease(t *testing.T) {
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := newRoot(t) + "/lock"
 	s, other := connect(t), connect(t)
 	refused := 0
 	for range 50 {
@@ -34,7 +33,7 @@ func TestTryAfterRelease(t *testing.T) {
 
 // A handle that was lost, and is not released yet, keeps nobody in the process from the lock.
 func TestTryAfterLoss(t *testing.T) {
-	s, path := connect(t), serverstest.ZooKeeperRoot(t)+"/lock"
+	s, path := connect(t), newRoot(t)+"/lock"
 	m := zklock.NewMutex(s, path)
 	lost := acquire(t, m)
 	must(t, s.Conn().Delete(path+"/"+awaitChildren(t, s.Conn(), path, 1)[0], -1))

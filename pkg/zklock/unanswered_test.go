@@ -15,7 +15,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
 
@@ -23,7 +22,7 @@ import (
 func TestNoAnswerIsNotATakenLock(t *testing.T) {
 	log := &safeLog{}
 	s, l := dialLink(t, zklock.WithLogger(slog.New(slog.NewTextHandler(log, nil))))
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := newRoot(t)
 	l.silence()
 	defer l.restore()
 	for name, m := range lockers(s, dir) {
@@ -58,7 +57,7 @@ func lockers(s *zklock.Session, dir string) map[string]zklock.Locker {
 func TestReleaseAfterAnUnseenExpiry(t *testing.T) {
 	t.Parallel()
 	s, l := dialLink(t)
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := newRoot(t)
 	ctx := zklock.WithOwner(t.Context())
 	for name, m := range lockers(s, dir) {
 		lock := acquireWith(t, ctx, m)
@@ -75,7 +74,7 @@ func TestReleaseAfterAnUnseenExpiry(t *testing.T) {
 func TestReleaseWithoutZooKeeperEnds(t *testing.T) {
 	t.Parallel()
 	s, l := dialLink(t, zklock.WithSessionTimeout(2*time.Second))
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := newRoot(t)
 	ctx := zklock.WithOwner(t.Context())
 	held := map[string]*zklock.Lock{}
 	for name, m := range lockers(s, dir) {
@@ -98,7 +97,7 @@ func TestReleaseWithoutZooKeeperEnds(t *testing.T) {
 
 // A handle that was copied is released once.
 func TestReleaseOfACopy(t *testing.T) {
-	s, dir := connect(t), serverstest.ZooKeeperRoot(t)
+	s, dir := connect(t), newRoot(t)
 	m := zklock.NewMutex(s, dir+"/lock")
 	lock := acquire(t, m)
 	stale := *lock
@@ -119,7 +118,7 @@ func TestReleaseOfACopy(t *testing.T) {
 func TestCloseIsNoLoss(t *testing.T) {
 	s := connect(t)
 	lost := make(chan error, 1)
-	lock := acquire(t, zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock",
+	lock := acquire(t, zklock.NewMutex(s, newRoot(t)+"/lock",
 		zklock.WithHooks(zklock.Hooks{Lost: func(_ string, cause error) { lost <- cause }})))
 	closeSession(t, s)
 	await(t, lock.Context().Done(), "the end of the lock")
@@ -148,7 +147,7 @@ func TestImpossibleLocksAreRefused(t *testing.T) {
 			}
 		}
 	}
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := newRoot(t)
 	long := zklock.NewMutex(s, dir+"/lock", zklock.WithLabel(strings.Repeat("x", 2<<20)))
 	if _, err := long.Acquire(t.Context()); err == nil || !strings.Contains(err.Error(), "label") {
 		t.Errorf("a label of 2 MiB: %v", err)
@@ -163,7 +162,7 @@ func TestHoldersKeepNoQueue(t *testing.T) {
 		most    = 12 << 20 // bytes; all queues are 40 MB
 	)
 	s := connect(t)
-	m := zklock.NewRWMutex(s, serverstest.ZooKeeperRoot(t)+"/"+strings.Repeat("long", 20)+"/lock")
+	m := zklock.NewRWMutex(s, newRoot(t)+"/"+strings.Repeat("long", 20)+"/lock")
 	before := heap()
 	held := make([]*zklock.Lock, readers)
 	var all sync.WaitGroup
@@ -203,7 +202,7 @@ func heap() uint64 {
 func TestQuota(t *testing.T) {
 	t.Parallel()
 	server := startServer(t, "-Dzookeeper.enforceQuota=true")
-	s := connectTo(t, server.Addr())
+	s := connectTo(t, server.addr)
 	quota := "/zookeeper/quota/locks"
 	for _, node := range []string{"/locks", quota, quota + "/zookeeper_limits"} {
 		data := []byte(nil)
@@ -237,7 +236,7 @@ func TestDoWithoutAnAnswerToTheRelease(t *testing.T) {
 			t.Parallel()
 			s, l := dialLink(t, zklock.WithSessionTimeout(timeout))
 			defer l.restore()
-			m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock")
+			m := zklock.NewMutex(s, newRoot(t)+"/lock")
 			var lost error
 			err := zklock.Do(t.Context(), m, func(_ context.Context, lock *zklock.Lock) error {
 				l.silence()
@@ -254,7 +253,7 @@ func TestDoWithoutAnAnswerToTheRelease(t *testing.T) {
 // A function that releases the lock by itself has done its work under it.
 func TestDoOfAFunctionThatReleases(t *testing.T) {
 	t.Parallel()
-	m := zklock.NewMutex(connect(t), serverstest.ZooKeeperRoot(t)+"/lock")
+	m := zklock.NewMutex(connect(t), newRoot(t)+"/lock")
 	check(t, zklock.Do(t.Context(), m, func(_ context.Context, lock *zklock.Lock) error {
 		return lock.Release(t.Context())
 	}))
@@ -266,7 +265,7 @@ func TestAcquireWithAnEndedContext(t *testing.T) {
 	reason := errors.New("the caller is gone")
 	ctx, cancel := context.WithCancelCause(zklock.WithOwner(t.Context()))
 	cancel(reason)
-	for name, m := range lockers(s, serverstest.ZooKeeperRoot(t)) {
+	for name, m := range lockers(s, newRoot(t)) {
 		for _, acquire := range []func(context.Context) (*zklock.Lock, error){m.Acquire, m.TryAcquire} {
 			_, err := acquire(ctx)
 			if !errors.Is(err, context.Canceled) || !errors.Is(err, reason) ||
@@ -303,7 +302,7 @@ func TestRefusedConnectionIsNamed(t *testing.T) {
 func TestServerThatServesNobodyElse(t *testing.T) {
 	t.Parallel()
 	addr := startServer(t, "-Dzookeeper.maxCnxns=1", "-Dzookeeper.enforce.auth.enabled=true",
-		"-Dzookeeper.enforce.auth.schemes=digest").Addr()
+		"-Dzookeeper.enforce.auth.schemes=digest").addr
 	log := &safeLog{}
 	first := connectTo(t, addr)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 )
 
@@ -77,6 +78,32 @@ type Pause struct{ next time.Duration }
 func (p *Pause) Wait(ctx context.Context) error {
 	p.next = min(max(2*p.next, 5*time.Millisecond), time.Second)
 	return Sleep(ctx, p.next/2+rand.N(p.next/2))
+}
+
+// Allowance lets something happen a number of times at once, and once more after each interval: a line of the log, for
+// example. It is safe for concurrent use.
+type Allowance struct {
+	Times int
+	Every time.Duration
+
+	mu    sync.Mutex
+	spent time.Time // when all of it is there again
+}
+
+// Take takes one, and reports whether one was left.
+func (a *Allowance) Take() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := time.Now()
+	spent := a.spent
+	if spent.Before(now) {
+		spent = now
+	}
+	if spent = spent.Add(a.Every); spent.After(now.Add(time.Duration(a.Times) * a.Every)) {
+		return false
+	}
+	a.spent = spent
+	return true
 }
 
 // Sleep waits for d, and returns ctx's cause if that ends first.

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"golang.org/x/time/rate"
 )
 
 // closeTimeout bounds how long Close waits for what runs in the background.
@@ -29,7 +28,7 @@ type Conn struct {
 	Log *slog.Logger
 
 	monitor  *Monitor
-	troubled rate.Sometimes  // bounds the log
+	troubled Allowance       // bounds the log
 	events   <-chan zk.Event // closed when ZK has ended; nil if ZK is the caller's
 
 	ctx     context.Context // ends at Close
@@ -113,7 +112,7 @@ func newConn(zkConn *zk.Conn, events <-chan zk.Event, monitor *Monitor, o Option
 	}
 	c := &Conn{
 		ZK: zkConn, ACL: acl, events: events, monitor: monitor, Log: o.Log,
-		changed: make(chan struct{}), watches: map[string]*Watch{}, troubled: rate.Sometimes{Interval: 10 * time.Second},
+		changed: make(chan struct{}), watches: map[string]*Watch{}, troubled: Allowance{Times: 1, Every: 10 * time.Second},
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background()) //nolint:forbidigo // it lives until Close
 	monitor.mu.Lock()
@@ -125,7 +124,9 @@ func newConn(zkConn *zk.Conn, events <-chan zk.Event, monitor *Monitor, o Option
 
 // logTrouble logs that there is no connection, now and then.
 func (c *Conn) logTrouble(trouble error) {
-	c.troubled.Do(func() { c.Log.Warn("no connection to zookeeper", "cause", trouble) })
+	if c.troubled.Take() {
+		c.Log.Warn("no connection to zookeeper", "cause", trouble)
+	}
 }
 
 // Trouble returns why the newest try to connect has failed, or nil.

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/time/rate"
 )
 
 const (
@@ -35,7 +33,7 @@ const (
 // session two, and nobody could have the lock.
 type hosts struct {
 	lookup  func(ctx context.Context, host string) (addrs []string, err error)
-	noPause *rate.Limiter // allows rounds without the pause
+	noPause Allowance // of rounds without the pause
 
 	mu      sync.Mutex
 	servers []server
@@ -53,7 +51,7 @@ type server struct {
 }
 
 func newHosts() *hosts {
-	return &hosts{lookup: net.DefaultResolver.LookupHost, noPause: rate.NewLimiter(rate.Every(5*time.Second), 3)}
+	return &hosts{lookup: net.DefaultResolver.LookupHost, noPause: Allowance{Times: 3, Every: 5 * time.Second}}
 }
 
 // Init takes the servers, each "host:port".
@@ -83,7 +81,7 @@ func (h *hosts) Next() (addr string, pause bool) {
 	defer h.mu.Unlock()
 	if len(h.round) == 0 {
 		h.beginRound()
-		pause = (h.rounds > 0 || time.Since(h.since) < shortLived) && !h.noPause.Allow()
+		pause = (h.rounds > 0 || time.Since(h.since) < shortLived) && !h.noPause.Take()
 		h.rounds++
 	}
 	h.current, h.round = h.round[0], h.round[1:]

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"golang.org/x/time/rate"
 )
 
 // names resolves by a table, which a test may change.
@@ -84,7 +82,7 @@ func TestPauseAfterAShortConnection(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				h := hostsOf(t, names{"zk": addrs}, "zk:2181")
-				h.noPause = rate.NewLimiter(0, 0)
+				h.noPause = Allowance{Times: 0, Every: time.Hour}
 				h.Next()
 				for lasted, want := range map[time.Duration]bool{0: true, 900 * time.Millisecond: true, time.Minute: false} {
 					h.Connected()
@@ -101,7 +99,7 @@ func TestPauseAfterAShortConnection(t *testing.T) {
 func TestPausesBetweenRounds(t *testing.T) {
 	t.Parallel()
 	h := hostsOf(t, names{"zk": {"10.0.0.1", "10.0.0.2"}}, "zk:2181")
-	h.noPause = rate.NewLimiter(0, 1)
+	h.noPause = Allowance{Times: 1, Every: time.Hour}
 	var pauses []bool
 	for range 6 {
 		_, pause := h.Next()

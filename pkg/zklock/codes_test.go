@@ -1,29 +1,19 @@
-package conn_test
+package zklock_test
 
 import (
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"orderstock/pkg/servers/programs"
 	"orderstock/pkg/zklock/internal/conn"
 )
 
 // Each error code that ZooKeeper defines has a class.
 func TestAllErrorCodesAreClassified(t *testing.T) {
-	java, classpath, err := programs.ZooKeeper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.CommandContext(t.Context(), java, "-cp", classpath,
-		filepath.Join("testdata", "ErrorCodes.java")).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out, err := runJava(t, "ErrorCodes")
+	must(t, err)
 	seen := 0
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(out) {
 		var (
 			code int
 			name string
