@@ -114,6 +114,13 @@ func (r *Report) Write(w io.Writer) error {
 	row("first answers", "confirmed %d, rejected %d, pending %d, other %d", r.Confirmed, r.Rejected, r.Pending, r.Unknown)
 	row("rate", "%.0f orders/s (confirmed %.0f, rejected %.0f)", r.OrdersPerS, r.DonePerS, r.RejectedPerS)
 	row("latency", "p50 %s, p90 %s, p99 %s, max %s", round(r.P50), round(r.P90), round(r.P99), round(r.Max))
+	if drawn := r.History.Drawn(); len(drawn) > 0 {
+		calls := 0
+		for _, n := range drawn {
+			calls += n
+		}
+		row("odd calls", "%d, of %d kinds%s", calls, len(drawn), r.History.notAsked())
+	}
 	if failed := r.failures(); failed != "" {
 		row("without an end", "%s", failed)
 	}
@@ -121,6 +128,29 @@ func (r *Report) Write(w io.Writer) error {
 		return fmt.Errorf("print report: %w", err)
 	}
 	return nil
+}
+
+// Drawn counts the odd calls by the row of the grammar.
+func (h *History) Drawn() map[string]int {
+	drawn := map[string]int{}
+	for i := range h.Asides {
+		if row := h.Asides[i].Row; row != RowLevel && row != RowPage {
+			drawn[row]++
+		}
+	}
+	return drawn
+}
+
+// notAsked says what the run was too short to ask.
+func (h *History) notAsked() string {
+	const shown = 3
+	switch n := len(h.NotAsked); {
+	case n == 0:
+		return ""
+	case n > shown:
+		return fmt.Sprintf("; too short a run for %d more, such as %q", n, h.NotAsked[0])
+	}
+	return "; too short a run for " + strings.Join(h.NotAsked, "; ")
 }
 
 func round(d time.Duration) time.Duration {

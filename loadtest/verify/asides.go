@@ -107,7 +107,8 @@ func (j *judge) contentsOf(a *history.Aside, bounds map[int]*levelBound) {
 		j.orderList(a, values)
 		return
 	}
-	if json.Unmarshal([]byte(a.Answer), &text) != nil || (a.Route == "/v1/stock") != (text.All != nil) {
+	if a.Next != 0 || len(a.Listed) > 0 || json.Unmarshal([]byte(a.Answer), &text) != nil ||
+		(a.Route == "/v1/stock") != (text.All != nil) {
 		j.add(AnswerWellFormed, nil, int(a.Op), 0, "a body by the contract", "%s: %s", answered(a), cut(a.Answer))
 		return
 	}

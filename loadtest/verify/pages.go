@@ -149,6 +149,9 @@ func (j *judge) orderList(a *history.Aside, values map[string][]string) {
 	if a.Next != 0 && (a.Next < after || a.Next == after && !follow) || follow && a.Next == 0 && after > 0 {
 		wrong(0, -1, "a cursor of the next page beyond "+strconv.FormatInt(after, 10))
 	}
+	if last := len(a.Listed) - 1; last >= 0 && a.All == len(a.Listed) && a.Next != 0 && a.Next != a.Listed[last].Order {
+		wrong(a.Listed[last].Order, -1, "the id of the last order as the cursor of the next page")
+	}
 	before := after
 	for i := range a.Listed {
 		o := &a.Listed[i]

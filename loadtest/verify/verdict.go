@@ -63,11 +63,14 @@ type Verdict struct {
 	Served   int `json:"served"`
 	Repeated int `json:"repeated"`
 	// Calm is the percentage of the run without a disturbance: there, every call must get its end at once.
-	Calm       int         `json:"calm"`
-	OrdersPerS float64     `json:"orders_per_s"`
-	P50Ms      float64     `json:"p50_ms"`
-	P99Ms      float64     `json:"p99_ms"`
-	Invariants []Invariant `json:"invariants"`
+	Calm       int     `json:"calm"`
+	OrdersPerS float64 `json:"orders_per_s"`
+	P50Ms      float64 `json:"p50_ms"`
+	P99Ms      float64 `json:"p99_ms"`
+	// OddCalls counts the odd calls by the row of the grammar, and NotAsked are the rows that the run was too short for.
+	OddCalls   map[string]int `json:"odd_calls,omitempty"`
+	NotAsked   []string       `json:"not_asked,omitempty"`
+	Invariants []Invariant    `json:"invariants"`
 	// ReadFrom is the group member that was read: its primary, as the DSN names it.
 	ReadFrom string `json:"read_from,omitempty"`
 	// Reasons says why the outcome is unknown.
@@ -147,4 +150,5 @@ func (v *Verdict) measured(r *history.Report) {
 	ms := func(d time.Duration) float64 { return math.Round(float64(d.Microseconds())/10) / 100 }
 	v.OrdersPerS = math.Round(r.OrdersPerS*10) / 10
 	v.P50Ms, v.P99Ms = ms(r.P50), ms(r.P99)
+	v.OddCalls, v.NotAsked = r.History.Drawn(), r.History.NotAsked
 }

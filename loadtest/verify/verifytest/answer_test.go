@@ -95,6 +95,7 @@ func (c *change) changeAside(r *rand.Rand) bool {
 		{"Code", func() { a.Code = pick[uint16](r, 0, 200, 201, 400, 404, 409, 422, 500) }},
 		{"Problem", func() { a.Problem = upTo(r, history.Problems-1) }},
 		{"Failure", func() { a.Failure = upTo(r, history.Unsent) }},
+		{"Token", func() { a.Token = map[bool]string{true: "none"}[a.Token == ""] }},
 		{"Answer", func() { a.Answer = changeNumber(r, a.Answer) }},
 		{"Path", func() { a.Path = changeNumber(r, a.Path) }},
 		{"Next", func() { a.Next = pick(r, 0, a.Next+1+r.Int64N(1e9)) }},
