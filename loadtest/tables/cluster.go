@@ -12,7 +12,7 @@ import (
 func OfCluster() []trial.Experiment {
 	all := []trial.Experiment{
 		struck("primary-killed", time.Second, true, false),
-		struck("primary-frozen", time.Second, true, false),
+		struck("primary-frozen", 6*time.Second, true, false),
 		struck("primary-switched", time.Second, true, false),
 		struck("primary-cut-off", 5*time.Second, true, false),
 		struck("secondary-killed", 8*time.Second, false, false),

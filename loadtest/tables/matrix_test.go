@@ -73,3 +73,13 @@ func TestWholeMatrix(t *testing.T) {
 		}
 	}
 }
+
+func TestActsOfTheCellsAreKnown(t *testing.T) {
+	for _, c := range append(tables.Cells(), tables.OfCluster()...) {
+		for _, a := range c.Acts {
+			if err := a.Known(); err != nil {
+				t.Errorf("%s: %v", c.Name, err)
+			}
+		}
+	}
+}

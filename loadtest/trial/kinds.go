@@ -66,23 +66,12 @@ const Nothing = "nothing"
 
 func noAction(context.Context) error { return nil }
 
-// others are the kinds that the table does not show: they belong to a cluster, or to one experiment.
-var others = []Kind{
+// ofOneTable are kinds that the table does not show: the matrix or the storm alone needs them.
+var ofOneTable = []Kind{
 	{Name: "keep-flushing-redis", in: keepFlushing},
 	{Name: "mislead-leader", in: misleadLeader},
 	{Name: Nothing, in: func(*system.System, Action) (*Act, error) { return &Act{Do: noAction}, nil }},
 	{Name: "stop-and-start-server", in: onServer(stopAndStart, nil)},
-	{Name: "primary-killed", in: primaryKilled},
-	{Name: "primary-frozen", in: primaryFrozen},     // thawed 5 s after another took over
-	{Name: "primary-switched", in: primarySwitched}, // a planned switch
-	{Name: "primary-cut-off", in: primaryCutOff},    // from the other members, not from its clients
-	{Name: "secondary-killed", in: secondaryKilled},
-	{Name: "two-secondaries-killed", in: majorityKilled}, // followed by migrate group reboot
-	{Name: "zookeeper-leader-killed", in: leaderKilled},
-	{Name: "zookeeper-without-quorum", in: quorumLost},
-	{Name: "redis-failed-over", in: redisFailedOver},
-	{Name: "primary+zookeeper-leader-killed", in: primaryAndLeaderKilled},
-	{Name: "rolling-restart", in: rollingRestart},
 }
 
 // rules are the rules of the actions at a step.
@@ -98,7 +87,7 @@ var rules = map[string]faultpoint.Rule{
 
 // kindOf returns the kind of that name, or nil.
 func kindOf(name string) *Kind {
-	for _, kinds := range [][]Kind{Kinds, others} {
+	for _, kinds := range [][]Kind{Kinds, ofOneTable, onClusters} {
 		if i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name }); i >= 0 {
 			return &kinds[i]
 		}
