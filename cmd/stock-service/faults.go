@@ -72,6 +72,7 @@ func (faultPorts) lock(acquire deduct.Acquire) deduct.Acquire {
 
 // deducter returns the strategy, or the published lock with the faults that MUTANT switches on.
 func (faultPorts) deducter(name string, cfg compared.Config) (deduct.Strategy, error) {
+	cfg.Ledger = &recordedLedger{Ledger: cfg.Ledger}
 	broken := published.FaultsOf(os.Getenv("MUTANT"))
 	if len(broken) == 0 {
 		strategy, err := compared.New(name, cfg)
@@ -93,6 +94,23 @@ func (s recorded) Deduct(ctx context.Context, r stock.Request) (operation.Operat
 		Said: string(op.State), Error: faultpoint.Failed(err),
 	})
 	return op, err
+}
+
+// recordedLedger does the same for groups. A group has a name in place of a flag.
+type recordedLedger struct {
+	compared.Ledger
+	groups atomic.Int64 // so far
+}
+
+func (l *recordedLedger) DeductGroup(
+	ctx context.Context, requests []stock.Request, fence stock.Fence,
+) ([]stock.Outcome, error) {
+	ctx = faultpoint.Carry(ctx, faultpoint.Group(l.groups.Add(1)))
+	size := faultpoint.Values{Said: strconv.Itoa(len(requests)), Token: fence.Highest(requests[0].Items).String()}
+	faultpoint.Record(ctx, faultpoint.Deduct, faultpoint.Before, size)
+	outcomes, err := l.Ledger.DeductGroup(ctx, requests, fence)
+	faultpoint.Record(ctx, faultpoint.Deduct, faultpoint.After, faultpoint.Values{Error: faultpoint.Failed(err)})
+	return outcomes, err
 }
 
 func (faultPorts) flags(f stock.Flags) stock.Flags { return faultyFlags{f} }

@@ -1,6 +1,10 @@
 package faultpoint
 
-import "time"
+import (
+	"strconv"
+	"strings"
+	"time"
+)
 
 // The parts of steps that have no point: nothing strikes there, and a process records that it passed them.
 const (
@@ -35,7 +39,7 @@ type Event struct {
 
 // Values are what a step has in hand. A nil pointer or "" is a value that it has not.
 type Values struct {
-	// Flag is the operation's flag, which is the id of its order.
+	// Flag is the operation's flag, which is the id of its order, or the name of a Group.
 	Flag string `json:"flag,omitempty"`
 	// Token is the fencing token of the lock, in hex.
 	Token string `json:"token,omitempty"`
@@ -61,3 +65,11 @@ type Values struct {
 // EventsEnv is the environment variable with the file that a process writes its events to before it kills itself. The
 // next process at its place goes on with them.
 const EventsEnv = "FAULTPOINT_EVENTS"
+
+const groupPrefix = "group-"
+
+// Group names the process's nth group of operations, in place of a flag.
+func Group(n int64) string { return groupPrefix + strconv.FormatInt(n, 10) }
+
+// IsGroup reports whether the flag is the name of a group.
+func IsGroup(flag string) bool { return strings.HasPrefix(flag, groupPrefix) }

@@ -70,6 +70,9 @@ func (c conn) ExecContext(ctx context.Context, query string, args []driver.Named
 // valuesOf returns what a statement is about to write, if it changes one product.
 func valuesOf(query string, args []driver.NamedValue) (v Values) {
 	before, _, one := strings.Cut(query, "goods_id = ?")
+	if !one {
+		before, _, one = strings.Cut(query, "goods_id IN (?)")
+	}
 	if !one || len(args) == 0 {
 		return v
 	}

@@ -34,14 +34,18 @@ type of struct {
 	has  func(e faultpoint.Event) bool
 }
 
-// by returns a lane of an attempt.
+// by returns a lane of an attempt. A group's has the acquisition and the release of its lock, too.
 func by(a *attempt) of {
+	group := faultpoint.IsGroup(a.flag)
 	return of{a.lane(), func(e faultpoint.Event) bool {
-		return e.Process == a.process && e.Flag == a.flag && e.At >= a.began && (a.flag != "" || e.At <= a.last())
+		if group && e.Flag == "" {
+			return e.Process == a.process && e.Token == a.token
+		}
+		return e.Process == a.process && e.Flag == a.flag && e.At >= a.began && (a.ended == 0 || e.At <= a.ended)
 	}}
 }
 
-// last is when a group's attempt was over.
+// last is when an attempt was over.
 func (a *attempt) last() time.Duration {
 	return max(a.released, a.committed, a.wrote, a.readAt, a.acquired, a.asked)
 }
@@ -107,6 +111,32 @@ func (d *draft) right(lane int, point, why string) bool {
 	return d.mark(lane, point, func(s *Step) { s.Right = why })
 }
 
+// wrongAt and rightAt mark the last step at the point in any lane of the processes whose names begin so.
+func (d *draft) wrongAt(prefix, point, why string) {
+	d.markAt(prefix, point, func(s *Step) { s.Wrong = why })
+}
+
+func (d *draft) rightAt(prefix, point, why string) {
+	d.markAt(prefix, point, func(s *Step) { s.Right = why })
+}
+
+func (d *draft) markAt(prefix, point string, set func(*Step)) {
+	for i := range d.lanes {
+		if strings.HasPrefix(d.lanes[i].Process, prefix) && d.mark(i, point, set) {
+			return
+		}
+	}
+}
+
+// dead marks the death of a process.
+func (d *draft) dead(why string) {
+	for i, m := range d.all {
+		if m.event.Action == faultpoint.Kill && m.Held != "" {
+			d.all[i].Wrong, d.all[i].weight = why, 9
+		}
+	}
+}
+
 // stress keeps the last step of an event at the point in the lane, and adds words to it.
 func (d *draft) stress(lane int, point, more string) bool {
 	return d.mark(lane, point, func(s *Step) { s.Text += more })
@@ -169,7 +199,9 @@ func (d *draft) pass() {
 	}
 }
 
-func acquires(e faultpoint.Event) bool { return e.Step == faultpoint.AcquireLock && e.When == faultpoint.After }
+func acquires(e faultpoint.Event) bool {
+	return e.Step == faultpoint.AcquireLock && e.When == faultpoint.After
+}
 
 // between reports whether somebody took a lock between two moments.
 func (r *Run) between(from, to time.Duration) bool {

@@ -74,15 +74,38 @@ func TwoReaders(r *Run) *Scene {
 	return d.end(r.Books)
 }
 
-// turns shows two updates of which one waits for the other.
+// turns shows two updates of which one waits for the other: of two orders or, where many are deducted together, of the
+// last group of a holder and the first one of the next.
 func (r *Run) turns(all []*attempt) *Scene {
 	a, b := inTurn(all, anyTwo)
 	if a == nil {
+		a, b = r.groups(all)
+	}
+	if a == nil {
 		return nil
 	}
-	d := r.follow(min(a.began, b.began), max(a.last(), b.last()), by(a), by(b))
+	d := r.follow(min(a.acquired, b.acquired), max(a.last(), b.last()), by(a), by(b))
 	d.right(1, "acquire-lock/after", "the first has committed")
 	return d.end(r.Books)
+}
+
+// groups returns the last group of a holder and the first one of the next, in another process.
+func (r *Run) groups(all []*attempt) (a, b *attempt) {
+	for i, b := range all {
+		if b.size == "" || b.acquired == 0 || b.wrote == 0 || b.committed == 0 {
+			continue
+		}
+		for _, a := range slices.Backward(all[:i]) {
+			if a.size != "" && a.process != b.process && a.goods == b.goods && a.wrote > 0 && a.committed > 0 &&
+				a.released > 0 && a.released < b.acquired {
+				if !r.between(a.released, b.acquired) {
+					return a, b
+				}
+				break
+			}
+		}
+	}
+	return nil, nil
 }
 
 // Vanished shows a holder, a waiter that gives up, and the one behind it.
@@ -104,7 +127,7 @@ func Vanished(r *Run) *Scene {
 	if a != nil {
 		c := behind(b)
 		d := r.follow(min(a.acquired, b.acquired), max(a.ended, b.ended), by(a), by(c), by(b))
-		d.stress(1, "delete-node/after", "")
+		d.stress(1, "delete-node/before", "")
 		d.wrong(2, "acquire-lock/after", "order "+short(a.flag)+" still holds it")
 		d.forgets(a, b, 0, 2)
 		return d.end(r.Books)
@@ -150,7 +173,7 @@ func Sleeper(r *Run) *Scene {
 		d.stress(1, "acquire-lock/after", ": the sleeper's session is over")
 		switch {
 		case a.refused:
-			d.right(0, "update-stock/after", fmt.Sprintf("%s is lower than the row's%s: refused", words(a.token), token(b.token)))
+			d.right(0, "update-stock/after", fmt.Sprintf("%s is lower than the row's: refused", words(a.token)))
 		case a.committed > 0:
 			d.wrong(0, "commit/after", fmt.Sprintf("it forgets %s made meanwhile", sales(n)))
 		}
@@ -169,8 +192,9 @@ func sales(n int) string {
 	return fmt.Sprintf("%d sales", n)
 }
 
-// path drafts all steps of one order, in the lanes of the client and the processes that worked for it, until they ended.
-func (r *Run) path(flag string) *draft {
+// path drafts all steps of one order, in the lanes of the client and the processes that worked for it. If these are
+// many, the ones are left out that changed nothing and did not come to one of the points.
+func (r *Run) path(flag string, points ...string) *draft {
 	r.prepare()
 	seen := map[string]bool{}
 	var lanes []of
@@ -185,22 +209,20 @@ func (r *Run) path(flag string) *draft {
 		}
 	}
 	slices.SortStableFunc(lanes, func(a, b of) int { return strings.Compare(rank(a.lane), rank(b.lane)) })
-	if len(lanes) > mostLanes {
-		lanes = slices.DeleteFunc(lanes, func(l of) bool { return !slices.ContainsFunc(r.timeline, l.matters(r)) })
+	if len(lanes) > fewLanes {
+		lanes = slices.DeleteFunc(lanes, func(l of) bool {
+			return !slices.ContainsFunc(r.timeline, func(e faultpoint.Event) bool {
+				_, weight := r.describe(e)
+				return l.has(e) && (weight >= 4 || e.Action == faultpoint.Kill ||
+					slices.Contains(points, faultpoint.Point(e.Step, e.When)))
+			})
+		})
 	}
 	return r.follow(0, 1<<62, lanes[:min(len(lanes), mostLanes)]...)
 }
 
-// mostLanes is how many lanes of one order are shown, also those that add little.
-const mostLanes = 3
-
-// matters returns a function that reports whether an event of the lane changes something.
-func (l of) matters(r *Run) func(faultpoint.Event) bool {
-	return func(e faultpoint.Event) bool {
-		_, weight := r.describe(e)
-		return l.has(e) && weight >= 4
-	}
-}
+// fewLanes is how many lanes of one order are shown in any case, and mostLanes how many a scene has.
+const fewLanes, mostLanes = 3, 4
 
 // rank sorts lanes as an order passes them.
 func rank(l Lane) string {
@@ -304,7 +326,7 @@ func (r *Run) apart(a, b string) bool {
 // products', the first two that held theirs at the same time.
 func OneLock(r *Run) *Scene {
 	all := r.attempts()
-	rate := fmt.Sprintf("%d orders in %s", len(r.Orders), span(r.History.Elapsed))
+	rate := r.rate()
 	if !r.Broken {
 		for i, b := range all {
 			for _, a := range all[:i] {

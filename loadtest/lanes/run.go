@@ -79,9 +79,10 @@ func (r *Run) prepare() {
 	slices.SortStableFunc(r.timeline, func(a, b faultpoint.Event) int { return cmp.Compare(a.At, b.At) })
 }
 
-// attempt is a try of a stock service to deduct an operation, or a group of them, whose flag is "".
+// attempt is a try of a stock service to deduct an operation, or a group of them.
 type attempt struct {
 	process, flag string
+	size          string // how many operations a group has
 	goods         int64
 	// The times are 0 for steps that it did not come to.
 	began, asked, acquired, readAt, wrote, committed, released, ended time.Duration
@@ -93,20 +94,31 @@ type attempt struct {
 	node                                                              string // its place in the published lock's queue
 }
 
-// attempts returns the tries of the stock services, in the order of their beginnings.
+// attempts returns the tries of the stock services, in the order of their beginnings. Groups of one process may share
+// the hold of a lock.
 func (r *Run) attempts() (all []*attempt) {
 	r.prepare()
 	type who struct{ process, flag string }
 	open := map[who]*attempt{}
+	locks := map[who]faultpoint.Event{} // that groups take, by their tokens
 	for _, e := range r.timeline {
-		key := who{e.Process, e.Flag}
-		if !strings.HasPrefix(e.Process, "stock") {
+		key, lock := who{e.Process, e.Flag}, who{e.Process, e.Token}
+		switch {
+		case !strings.HasPrefix(e.Process, "stock"):
 			continue
-		}
-		begins := e.When == faultpoint.Before &&
-			(e.Step == faultpoint.Deduct || e.Flag == "" && e.Step == faultpoint.AcquireLock)
-		if begins {
+		case e.Flag == "" && acquires(e):
+			locks[lock] = e
+		case e.Flag == "" && e.Step == faultpoint.ReleaseLock && e.When == faultpoint.Before:
+			for _, a := range all {
+				if a.process == e.Process && a.token == e.Token {
+					a.released = cmp.Or(a.released, e.At)
+				}
+			}
+		case e.Step == faultpoint.Deduct && e.When == faultpoint.Before:
 			open[key] = &attempt{process: e.Process, flag: e.Flag, began: e.At}
+			if faultpoint.IsGroup(e.Flag) {
+				open[key].size, open[key].token, open[key].acquired = e.Said, e.Token, locks[lock].At
+			}
 			all = append(all, open[key])
 		}
 		if a := open[key]; a != nil {
@@ -157,11 +169,9 @@ func short(flag string) string {
 }
 
 // lane returns the lane of an attempt.
-func (a *attempt) lane() Lane { return laneOf(a.process, a.flag) }
-
-func laneOf(process, flag string) Lane {
-	if flag == "" {
-		return Lane{process, "several orders together"}
+func (a *attempt) lane() Lane {
+	if faultpoint.IsGroup(a.flag) {
+		return Lane{a.process, a.size + " orders together"}
 	}
-	return Lane{process, "order " + short(flag)}
+	return Lane{a.process, "order " + short(a.flag)}
 }

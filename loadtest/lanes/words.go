@@ -46,6 +46,9 @@ func (r *Run) describe(e faultpoint.Event) (text string, weight int) {
 	case "lookup-flow/after":
 		return "looks into the ledger: " + found(e.Said), 2
 	case "deduct/after":
+		if faultpoint.IsGroup(e.Flag) {
+			return "", 0
+		}
 		return "answers: " + answer(e), 1
 	case "acquire-lock/before":
 		return "asks for the lock", 1
@@ -86,7 +89,7 @@ func (r *Run) describe(e faultpoint.Event) (text string, weight int) {
 		return "wakes up: " + node(e.Behind) + " is gone", 3
 	case "unlatched/after":
 		return node(e.Behind) + " goes away", 4
-	case "delete-node/after":
+	case "delete-node/before":
 		if e.Deleted == e.Node {
 			return "deletes its node " + node(e.Node), 1
 		}

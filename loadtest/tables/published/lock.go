@@ -253,10 +253,11 @@ func (h *Held) Gone() (bool, error) {
 
 // remove deletes a node of the queue, for the owner of the node own.
 func (l *Lock) remove(ctx context.Context, own, node string) error {
+	v := faultpoint.Values{Node: path.Base(own), Deleted: path.Base(node)}
+	faultpoint.Record(ctx, faultpoint.DeleteNode, faultpoint.Before, v)
 	err := l.conn.Delete(node, -1)
-	record(ctx, faultpoint.DeleteNode, faultpoint.Values{
-		Node: path.Base(own), Deleted: path.Base(node), Error: faultpoint.Failed(err),
-	})
+	v.Error = faultpoint.Failed(err)
+	record(ctx, faultpoint.DeleteNode, v)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil
 	}

@@ -1,0 +1,306 @@
+package lanes
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"orderstock/loadtest/faultpoint"
+)
+
+// first returns the first event that satisfies the condition; false if there is none.
+func (r *Run) first(is func(e faultpoint.Event) bool) (faultpoint.Event, bool) {
+	r.prepare()
+	for _, e := range r.timeline {
+		if is(e) {
+			return e, true
+		}
+	}
+	return faultpoint.Event{}, false
+}
+
+// Basket shows an order of several products of which one is short.
+func Basket(r *Run) *Scene {
+	for _, a := range r.attempts() {
+		o := r.order[a.flag]
+		switch taken := r.taken(a); {
+		case o.Status != "REJECTED":
+		case taken > 0 && a.committed > 0:
+			d := r.path(o.ID)
+			d.wrongAt("stock", "commit/after", "what it took before is gone")
+			d.wrongAt("order", "set-status/after", pieces(taken)+" of it gone all the same")
+			return d.end(r.rows(o.ID) + ": the ledger has no line")
+		case r.reads(a) > 1 && !r.Broken:
+			d := r.path(o.ID)
+			d.rightAt("stock", "roll-back/before", "nothing is taken")
+			return d.end(r.rows(o.ID))
+		}
+	}
+	return nil
+}
+
+// taken counts the pieces that an attempt subtracted from levels.
+func (r *Run) taken(a *attempt) (n int64) {
+	for _, e := range r.timeline {
+		if e.Step == faultpoint.UpdateStock && e.When == faultpoint.After && e.Flag == a.flag && e.Process == a.process &&
+			e.Taken != nil && e.Rows != nil && *e.Rows > 0 {
+			n += *e.Taken
+		}
+	}
+	return n
+}
+
+// reads counts the levels that an attempt read.
+func (r *Run) reads(a *attempt) (n int) {
+	for _, e := range r.timeline {
+		if e.Step == faultpoint.ReadStock && e.Flag == a.flag && e.Process == a.process {
+			n++
+		}
+	}
+	return n
+}
+
+// TakenFlag shows an order whose stock service dies with its flag.
+func TakenFlag(r *Run) *Scene {
+	flag := r.struck(faultpoint.Kill)
+	if flag == "" {
+		return nil
+	}
+	d := r.path(flag, "take-flag/after")
+	if r.Broken {
+		d.wrongAt("order", "call-stock/after", "nothing was ever deducted")
+	} else {
+		d.rightAt("stock", "lookup-flow/after", "so it is deducted now")
+	}
+	return d.end(r.rows(flag))
+}
+
+// Repeat shows an order that is deducted, and asked for again.
+func Repeat(r *Run) *Scene {
+	if flag := r.failed(); flag != "" {
+		d := r.path(flag)
+		d.wrongAt("order", "call-stock/after", "the first attempt had deducted it")
+		return d.end(r.rows(flag))
+	}
+	again, ok := r.first(func(e faultpoint.Event) bool {
+		return e.Step == faultpoint.LookupFlow && e.When == faultpoint.After && e.Said == "DONE"
+	})
+	if !ok {
+		return nil
+	}
+	d := r.path(again.Flag, "lookup-flow/after")
+	d.rightAt("stock", "lookup-flow/after", "so the repeat gets the first outcome")
+	return d.end(r.rows(again.Flag))
+}
+
+// Orphan shows an order whose process died after it was written.
+func Orphan(r *Run) *Scene {
+	flag := r.struck(faultpoint.Kill)
+	if flag == "" {
+		return nil
+	}
+	d := r.path(flag)
+	if o := r.order[flag]; o.Status == "PENDING" {
+		d.dead("nobody looks for the order again")
+	} else {
+		d.rightAt("order", "set-status/after", "a reconciler has found the order")
+	}
+	return d.end(r.rows(flag))
+}
+
+// Negative shows an order for fewer pieces than none.
+func Negative(r *Run) *Scene {
+	for _, f := range r.Flows {
+		if f.Kind == "deduct" && f.Num > 0 {
+			d := r.path(f.Flag)
+			d.wrongAt("stock", "update-stock/after", "nobody brought them")
+			return d.end(fmt.Sprintf("order %s put %s on the shelf", short(f.Flag), pieces(f.Num)))
+		}
+	}
+	return nil
+}
+
+// owner returns the attempt with that place in the queue of a lock, or nil.
+func owner(all []*attempt, node string) *attempt {
+	for _, a := range all {
+		if a.node == node && node != "" {
+			return a
+		}
+	}
+	return nil
+}
+
+// of returns the attempt that an event belongs to, or nil.
+func attemptOf(all []*attempt, e faultpoint.Event) (found *attempt) {
+	for _, a := range all {
+		if a.process == e.Process && a.flag == e.Flag && a.began <= e.At {
+			found = a
+		}
+	}
+	return found
+}
+
+// Parent shows two newcomers that both miss the parent node of a lock.
+func Parent(r *Run) *Scene {
+	all := r.attempts()
+	made := func(e faultpoint.Event) bool { return e.Step == faultpoint.MakeParent && e.When == faultpoint.After }
+	late, ok := r.first(func(e faultpoint.Event) bool { return made(e) && e.Error != "" })
+	if !ok {
+		return r.turns(all)
+	}
+	early, ok := r.first(func(e faultpoint.Event) bool { return made(e) && e.Error == "" && e.Node == late.Node })
+	a, b := attemptOf(all, early), attemptOf(all, late)
+	if !ok || a == nil || b == nil {
+		return nil
+	}
+	d := r.follow(min(a.began, b.began), max(a.ended, b.ended), by(a), by(b))
+	d.wrong(1, "make-parent/after", "order "+short(a.flag)+" has just created it, and this order fails")
+	return d.end(fmt.Sprintf("order %s has no line in the ledger", short(b.flag)))
+}
+
+// Unheard shows a waiter that looks at the node before its own, and listens too late.
+func Unheard(r *Run) *Scene {
+	all := r.attempts()
+	gone, ok := r.first(func(e faultpoint.Event) bool { return e.Step == faultpoint.Unlatched })
+	if !ok {
+		return r.turns(all)
+	}
+	a, b := owner(all, gone.Behind), attemptOf(all, gone)
+	if a == nil || b == nil {
+		return nil
+	}
+	d := r.follow(min(a.began, b.began), max(a.ended, b.ended), by(a), by(b))
+	d.wrong(1, "unlatched/after", "it does not listen yet, and nobody wakes it again")
+	return d.end(r.Books)
+}
+
+// LeftBehind shows a waiter that gives up, and the one behind it.
+func LeftBehind(r *Run) *Scene {
+	all := r.attempts()
+	left, ok := r.first(func(e faultpoint.Event) bool { return e.Step == faultpoint.LeaveNode })
+	if !ok {
+		return Vanished(r)
+	}
+	c := attemptOf(all, left)
+	behind, ok := r.first(func(e faultpoint.Event) bool {
+		return e.Step == faultpoint.Queue && e.Behind == left.Node && e.Node != ""
+	})
+	b := attemptOf(all, behind)
+	if !ok || c == nil || b == nil {
+		return nil
+	}
+	d := r.follow(min(c.began, b.began), max(c.ended, b.ended), by(c), by(b))
+	d.wrong(0, "leave-node/after", "nobody serves it, and nobody deletes it")
+	d.wrong(1, "queue/after", "it waits for a node that nobody serves")
+	n := 0
+	for _, o := range r.Orders {
+		if o.Status == "PENDING" {
+			n++
+		}
+	}
+	return d.end(fmt.Sprintf("%d of %d orders are PENDING", n, len(r.Orders)))
+}
+
+// FirstChild shows a holder that wakes up without its lock, the holder of that time, and the next one.
+func FirstChild(r *Run) *Scene {
+	all := r.attempts()
+	deleted, ok := r.first(func(e faultpoint.Event) bool {
+		return e.Step == faultpoint.DeleteNode && e.When == faultpoint.After && e.Deleted != e.Node && e.Error == ""
+	})
+	if !ok {
+		return r.wakesLate(all)
+	}
+	a, b := attemptOf(all, deleted), owner(all, deleted.Deleted)
+	if a == nil || b == nil {
+		return nil
+	}
+	var c *attempt // the first to take the lock then
+	for _, o := range all {
+		if o.acquired > deleted.At && o.goods == b.goods && o != b && (c == nil || o.acquired < c.acquired) {
+			c = o
+		}
+	}
+	if c == nil || b.committed == 0 || c.acquired > b.committed {
+		return nil
+	}
+	d := r.follow(a.acquired, max(a.ended, b.ended, c.ended), by(a), by(b), by(c))
+	d.wrong(0, "delete-node/before", "that is the node of order "+short(b.flag))
+	d.wrong(2, "acquire-lock/after", "order "+short(b.flag)+" still works")
+	if b.written != nil && c.written != nil {
+		d.forgets(b, c, 1, 2)
+	}
+	return d.end(r.Books)
+}
+
+// wakesLate shows a holder that slept before it released its lock, and the holder of that time.
+func (r *Run) wakesLate(all []*attempt) *Scene {
+	for _, a := range all {
+		for _, b := range all {
+			if a.slept > time.Second && b != a && b.goods == a.goods && b.acquired > a.released &&
+				b.acquired < a.ended && b.released > a.ended {
+				d := r.follow(a.acquired, b.last(), by(a), by(b))
+				d.right(1, "commit/after", "order "+short(a.flag)+" has left its lock alone")
+				return d.end(r.Books)
+			}
+		}
+	}
+	return nil
+}
+
+// rate says how many orders there were in what time.
+func (r *Run) rate() string {
+	n := len(r.Orders)
+	return fmt.Sprintf("%d orders in %s, %.1f a second", n, span(r.History.Elapsed), float64(n)/r.History.Elapsed.Seconds())
+}
+
+// Session shows the order that waited longest from asking for its lock to holding it.
+func Session(r *Run) *Scene {
+	var b *attempt
+	for _, a := range r.attempts() {
+		if a.acquired > 0 && (b == nil || a.acquired-a.asked > b.acquired-b.asked) {
+			b = a
+		}
+	}
+	if b == nil || b.released == 0 {
+		return nil
+	}
+	d := r.path(b.flag)
+	words := fmt.Sprintf("%s for the lock, and %s for the work", span(b.acquired-b.asked), span(b.released-b.acquired))
+	if r.Broken {
+		d.wrongAt(b.process, "acquire-lock/after", "a session of its own: "+words)
+	} else {
+		d.rightAt(b.process, "acquire-lock/after", "in the process's session: "+words)
+	}
+	return d.end(r.rate())
+}
+
+// Confirmation shows the order that had its answer for longest before it read the ledger.
+func Confirmation(r *Run) *Scene {
+	r.prepare()
+	heard := map[string]time.Duration{}
+	flag, longest := "", time.Duration(-1)
+	for _, e := range r.timeline {
+		if !strings.HasPrefix(e.Process, "order") {
+			continue
+		}
+		switch faultpoint.Point(e.Step, e.When) {
+		case "call-stock/after":
+			heard[e.Flag] = e.At
+		case "confirm/before":
+			if at, ok := heard[e.Flag]; ok && e.At-at > longest {
+				flag, longest = e.Flag, e.At-at
+			}
+			delete(heard, e.Flag)
+		}
+	}
+	if flag == "" {
+		return nil
+	}
+	d := r.path(flag)
+	if r.Broken {
+		d.wrongAt("order", "confirm/after", fmt.Sprintf("it has slept for %s, with its place among the orders", span(longest)))
+	} else {
+		d.rightAt("order", "confirm/after", fmt.Sprintf("%s after the answer", span(longest)))
+	}
+	return d.end(r.rate())
+}
