@@ -26,6 +26,8 @@ type moment struct {
 	event  faultpoint.Event
 	at     time.Duration
 	weight int
+	count  int    // of the moments that it was joined of
+	once   string // their text
 }
 
 // of says which events belong to a lane.
@@ -74,7 +76,8 @@ func (r *Run) follow(from, to time.Duration, lanes ...of) *draft {
 func (d *draft) add(e faultpoint.Event, lane int) {
 	text, weight := d.run.describe(e)
 	if weight > 0 {
-		d.all = append(d.all, moment{Step{Lane: lane, Text: text, To: -1}, e, e.At, weight})
+		step := Step{Lane: lane, Text: text, To: -1}
+		d.all = append(d.all, moment{Step: step, event: e, at: e.At, weight: weight})
 	}
 	held := Step{Lane: lane, To: -1, Held: heldThere}
 	switch {
@@ -87,7 +90,7 @@ func (d *draft) add(e faultpoint.Event, lane int) {
 	default:
 		held.Text = "stands still for " + span(e.Held)
 	}
-	d.all = append(d.all, moment{held, e, e.At, 3})
+	d.all = append(d.all, moment{Step: held, event: e, at: e.At, weight: 3})
 }
 
 // The words for what the experiment does: the first time in a scene, and later.
@@ -125,6 +128,24 @@ func (d *draft) markAt(prefix, point string, set func(*Step)) {
 		if strings.HasPrefix(d.lanes[i].Process, prefix) && d.mark(i, point, set) {
 			return
 		}
+	}
+}
+
+// drop leaves lanes out.
+func (d *draft) drop(is func(Lane) bool) {
+	var lanes []Lane
+	to := make([]int, len(d.lanes))
+	for i, l := range d.lanes {
+		if to[i] = len(lanes); is(l) {
+			to[i] = -1
+		} else {
+			lanes = append(lanes, l)
+		}
+	}
+	d.lanes = lanes
+	d.all = slices.DeleteFunc(d.all, func(m moment) bool { return to[m.Lane] < 0 })
+	for i := range d.all {
+		d.all[i].Lane = to[d.all[i].Lane]
 	}
 }
 
@@ -214,21 +235,36 @@ func (d *draft) join() {
 	for _, m := range d.all {
 		if len(all) > 0 {
 			last := &all[len(all)-1]
-			plain := last.Lane == m.Lane && last.Wrong+last.Right+last.Held+m.Held == ""
-			base, _, _ := strings.Cut(last.Text, " (")
-			switch {
-			case plain && base == m.Text && m.Wrong == "":
-				n := 1
-				_, _ = fmt.Sscanf(strings.TrimPrefix(last.Text, base), " (%d times)", &n)
-				last.Text = fmt.Sprintf("%s (%d times)", base, n+1)
-				continue
-			case plain && m.event.Step == faultpoint.Commit && last.event.Step == faultpoint.UpdateStock:
-				m.Text, m.weight = last.Text+", "+m.Text, max(m.weight, last.weight)
-				all[len(all)-1] = m
+			if last.Lane == m.Lane && last.Wrong+last.Right+last.Held+m.Held == "" && last.joins(m) {
 				continue
 			}
 		}
 		all = append(all, m)
 	}
 	d.all = all
+}
+
+// joins takes a moment in that follows, if the two make one step.
+func (last *moment) joins(m moment) bool {
+	is := func(step faultpoint.Step) bool { return last.event.Step == step && m.event.Step == step }
+	switch {
+	case is(faultpoint.AcquireLock) && m.event.When == last.event.When && acquires(m.event):
+		last.count = max(last.count, 1) + 1
+		m.Text = fmt.Sprintf("takes %d locks", last.count)
+	case is(faultpoint.ReleaseLock):
+		m.Text = "gives the locks back"
+	case is(faultpoint.ReadStock) && last.Text != m.Text:
+		m.Text = last.Text + ", " + strings.TrimPrefix(m.Text, "reads ")
+	case is(faultpoint.UpdateStock), m.event.Step == faultpoint.Commit && last.event.Step == faultpoint.UpdateStock:
+		m.Text = last.Text + ", " + m.Text
+	case m.Wrong+m.Right == "" && m.Text == cmp.Or(last.once, last.Text):
+		last.count, last.once = max(last.count, 1)+1, m.Text
+		last.Text = fmt.Sprintf("%s (%d times)", m.Text, last.count)
+		return true
+	default:
+		return false
+	}
+	m.weight, m.count = max(m.weight, last.weight), last.count
+	*last = m
+	return true
 }

@@ -27,9 +27,10 @@ func Basket(r *Run) *Scene {
 		case o.Status != "REJECTED":
 		case taken > 0 && a.committed > 0:
 			d := r.path(o.ID)
+			d.drop(func(l Lane) bool { return strings.HasPrefix(l.Process, "stock") && l.Process != a.process })
 			d.wrongAt("stock", "commit/after", "what it took before is gone")
-			d.wrongAt("order", "set-status/after", pieces(taken)+" of it gone all the same")
-			return d.end(r.rows(o.ID) + ": the ledger has no line")
+			return d.end(fmt.Sprintf("order %s is REJECTED, the ledger has no line, and %s gone",
+				short(o.ID), are(taken)))
 		case r.reads(a) > 1 && !r.Broken:
 			d := r.path(o.ID)
 			d.rightAt("stock", "roll-back/before", "nothing is taken")
@@ -68,6 +69,7 @@ func TakenFlag(r *Run) *Scene {
 	}
 	d := r.path(flag, "take-flag/after")
 	if r.Broken {
+		d.wrongAt("stock", "take-flag/after", "it takes the order for a repeat")
 		d.wrongAt("order", "call-stock/after", "nothing was ever deducted")
 	} else {
 		d.rightAt("stock", "lookup-flow/after", "so it is deducted now")
@@ -130,7 +132,7 @@ func owner(all []*attempt, node string) *attempt {
 	return nil
 }
 
-// of returns the attempt that an event belongs to, or nil.
+// attemptOf returns the attempt that an event belongs to, or nil.
 func attemptOf(all []*attempt, e faultpoint.Event) (found *attempt) {
 	for _, a := range all {
 		if a.process == e.Process && a.flag == e.Flag && a.began <= e.At {
@@ -140,22 +142,27 @@ func attemptOf(all []*attempt, e faultpoint.Event) (found *attempt) {
 	return found
 }
 
-// Parent shows two newcomers that both miss the parent node of a lock.
+// Parent shows two newcomers that both miss the parent node of a lock, and of which one gets the lock.
 func Parent(r *Run) *Scene {
 	all := r.attempts()
-	made := func(e faultpoint.Event) bool { return e.Step == faultpoint.MakeParent && e.When == faultpoint.After }
-	late, ok := r.first(func(e faultpoint.Event) bool { return made(e) && e.Error != "" })
-	if !ok {
-		return r.turns(all)
+	made := map[string]*attempt{} // by the node that it made
+	for _, e := range r.timeline {
+		if e.Step != faultpoint.MakeParent || e.When != faultpoint.After {
+			continue
+		}
+		if e.Error == "" {
+			made[e.Node] = attemptOf(all, e)
+			continue
+		}
+		a, b := made[e.Node], attemptOf(all, e)
+		if a == nil || b == nil || a.acquired == 0 {
+			continue
+		}
+		d := r.follow(min(a.began, b.began), max(a.ended, b.ended), by(a), by(b))
+		d.wrong(1, "make-parent/after", "order "+short(a.flag)+" has just created it, and this order fails")
+		return d.end(fmt.Sprintf("order %s took its pieces, order %s nothing", short(a.flag), short(b.flag)))
 	}
-	early, ok := r.first(func(e faultpoint.Event) bool { return made(e) && e.Error == "" && e.Node == late.Node })
-	a, b := attemptOf(all, early), attemptOf(all, late)
-	if !ok || a == nil || b == nil {
-		return nil
-	}
-	d := r.follow(min(a.began, b.began), max(a.ended, b.ended), by(a), by(b))
-	d.wrong(1, "make-parent/after", "order "+short(a.flag)+" has just created it, and this order fails")
-	return d.end(fmt.Sprintf("order %s has no line in the ledger", short(b.flag)))
+	return r.turns(all)
 }
 
 // Unheard shows a waiter that looks at the node before its own, and listens too late.

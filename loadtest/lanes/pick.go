@@ -229,9 +229,11 @@ func rank(l Lane) string {
 	return map[string]string{"b": "0", "o": "1", "s": "2"}[l.Process[:1]] + l.Process
 }
 
-// lane returns the lane of the first process whose name begins so, or -1.
-func (d *draft) lane(prefix string) int {
-	return slices.IndexFunc(d.lanes, func(l Lane) bool { return strings.HasPrefix(l.Process, prefix) })
+// commits reports whether a lane has a commit.
+func (d *draft) commits(l Lane) bool {
+	return slices.ContainsFunc(d.all, func(m moment) bool {
+		return d.lanes[m.Lane] == l && m.event.Step == faultpoint.Commit && m.event.When == faultpoint.After
+	})
 }
 
 // gone returns the pieces that are gone from the stock under a flag.
@@ -268,16 +270,23 @@ func (r *Run) struck(a faultpoint.Action) string {
 // rows says what the order's row and the ledger say.
 func (r *Run) rows(flag string) string {
 	r.prepare()
-	n := r.gone(flag)
-	verb := "are"
+	n, status := r.gone(flag), r.order[flag].Status
+	ledger := are(n) + " gone from the stock"
+	switch {
+	case n == 0:
+		ledger = "nothing is gone from the stock"
+	case status == "CONFIRMED":
+		ledger = "the ledger has its " + pieces(n)
+	}
+	return fmt.Sprintf("order %s is %s, and %s", short(flag), status, ledger)
+}
+
+// are returns pieces with their verb.
+func are(n int64) string {
 	if n == 1 {
-		verb = "is"
+		return "1 piece is"
 	}
-	ledger := fmt.Sprintf("%s %s gone from the stock under it", pieces(n), verb)
-	if n == 0 {
-		ledger = "nothing is gone from the stock under it"
-	}
-	return fmt.Sprintf("order %s is %s, and %s", short(flag), r.order[flag].Status, ledger)
+	return pieces(n) + " are"
 }
 
 // LateCommit shows an order whose deduction commits after its caller has given up.
@@ -290,14 +299,14 @@ func LateCommit(r *Run) *Scene {
 		}
 	}
 	d := r.path(flag)
-	order, stock := d.lane("order"), d.lane("stock")
 	if r.failed() != "" {
-		d.wrong(order, "set-status/after", "nobody knows that: the deduction still works")
-		d.wrong(stock, "commit/after", "the pieces are gone, and nobody owns them")
+		d.wrongAt("order", "set-status/after", "nobody knows that: the deduction still works")
+		d.wrongAt("stock", "commit/after", "the pieces are gone, and nobody owns them")
 	} else {
-		d.right(order, "call-stock/after", "the order stays PENDING")
-		d.right(order, "confirm/after", "the ledger decides")
+		d.rightAt("order", "call-stock/after", "the order stays PENDING")
+		d.rightAt("order", "confirm/after", "the ledger decides")
 	}
+	d.drop(func(l Lane) bool { return strings.HasPrefix(l.Process, "stock") && !d.commits(l) })
 	return d.end(r.rows(flag))
 }
 

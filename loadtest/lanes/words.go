@@ -21,12 +21,12 @@ func (r *Run) describe(e faultpoint.Event) (text string, weight int) {
 	switch faultpoint.Point(e.Step, e.When) {
 	case "sends/":
 		text = map[string]string{"place": "orders", "cancel": "cancels"}[e.From]
-		return text, 4 * min(1, len(text))
+		return text, 5 * min(1, len(text))
 	case "hears/":
 		if e.From == "twin" || e.From == "again" {
 			return "", 0
 		}
-		return "is told: " + r.told(e), 4
+		return "is told: " + r.told(e), 5
 	case "insert-order/after":
 		if e.Said == "false" {
 			return "finds the key's first order", 1
@@ -55,6 +55,9 @@ func (r *Run) describe(e faultpoint.Event) (text string, weight int) {
 	case "acquire-lock/after":
 		return "takes the lock" + token(e.Token), 4
 	case "give-up/after":
+		if !strings.Contains(e.Error, "deadline") {
+			return "gets no lock: an error", 3
+		}
 		return "gives up waiting", 3
 	case "read-stock/after":
 		return "reads " + pieces(*e.Read) + of, 4
@@ -64,7 +67,7 @@ func (r *Run) describe(e faultpoint.Event) (text string, weight int) {
 		}
 		return "writes its token to the row", 1
 	case "update-stock/after":
-		return r.update(e) + of, 4
+		return r.update(e, of), 4
 	case "commit/after":
 		return "commits", 4
 	case "roll-back/before":
@@ -108,19 +111,19 @@ func (r *Run) describe(e faultpoint.Event) (text string, weight int) {
 }
 
 // update describes an update of a level.
-func (r *Run) update(e faultpoint.Event) string {
+func (r *Run) update(e faultpoint.Event, of string) string {
 	refused := e.Rows != nil && *e.Rows == 0
 	switch {
 	case e.Written != nil && refused:
-		return fmt.Sprintf("would write %d", *e.Written)
+		return fmt.Sprintf("would write %d%s", *e.Written, of)
 	case e.Written != nil:
-		return fmt.Sprintf("writes %d", *e.Written)
+		return fmt.Sprintf("writes %d%s", *e.Written, of)
 	case e.Taken != nil && refused:
-		return fmt.Sprintf("takes %d: refused", *e.Taken)
+		return fmt.Sprintf("takes %d%s: refused", *e.Taken, of)
 	case e.Taken != nil && *e.Taken < 0:
-		return fmt.Sprintf("adds %d", -*e.Taken)
+		return fmt.Sprintf("adds %d%s", -*e.Taken, of)
 	case e.Taken != nil:
-		return fmt.Sprintf("takes %d", *e.Taken)
+		return fmt.Sprintf("takes %d%s", *e.Taken, of)
 	}
 	return "writes the levels"
 }
