@@ -84,7 +84,7 @@ func newConsole(at *system.System, dir string) (*Console, error) {
 	c.player.Show, c.player.Tracer, c.player.Declared = c.show, c.traces.tracer, c.byHand.declared
 	c.ctx, c.end = context.WithCancel(context.Background())
 	for section, value := range map[string]any{
-		"phase": trial.Idle, "doing": "", "run": nil, "hero": nil, "compare": nil, "verdict": nil,
+		"phase": trial.Idle, "doing": "", "run": nil, "hero": nil, "scene": nil, "compare": nil, "verdict": nil,
 		"replicas": []Member{}, "servers": []Member{}, "edges": map[string]int{}, "faults": []trial.Shown{},
 		"books": tables.Books{Rows: []tables.BookRow{}}, "statuses": map[string]int64{}, "commits": Commits{},
 		"lock": Lock{Holders: []Contender{}, Waiters: []Contender{}}, "sessions_expired": 0,

@@ -135,7 +135,7 @@ func (c *Console) watchOther(now time.Time) bool {
 	c.player.Restart(tables.Watch(now))
 	for section, value := range map[string]any{
 		"run":     tables.Run{ID: "other", At: now.UTC(), Title: "orders of another process", Attempt: 1, Attempts: 1},
-		"verdict": nil, "hero": nil, "compare": nil, "doing": "another process fires at this stack",
+		"verdict": nil, "hero": nil, "scene": nil, "compare": nil, "doing": "another process fires at this stack",
 	} {
 		c.feed.set(section, value)
 	}

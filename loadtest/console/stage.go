@@ -133,7 +133,7 @@ func (c *Console) beginTry(run tables.Run) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for section, value := range map[string]any{
-		"run": run, "doing": "", "verdict": nil, "hero": nil, "compare": nil, "edges": map[string]int{},
+		"run": run, "doing": "", "verdict": nil, "hero": nil, "scene": nil, "compare": nil, "edges": map[string]int{},
 		"books": tables.Books{Rows: []tables.BookRow{}},
 	} {
 		c.feed.set(section, value)
@@ -167,7 +167,7 @@ func (c *Console) showRecord(r *tables.Record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for section, value := range map[string]any{
-		"books": r.Books, "run": r.Run, "samples": r.Samples, "verdict": r.Verdict, "hero": r.Run.Headline(),
+		"books": r.Books, "run": r.Run, "samples": r.Samples, "verdict": r.Verdict, "hero": r.Run.Headline(), "scene": r.Scene,
 		"compare": r.Compare, "runs": c.player.Runs.List(),
 	} {
 		c.feed.set(section, value)

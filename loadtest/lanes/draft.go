@@ -72,25 +72,38 @@ func (r *Run) follow(from, to time.Duration, lanes ...of) *draft {
 	return d
 }
 
-// add adds the steps of an event: what happens there and, after it, what holds the lane.
+// add adds the steps of an event: what happens there and what holds the lane, which comes before a step that has not
+// begun.
 func (d *draft) add(e faultpoint.Event, lane int) {
 	text, weight := d.run.describe(e)
-	if weight > 0 {
-		step := Step{Lane: lane, Text: text, To: -1}
-		d.all = append(d.all, moment{Step: step, event: e, at: e.At, weight: weight})
-	}
-	held := Step{Lane: lane, To: -1, Held: heldThere}
+	step := moment{Step: Step{Lane: lane, Text: text, To: -1}, event: e, at: begun(e), weight: weight}
+	held := moment{Step: Step{Lane: lane, To: -1, Held: heldThere}, event: e, at: e.At, weight: 3}
 	switch {
 	case e.Action == faultpoint.Kill:
 		held.Text, held.Held = "dies", "killed there by the experiment"
-	case e.Held < 3*time.Millisecond:
-		return
+	case e.Held < leastHeld:
+		held.weight = 0
 	case e.Action == faultpoint.Stop:
-		held.Text = "sleeps for " + span(e.Held)
+		held.Text, held.weight = "sleeps for "+span(e.Held), 5
 	default:
 		held.Text = "stands still for " + span(e.Held)
 	}
-	d.all = append(d.all, moment{Step: held, event: e, at: e.At, weight: 3})
+	for _, m := range []moment{step, held} {
+		if m.weight > 0 {
+			d.all = append(d.all, m)
+		}
+	}
+}
+
+// leastHeld is the shortest time that an experiment is said to hold a lane.
+const leastHeld = 3 * time.Millisecond
+
+// begun returns when the step of an event before it began: after what held it.
+func begun(e faultpoint.Event) time.Duration {
+	if e.When == faultpoint.Before {
+		return e.At + e.Held
+	}
+	return e.At
 }
 
 // The words for what the experiment does: the first time in a scene, and later.

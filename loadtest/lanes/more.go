@@ -198,7 +198,7 @@ func LeftBehind(r *Run) *Scene {
 	}
 	d := r.follow(min(c.began, b.began), max(c.ended, b.ended), by(c), by(b))
 	d.wrong(0, "leave-node/after", "nobody serves it, and nobody deletes it")
-	d.wrong(1, "queue/after", "it waits for a node that nobody serves")
+	d.wrong(1, "give-up/after", "it has waited for a node that nobody serves")
 	n := 0
 	for _, o := range r.Orders {
 		if o.Status == "PENDING" {
@@ -230,7 +230,7 @@ func FirstChild(r *Run) *Scene {
 	if c == nil || b.committed == 0 || c.acquired > b.committed {
 		return nil
 	}
-	d := r.follow(a.acquired, max(a.ended, b.ended, c.ended), by(a), by(b), by(c))
+	d := r.follow(a.acquired, max(b.committed, c.committed), by(a), by(b), by(c))
 	d.wrong(0, "delete-node/before", "that is the node of order "+short(b.flag))
 	d.wrong(2, "acquire-lock/after", "order "+short(b.flag)+" still works")
 	if b.written != nil && c.written != nil {
@@ -264,19 +264,20 @@ func (r *Run) rate() string {
 func Session(r *Run) *Scene {
 	var b *attempt
 	for _, a := range r.attempts() {
-		if a.acquired > 0 && (b == nil || a.acquired-a.asked > b.acquired-b.asked) {
+		if a.committed > 0 && a.released > 0 && (b == nil || a.acquired-a.asked > b.acquired-b.asked) {
 			b = a
 		}
 	}
-	if b == nil || b.released == 0 {
+	if b == nil {
 		return nil
 	}
 	d := r.path(b.flag)
+	d.drop(func(l Lane) bool { return strings.HasPrefix(l.Process, "stock") && l.Process != b.process })
 	words := fmt.Sprintf("%s for the lock, and %s for the work", span(b.acquired-b.asked), span(b.released-b.acquired))
 	if r.Broken {
-		d.wrongAt(b.process, "acquire-lock/after", "a session of its own: "+words)
+		d.wrongAt(b.process, "acquire-lock/after", "a new session: "+words)
 	} else {
-		d.rightAt(b.process, "acquire-lock/after", "in the process's session: "+words)
+		d.rightAt(b.process, "acquire-lock/after", "the session that is there: "+words)
 	}
 	return d.end(r.rate())
 }

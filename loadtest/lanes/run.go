@@ -136,7 +136,9 @@ func (a *attempt) add(e faultpoint.Event) {
 		a.held += e.Held
 	}
 	a.goods = cmp.Or(a.goods, e.Goods)
-	a.node = cmp.Or(a.node, e.Node)
+	if e.Step != faultpoint.MakeParent {
+		a.node = cmp.Or(a.node, e.Node)
+	}
 	switch faultpoint.Point(e.Step, e.When) {
 	case "deduct/after":
 		a.ended = e.At
@@ -156,7 +158,7 @@ func (a *attempt) add(e faultpoint.Event) {
 	case "commit/after":
 		a.committed = e.At
 	case "release-lock/before":
-		a.released = cmp.Or(a.released, e.At)
+		a.released = cmp.Or(a.released, begun(e))
 	}
 }
 

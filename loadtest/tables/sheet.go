@@ -27,6 +27,7 @@ func (r *Record) Sheet() report.Sheet {
 		{Name: "What broke", Value: cmp.Or(strings.Join(r.Run.Faults, ", "), "nothing")},
 		{Name: "Command", Value: r.command()},
 	}}
+	s.Add(scenePart("What happened", r.Scene))
 	s.Add(report.Part{Title: "The books", Says: r.Books.Unequal, Table: report.TableOf(r.Books.Rows)})
 	if r.Verdict != nil {
 		table := report.NewTable("What must hold", "Broken", "For example")
@@ -64,7 +65,7 @@ func (r *Record) Sheet() report.Sheet {
 	}
 	s.Add(
 		report.Part{Title: "What broke", Table: broke},
-		report.Part{Title: "What happened", Table: report.TableOf(r.Log, "After", "At", "What happened")},
+		report.Part{Title: "Events", Table: report.TableOf(r.Log, "After", "At", "What happened")},
 	)
 	return s
 }

@@ -1,9 +1,10 @@
-// The page: a bar, the headline, the tour, the stage of three columns, an order's life, the runs.
+// The page: a bar, the headline, what happened, the tour, the stage of three columns, an order's life, the runs.
 import { effect, html, render } from "./ui.js";
 import { follow, state } from "./state.js";
 import { keepInAddress } from "./address.js";
 import { Bar, Help, keepTheme, Note } from "./bar.js";
 import { Hero, tabTitle } from "./hero.js";
+import { Happened } from "./happened.js";
 import { Tour } from "./tour.js";
 import { Controls } from "./faults.js";
 import { Way } from "./way.js";
@@ -17,6 +18,7 @@ const App = () => html`
   <${Bar} />
   <main>
     <${Hero} />
+    <${Happened} />
     <${Tour} />
     <div class="stage" id="stage">
       <${Controls} />

@@ -4,7 +4,7 @@ import { batch, computed, note, notNow, signal } from "./ui.js";
 import { act, get } from "./api.js";
 
 const EMPTY = {
-  mode: "", can: { play: "", break: "", flags: "" }, phase: "", doing: "", run: null, hero: null, compare: null,
+  mode: "", can: { play: "", break: "", flags: "" }, phase: "", doing: "", run: null, hero: null, scene: null, compare: null,
   replicas: [], servers: [], edges: {}, faults: [], books: { rows: [], wrong: "" }, statuses: {}, commits: {},
   lock: null, sessions_expired: 0, verdict: null, samples: [], log: [], runs: [], recent: [],
 };

@@ -1,0 +1,222 @@
+package tables_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"orderstock/loadtest/lanes"
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/tables"
+	"orderstock/loadtest/verify"
+	"orderstock/pkg/mysqldb"
+)
+
+// shown is what the scene of a broken variant must have: steps in this order, each as the number of its lane and a
+// pattern for its words, and the query of the number that its sentence begins with.
+type shown struct {
+	steps []string
+	// first asks the run's rows for the first number of the sentence; "" if no row has it.
+	first string
+}
+
+// The numbers of sentences, by the rows.
+const (
+	outOrMore = `SELECT CASE WHEN SUM(CASE WHEN kind = 'restock' THEN num ELSE 0 END) < -SUM(CASE WHEN kind <> 'restock' THEN num ELSE 0 END)
+		THEN -SUM(CASE WHEN kind <> 'restock' THEN num ELSE 0 END)
+		ELSE ABS((SELECT SUM(num) FROM stock) - SUM(num)) END FROM stock_flow`
+	differing = `SELECT ABS((SELECT SUM(num) FROM stock) - (SELECT SUM(num) FROM stock_flow))`
+	negative  = `SELECT COUNT(DISTINCT flag) FROM stock_flow WHERE kind = 'deduct' AND num > 0`
+	pending   = `orders: SELECT COUNT(*) FROM orders WHERE status = 'PENDING'`
+	givenUp   = `orders: SELECT COUNT(*) FROM orders WHERE status = 'CANCELLED'`
+	lost      = "lost"
+)
+
+// scenes has a row for each fault.
+var scenes = map[string]shown{
+	"A": {[]string{
+		"0 takes the lock, token", "0 gives the lock back", "1 reads N", "1 ✗ .* has not committed", "[01] ✗ .* is forgotten",
+	}, outOrMore},
+	"B": {[]string{"2 takes .* locks?", "2 takes .*refused.*commits", "2 ✗ what it took before is gone", "0 is told: failed"}, differing},
+	"C": {[]string{"0 orders", "[23] dies", "[23] ✗ it takes the order for a repeat", "1 ✗ nothing was ever deducted"}, givenUp},
+	"D": {[]string{"0 orders", "[23] .*commits", "1 hears: a repeat, and no outcome", "1 ✗ the first attempt", "0 is told: failed"}, lost},
+	"E": {[]string{
+		"0 orders", "2 takes ", "2 ⏸ held there", "1 hears: nothing in time", "1 the order is REJECTED", "0 is told: failed", "2 .*commits",
+	}, lost},
+	"F": {[]string{"0 orders", "1 writes the order: PENDING", "1 dies", "1 ✗ nobody looks"}, pending},
+	"G": {[]string{"2 takes the lock", "2 ✗ a new session: .* for the lock"}, ""},
+	"H": {[]string{"0 takes the lock", "0 gives the lock back", "1 takes the lock", "1 ✗ it has waited .* for other products"}, ""},
+	"I": {[]string{"[01] finds no parent node", "0 creates it$", "1 creates it: it exists", "1 ✗ .* this order fails"}, ""},
+	"J": {[]string{"1 .* waits behind", "0 gives the lock back", "1 .* goes away", "1 ✗ it does not listen yet", "1 gives up waiting"}, ""},
+	"K": {[]string{
+		"0 takes the lock", "1 gives up waiting|1 deletes its node", "2 wakes up: .* is gone", "2 takes the lock", "2 ✗ .* still holds it",
+		"[02] ✗ .* is forgotten",
+	}, outOrMore},
+	"L": {[]string{"1 .* waits behind", "0 leaves its node", "0 ✗ nobody serves it", "1 gives up waiting"}, pending},
+	"M": {[]string{
+		"0 sleeps for", "1 takes the lock", "0 deletes", "0 ✗ that is the node of", "2 takes the lock", "2 ✗ .* still works",
+		"[12] ✗ .* is forgotten",
+	}, outOrMore},
+	"N": {[]string{"0 takes the lock", "1 takes the lock", "1 reads N", "1 ✗ .* has not committed", "[01] ✗ .* is forgotten"}, outOrMore},
+	"O": {[]string{
+		"0 takes the lock", "0 reads N", "0 sleeps for", "0 ⏸ held there", "1 takes the lock", "1 .*commits", "0 writes .* commits",
+		"0 ✗ it forgets .* made meanwhile",
+	}, differing},
+	"P": {[]string{"0 orders", "1 hears: done", "1 reads the ledger: done", "1 ✗ it has slept for 3"}, ""},
+	"Q": {[]string{"1 .*adds 5", "1 ✗ nobody brought them"}, negative},
+}
+
+// TestWhatHappened plays each fault broken, and looks whether its scene shows the essential steps in their order, with
+// values that the rows have, too, and whether the sentence has the rows' numbers. It takes minutes: each run has new
+// services, and some last as long as a session. It makes one run of each fault with testing.Short().
+func TestWhatHappened(t *testing.T) {
+	seeds := []uint64{42, 7, 1001}
+	if testing.Short() {
+		seeds = seeds[:1]
+	}
+	folder := t.TempDir()
+	l, err := system.Open(t.Context(), system.Config{
+		Dir: filepath.Join(folder, "lab"), Bin: filepath.Join(folder, "bin"), Breakable: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	p, err := tables.NewPlayer(l, folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range tables.Published {
+		for _, seed := range seeds {
+			t.Run(fmt.Sprint(f.Letter, "/", seed), func(t *testing.T) {
+				r, err := p.Play(t.Context(), f.Plan(tables.Broken, seed))
+				if err != nil {
+					t.Fatal(err)
+				}
+				showsWhatHappened(t, l, r, scenes[f.Letter])
+			})
+		}
+	}
+}
+
+func showsWhatHappened(t *testing.T, l *system.System, r *tables.Record, want shown) {
+	t.Helper()
+	var text strings.Builder
+	if r.Scene == nil {
+		t.Fatalf("nothing is shown of %s: %s", r.Run, r.Run.Sentence)
+	}
+	r.Scene.Text(&text)
+	t.Logf("%s\n%s", r.Run.Sentence, &text)
+	for line := range strings.Lines(text.String()) {
+		if n := len([]rune(strings.TrimRight(line, "\n"))); n > 80 {
+			t.Errorf("a line has %d characters: %s", n, line)
+		}
+	}
+	if n := len(r.Scene.Steps); n > 12 || len(r.Scene.Lanes) < 2 || len(r.Scene.Lanes) > 4 {
+		t.Errorf("%d lanes with %d steps, want 2 to 4 with at most 12", len(r.Scene.Lanes), n)
+	}
+	if !slices.IsSortedFunc(r.Scene.Steps, func(a, b lanes.Step) int { return int(1000 * (a.AtMS - b.AtMS)) }) {
+		t.Error("the steps are not in the order of time")
+	}
+	inOrder(t, r.Scene, want.steps)
+	if r.Run.Verdict != verify.Violation && tables.Broken == r.Run.Variant && want.first != "" {
+		t.Fatalf("the run is %s", r.Run.Verdict)
+	}
+	if want.first != "" {
+		number := regexp.MustCompile(`\d[\d,]*`).FindString(r.Run.Sentence)
+		if got := rowsSay(t, l, want.first); strings.ReplaceAll(number, ",", "") != strconv.FormatInt(got, 10) {
+			t.Errorf("the sentence %q begins with %q, and the rows say %d", r.Run.Sentence, number, got)
+		}
+	}
+	forgets(t, l, r.Scene)
+}
+
+// inOrder looks for the patterns among the lines of the steps, one after the other. N is the same number each time.
+func inOrder(t *testing.T, s *lanes.Scene, want []string) {
+	t.Helper()
+	var lines []string
+	for _, step := range s.Steps {
+		for _, line := range step.Lines() {
+			lines = append(lines, fmt.Sprint(step.Lane, " ", strings.TrimPrefix(line, "◄── ")))
+		}
+	}
+	rest := lines
+	for _, pattern := range want {
+		is := regexp.MustCompile("^(" + strings.ReplaceAll(pattern, "N", `\d+ pieces?`) + ")")
+		i := slices.IndexFunc(rest, is.MatchString)
+		if i < 0 {
+			t.Errorf("no step %q, in its order, of %q in\n%s", pattern, want, strings.Join(lines, "\n"))
+			return
+		}
+		rest = rest[i+1:]
+	}
+}
+
+// rowsSay returns the number that a query of the stock database gives, or of the orders' if it begins so.
+func rowsSay(t *testing.T, l *system.System, query string) (n int64) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	if query == lost {
+		failed := map[string]bool{}
+		for id, err := range mysqldb.Rows(ctx, l.OrderDB, func(id *string) []any { return []any{id} },
+			"SELECT id FROM orders WHERE status IN ('REJECTED', 'CANCELLED')") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			failed[id] = true
+		}
+		for flag, err := range mysqldb.Rows(ctx, l.StockDB, func(f *string) []any { return []any{f} },
+			"SELECT flag FROM stock_flow WHERE kind <> 'restock' GROUP BY flag HAVING SUM(num) < 0") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if failed[flag] {
+				n++
+			}
+		}
+		return n
+	}
+	db := l.StockDB
+	if rest, ok := strings.CutPrefix(query, "orders: "); ok {
+		db, query = l.OrderDB, rest
+	}
+	if err := db.QueryRowContext(ctx, query).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// forgets checks that an order which writes a level over another one's has a row in the ledger that is as large as what
+// it subtracts from the level that it has read.
+func forgets(t *testing.T, l *system.System, s *lanes.Scene) {
+	t.Helper()
+	reads, writes := regexp.MustCompile(`reads (\d+) pieces?$`), regexp.MustCompile(`writes (\d+)`)
+	level := map[int]int64{}
+	for _, step := range s.Steps {
+		if m := reads.FindStringSubmatch(step.Text); m != nil {
+			level[step.Lane], _ = strconv.ParseInt(m[1], 10, 64)
+		}
+		m := writes.FindStringSubmatch(step.Text)
+		before, known := level[step.Lane]
+		order := s.Lanes[step.Lane].Order
+		if m == nil || !known || order == "" {
+			continue
+		}
+		after, _ := strconv.ParseInt(m[1], 10, 64)
+		end := strings.NewReplacer("order …", "%", "order no. ", "direct-%-").Replace(order)
+		var n int64
+		if err := l.StockDB.QueryRowContext(t.Context(),
+			"SELECT COUNT(*) FROM stock_flow WHERE flag LIKE ? AND num = ?", end, after-before).Scan(&n); err != nil || n == 0 {
+			t.Errorf("%s reads %d and writes %d, and has no such row in the ledger: %v", order, before, after, err)
+		}
+	}
+}
