@@ -273,7 +273,7 @@ func (p *phase) buyAgain(ctx context.Context) error {
 			silent = 0
 		}
 		if o.end() != shop.Rejected {
-			continue
+			continue // one order for each buyer, so no limit stands in its way
 		}
 		if short || last {
 			return nil

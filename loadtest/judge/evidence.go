@@ -35,6 +35,10 @@ type Evidence struct {
 
 	// Deaths are the ends of the service that the judge did not cause.
 	Deaths []Death
+	// Limit is what one buyer may have; 0 for no limit.
+	Limit shop.Pieces
+	// Noun is the word for a product, "" for "product".
+	Noun string
 	// Settle is how long the pieces of a cancelled order may take to come back.
 	Settle time.Duration
 	// Serves: an order that was sent after an earlier phase was served, so one after this phase must be, too.
@@ -43,9 +47,11 @@ type Evidence struct {
 	added   []*entry            // the orders in the books that were not there before
 	byID    map[string]*entry   // the same
 	under   map[*Order][]*entry // the same, by the order whose key they have, without void ones
+	owned   map[*Order][]*entry // the same, by the order that explains them
 	byKey   map[string]*Order
 	idOwner map[string]*Order // by an order id in an answer
-	sums    map[string]*sums  // by product
+	byBuyer map[int][]*Order
+	sums    map[string]*sums // by product
 
 	blind    bool     // the books do not change, although orders were accepted
 	unlisted []string // the states of orders that have no meaning
@@ -122,7 +128,9 @@ func (e *Evidence) class(state string) class {
 func (e *Evidence) index() {
 	e.added, e.under, e.sums = nil, map[*Order][]*entry{}, map[string]*sums{}
 	e.byID, e.byKey, e.idOwner = map[string]*entry{}, map[string]*Order{}, map[string]*Order{}
+	e.byBuyer = map[int][]*Order{}
 	for _, o := range e.Orders {
+		e.byBuyer[o.Buyer] = append(e.byBuyer[o.Buyer], o)
 		e.byKey[shop.ID(o.Key)] = o
 		if o.UUID != "" {
 			e.byKey[shop.ID(o.UUID)] = o
@@ -175,6 +183,12 @@ func (e *Evidence) index() {
 		}
 	}
 	e.explain()
+	e.owned = map[*Order][]*entry{}
+	for _, en := range e.added {
+		if en.order != nil {
+			e.owned[en.order] = append(e.owned[en.order], en)
+		}
+	}
 }
 
 // sumUp adds up the pieces that were ordered, and those in stock before and after.
@@ -290,6 +304,14 @@ func (e *Evidence) moved() bool {
 	return slices.ContainsFunc(e.products(), func(p string) bool {
 		return e.of(p).before != e.of(p).after
 	})
+}
+
+// words puts the noun in the place of the word product in a text.
+func words(noun, text string) string {
+	if noun == "" {
+		return text
+	}
+	return strings.NewReplacer("pieces of product ", "of "+noun+" ", "product ", noun+" ").Replace(text)
 }
 
 // counted says how often each text occurs, the most frequent first.

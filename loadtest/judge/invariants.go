@@ -16,6 +16,7 @@ import (
 // The names of the invariants. Those that the verdict on our own services has, too, have its names.
 const (
 	NotOversold           = verify.NotOversold
+	WithinLimit           = "within-limit"
 	OneOrderPerKey        = "one-order-per-key"
 	OneAnswerPerKey       = "one-answer-per-key"
 	RejectedOnlyWhenShort = verify.RejectedOnlyWhenShort
@@ -42,6 +43,7 @@ var invariants = []invariant{
 		NotOversold, "no more pieces are accepted or sold than there were, and no level is below zero",
 		nothing, notOversold,
 	},
+	{WithinLimit, "no buyer has more than the limit", nothing, withinLimit},
 	{OneOrderPerKey, "all calls under one key are one order, and no two keys share an order", nothing, oneOrderPerKey},
 	{OneAnswerPerKey, "no key is both accepted and rejected", repeats, oneAnswerPerKey},
 	{RejectedOnlyWhenShort, "an order is rejected only while the stock can be short", shortness, rejectedOnlyWhenShort},
@@ -199,6 +201,46 @@ func notOversold(e *Evidence, f *finding) {
 	}
 }
 
+func withinLimit(e *Evidence, f *finding) {
+	for _, buyer := range slices.Sorted(maps.Keys(e.byBuyer)) {
+		var accepted, held shop.Pieces
+		var last *Order
+		var ids []string
+		for _, o := range e.byBuyer[buyer] {
+			if o.holds() == shop.Accepted {
+				accepted, last = accepted+o.pieces(), o
+				ids = append(ids, o.ids(shop.Accepted)...)
+			}
+			for _, en := range e.owned[o] {
+				for _, it := range en.items {
+					held += it.pieces[sold]
+				}
+			}
+		}
+		switch {
+		case accepted > e.Limit:
+			f.add(last, e.rows(ids), "buyer %d has %s in the orders %s, and may have %s", buyer, accepted,
+				strings.Join(ids, " and "), e.Limit)
+		case held > e.Limit:
+			f.add(e.byBuyer[buyer][0], nil, "the books have %s in sold orders of buyer %d, who may have %s", held, buyer, e.Limit)
+		}
+	}
+}
+
+// limited reports whether an order may have been rejected since the buyer has others.
+func (e *Evidence) limited(o *Order, until time.Duration) bool {
+	if e.Limit == 0 {
+		return false
+	}
+	pieces := o.pieces()
+	for _, other := range e.byBuyer[o.Buyer] {
+		if other != o && other.reached() && other.sent() <= until && other.rejectedBy() >= o.sent() {
+			pieces += other.pieces()
+		}
+	}
+	return pieces > e.Limit
+}
+
 func oneOrderPerKey(e *Evidence, f *finding) {
 	for _, o := range e.Orders {
 		ids := o.ids(shop.Accepted, shop.Pending)
@@ -252,7 +294,7 @@ func rejectedOnlyWhenShort(e *Evidence, f *finding) {
 	taken, returned := e.holdings()
 	for _, o := range e.Orders {
 		i := slices.IndexFunc(o.Calls, func(c Call) bool { return c.Means == shop.Rejected })
-		if i < 0 || o.any(shop.Accepted) || o.Calls[i].Kind == Buyer {
+		if i < 0 || o.any(shop.Accepted) || o.Calls[i].Kind == Buyer || e.limited(o, o.Calls[i].Done) {
 			continue
 		}
 		from, to := o.sent(), o.Calls[i].Done

@@ -22,7 +22,9 @@ type Order struct {
 	// UUID is the key's other form, {{uuid}}; "" for none.
 	UUID string `json:"uuid,omitempty"`
 	// Number is the key as a number, {{n}}; 0 for none.
-	Number int64  `json:"n,omitempty"`
+	Number int64 `json:"n,omitempty"`
+	// Buyer is the number of the buyer, if one has several orders; else 0.
+	Buyer  int    `json:"buyer,omitempty"`
 	Basket []Item `json:"basket"`
 	// Probe: it was sent alone after the phase, to see whether the service still serves. No figure counts it.
 	Probe bool `json:"probe,omitempty"`
@@ -192,6 +194,14 @@ func (o *Order) rejectedBy() time.Duration {
 // times is how many orders it may have become: more than one is a violation itself.
 func (o *Order) times() shop.Pieces {
 	return shop.Pieces(max(1, len(o.ids(shop.Accepted, shop.Pending))))
+}
+
+// pieces are those of all products.
+func (o *Order) pieces() (sum shop.Pieces) {
+	for _, it := range o.Basket {
+		sum += it.Pieces
+	}
+	return sum
 }
 
 func (o *Order) basket() string {

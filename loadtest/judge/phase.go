@@ -25,19 +25,21 @@ import (
 // phase is a phase in progress.
 type phase struct {
 	*run
-	name     string
-	number   int
-	vars     shop.Vars
-	stock    map[string]shop.Pieces
-	before   *books.Books
-	evidence *Evidence // for its verdict
-	baskets  [][]Item
-	draw     *rand.Rand // of the baskets
-	orders   []*prepared
-	planned  int // orders; a few more may follow
-	start    time.Time
-	kills    int
-	deaths   []Death
+	name      string
+	number    int
+	vars      shop.Vars
+	stock     map[string]shop.Pieces
+	before    *books.Books
+	evidence  *Evidence // for its verdict
+	baskets   [][]Item
+	draw      *rand.Rand // of the baskets
+	orders    []*prepared
+	planned   int // orders; a few more may follow
+	group     int // orders of one buyer, if there is a limit; else 1
+	lastBuyer int // the number of the last one
+	start     time.Time
+	kills     int
+	deaths    []Death
 	// reserved: carts hold pieces before the first order.
 	reserved bool
 
@@ -146,6 +148,9 @@ func (p *phase) found() string {
 // mostOrders bounds the default number of orders.
 const mostOrders = 2000
 
+// mostGroup bounds the orders that a buyer may have.
+const mostGroup = 10
+
 // plan draws the orders.
 func (p *phase) plan() error {
 	p.baskets = make([][]Item, len(p.f.Order.Baskets))
@@ -160,8 +165,16 @@ func (p *phase) plan() error {
 		slices.SortFunc(p.baskets[i], func(a, b Item) int { return strings.Compare(a.Product, b.Product) })
 	}
 	p.draw, p.planned = p.random(0), p.Orders
+	p.group = 1
+	if l := p.f.Limit; l != nil {
+		least := l.Pieces
+		for _, basket := range p.baskets {
+			least = min(least, (&Order{Basket: basket}).pieces())
+		}
+		p.group = min(int(l.Pieces/least), mostGroup) + 1 // so that each buyer asks for more than the limit
+	}
 	if p.planned == 0 {
-		p.planned = min(enough(p.stock, p.baskets), mostOrders)
+		p.planned = min(enough(p.stock, p.baskets)*p.group/max(1, p.group-1), mostOrders)
 	}
 	_, err := p.more(p.planned)
 	return err
@@ -171,6 +184,9 @@ func (p *phase) plan() error {
 func (p *phase) more(n int) ([]*prepared, error) {
 	first := orderNumbers.take(n)
 	for i := range n {
+		if i%p.group == 0 {
+			p.lastBuyer++
+		}
 		if err := p.add(p.baskets[p.draw.IntN(len(p.baskets))], len(p.orders), first+int64(i)); err != nil {
 			return nil, err
 		}
@@ -185,6 +201,10 @@ func (p *phase) add(basket []Item, i int, number int64) error {
 	o.Basket, o.Number = basket, number
 	o.UUID = uuid.NewSHA1(uuid.NameSpaceURL, []byte(o.Key)).String()
 	o.vars = p.vars.With(shop.Vars{"key": o.Key, "uuid": o.UUID, "n": o.Number, "i": i + 1})
+	if p.f.Limit != nil {
+		o.Buyer = p.lastBuyer
+		o.vars["buyer"] = o.Buyer
+	}
 	if len(o.Basket) == 1 {
 		o.vars["product"], o.vars["pieces"] = o.Basket[0].Product, o.Basket[0].Pieces
 	}
@@ -416,7 +436,10 @@ func (p *phase) line() string {
 func (p *phase) verdict(ctx context.Context) (*Verdict, error) {
 	e := Evidence{
 		Stock: p.stock, Moved: p.moved, Reserved: p.reserved, Passing: map[string]bool{}, Deaths: p.deaths, Serves: p.serves,
-		Vars: p.vars, Settle: time.Duration(p.f.Settle),
+		Vars: p.vars, Settle: time.Duration(p.f.Settle), Noun: p.f.Noun,
+	}
+	if p.f.Limit != nil {
+		e.Limit = p.f.Limit.Pieces
 	}
 	for _, o := range p.orders {
 		e.Orders = append(e.Orders, &o.Order)

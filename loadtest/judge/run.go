@@ -294,7 +294,7 @@ func (r *run) runPhase(ctx context.Context, w *phase, first bool) (Phase, error)
 		v, err := w.judge(ctx, first)
 		if err != nil {
 			n := len(w.orders)
-			v, w.evidence = &Verdict{Outcome: verify.Unknown, Orders: n, Unknown: n, Reasons: []string{err.Error()}}, nil
+			v, w.evidence = &Verdict{Outcome: verify.Unknown, Orders: n, Unknown: n, Reasons: []string{words(r.f.Noun, err.Error())}}, nil
 		}
 		p.Verdict, p.Kills, p.Took = *v, w.kills, time.Since(start).Milliseconds()
 	}

@@ -47,7 +47,8 @@ type trying struct {
 }
 
 func (t *trying) say(what, format string, args ...any) {
-	fmt.Fprintf(t.w, "%-7s %s\n", what, strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "\n        "))
+	text := fmt.Sprintf(words(t.f.Noun, format), args...)
+	fmt.Fprintf(t.w, "%-7s %s\n", what, strings.ReplaceAll(text, "\n", "\n        "))
 }
 
 func (t *trying) run(ctx context.Context) (*Verdict, error) {
@@ -95,7 +96,7 @@ func (t *trying) one(ctx context.Context, o *prepared, i int) (on bool, err erro
 	}
 	if i == 0 {
 		head, _, _ := strings.Cut(string(o.wire.Bytes), "\r\n")
-		t.say("order", "%s  (%s)", head, o.basket())
+		t.say("order", "%s  (%s)", head, words(t.f.Noun, o.basket()))
 	}
 	c := t.call(ctx, o, First)
 	n := len(o.Calls)
@@ -208,7 +209,7 @@ func (t *trying) changes(now *books.Books) {
 				t.say("", "books: … and %d more rows", len(added)-i)
 				break
 			}
-			t.say("", "books: new row: %s%s", part.name, row)
+			t.say("", "books: new row: %s%s", part.name, words(t.f.Noun, row.String()))
 		}
 		changed = changed || len(added) > 0
 	}

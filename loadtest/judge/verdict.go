@@ -109,6 +109,9 @@ func (e *Evidence) judge() *Verdict {
 	e.blind = e.After != nil && v.Accepted > 0 && !e.moved() && !e.Moved
 	e.unlisted = e.withoutMeaning()
 	for _, i := range invariants {
+		if i.name == WithinLimit && e.Limit == 0 { // there is nothing to hold
+			continue
+		}
 		if why := i.missing(e); why != "" {
 			v.Unchecked = append(v.Unchecked, Unchecked{i.name, why})
 			continue
@@ -119,6 +122,13 @@ func (e *Evidence) judge() *Verdict {
 			for n := range f.Examples {
 				if o := e.byKey[shop.ID(f.Examples[n].Key)]; o != nil {
 					f.Examples[n].Met = e.meet(o)
+				}
+			}
+			for n := range f.Examples {
+				example := &f.Examples[n]
+				example.Text = words(e.Noun, example.Text)
+				for i := range example.Rows {
+					example.Rows[i] = words(e.Noun, example.Rows[i])
 				}
 			}
 			v.Violations = append(v.Violations, f.Violation)

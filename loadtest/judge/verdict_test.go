@@ -380,6 +380,42 @@ func TestACancelledOrder(t *testing.T) {
 	}
 }
 
+// No buyer has more than the limit. An order may be refused if its buyer has as much.
+func TestTheLimitOfABuyer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*judge.Evidence)
+		want   string
+	}{
+		"one each":    {func(*judge.Evidence) {}, ""},
+		"two for one": {func(e *judge.Evidence) { e.Orders[4].Buyer = 4 }, "within-limit"},
+		"one cancelled": {func(e *judge.Evidence) {
+			e.Orders[0].Buyer, e.After.Orders[0].State = 2, "VOID"
+			cancelled(e, shop.Cancelled, 200)
+		}, ""},
+		"refused":      {func(e *judge.Evidence) { e.Orders[11].Buyer, e.Stock["1"] = 4, 99*shop.Whole }, "rejected-only-when-short"},
+		"both refused": {func(e *judge.Evidence) { e.Orders[11].Buyer, e.Orders[10].Buyer, e.Stock["1"] = 4, 5, 99*shop.Whole }, ""},
+		"in the books": {func(e *judge.Evidence) { e.Orders[4].Calls[0].Means, e.Orders[4].Buyer = shop.Unknown, 4 }, "within-limit"},
+	} {
+		e := world()
+		e.Limit = shop.Whole
+		for i, o := range e.Orders {
+			o.Buyer = i + 1
+		}
+		c.change(&e)
+		v := judge.Judge(e)
+		got := ""
+		for _, name := range v.Violated() {
+			if name == "within-limit" || name == "rejected-only-when-short" {
+				got = name
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: violated %v; want %q", name, v.Violated(), c.want)
+		}
+	}
+}
+
 // The pieces of a cancelled order can be bought again, once the time to settle is over.
 func TestACancelledOrderCanBeBoughtAgain(t *testing.T) {
 	t.Parallel()
@@ -436,6 +472,7 @@ func TestWhatIsNotChecked(t *testing.T) {
 		},
 	} {
 		e := world()
+		e.Limit = 10 * shop.Whole
 		after(&e, shop.Rejected, 409)
 		c.change(&e)
 		v := judge.Judge(e)

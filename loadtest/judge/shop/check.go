@@ -44,10 +44,29 @@ func (c *checker) file() {
 		c.books(f.Books, known)
 	}
 	known = known.with("key", "uuid", "n", "i")
+	if f.Limit != nil {
+		known = known.with("buyer")
+		c.limit(f.Limit)
+	}
 	c.order(known)
 	c.answers(known)
 	if f.Service != nil {
 		c.service(f.Service)
+	}
+}
+
+func (c *checker) limit(l *Limit) {
+	if l.Per != "buyer" || l.Pieces <= 0 {
+		c.say(l.At, "limit: want {per: buyer, pieces: 1}")
+	}
+	uses := c.orderNames("buyer")
+	for i := range c.f.Buyer {
+		s := &c.f.Buyer[i]
+		found, _ := holes(append(s.texts(), s.Command, strings.Join(s.SQL, "")))
+		uses = uses || slices.Contains(found, "buyer")
+	}
+	if !uses {
+		c.say(l.At, "limit: neither the order nor a step of buyer holds {{buyer}}, so the shop does not know whose order it is")
 	}
 }
 

@@ -23,6 +23,10 @@ type File struct {
 	Insecure bool `yaml:"insecure"`
 	// Stock holds the pieces of each product before the first order of a phase. Names may hold variables.
 	Stock map[string]Pieces `yaml:"stock"`
+	// Noun is the word for a product in the output, such as "coupon". Default: product.
+	Noun string `yaml:"noun"`
+	// Limit, if not nil, is what one buyer may have.
+	Limit *Limit `yaml:"limit"`
 	// Reset brings the stock there before each phase.
 	Reset []Step `yaml:"reset"`
 	// Buyer runs once for each order, before the orders of a phase.
@@ -114,6 +118,14 @@ type Books struct {
 	// Sold are the states of orders that hold their pieces for good, and Void those that hold none.
 	Sold Texts `yaml:"sold"`
 	Void Texts `yaml:"void"`
+}
+
+// Limit is what a buyer may have, in all products. Several orders then have the same buyer, {{buyer}}.
+type Limit struct {
+	At At `yaml:"-"`
+	// Per is "buyer".
+	Per    string `yaml:"per"`
+	Pieces Pieces `yaml:"pieces"`
 }
 
 // Query is a query and where to ask it.

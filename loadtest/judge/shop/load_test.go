@@ -97,6 +97,8 @@ func TestMistakesNameTheLine(t *testing.T) {
 		{"{\"1\": 100}", "100", "names with values belong here"},
 		{"buyer:\n  - post", "buyer:\n    post", "a list belongs here"},
 		{"means: rejected}", "means: rejected", "a bracket is not closed"},
+		{"buyer:", "limit: {per: day, pieces: 1}\nbuyer:", "line 3, column 9: limit: want {per: buyer, pieces: 1}"},
+		{"buyer:", "limit: {per: buyer, pieces: 1}\nbuyer:", "line 3, column 9: limit: neither the order nor"},
 		{"buyer:", "reset: [{restart: true, command: x}]\nbuyer:", "a step of reset is one of"},
 	} {
 		text := strings.Replace(good, c.old, c.new, 1)

@@ -30,7 +30,7 @@ func TestTheSchemaHasTheFieldsOfTheTypes(t *testing.T) {
 	}
 	for name, v := range map[string]any{
 		"": shop.File{}, "order": shop.Order{}, "step": shop.Step{}, "books": shop.Books{},
-		"query": shop.Query{}, "service": shop.Service{},
+		"query": shop.Query{}, "service": shop.Service{}, "limit": shop.Limit{},
 	} {
 		n := root
 		if name != "" {

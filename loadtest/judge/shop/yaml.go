@@ -337,6 +337,13 @@ func (s *Service) UnmarshalYAML(n ast.Node) error {
 	return decode(n, (*plain)(s))
 }
 
+// UnmarshalYAML implements yaml.NodeUnmarshaler.
+func (l *Limit) UnmarshalYAML(n ast.Node) error {
+	type plain Limit
+	defer func() { l.At = at(n) }()
+	return decode(n, (*plain)(l))
+}
+
 // UnmarshalYAML implements yaml.NodeUnmarshaler. A text alone is the query.
 func (q *Query) UnmarshalYAML(n ast.Node) error {
 	type plain Query
