@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"orderstock/pkg/zkclient"
 	"orderstock/pkg/zklock"
 )
 
@@ -139,7 +140,7 @@ func (w Worker) acquisition(
 // count raises the counter in ZooKeeper by a read and a write that Lock.Guard protects, even if the holder has lost
 // the lock and does not know: another holder between the two would make one of them count for nothing.
 func (w Worker) count(ctx context.Context, session *zklock.Session, lock *zklock.Lock, g int, log *recorder) {
-	_, err := zklock.Call(ctx, func() (struct{}, error) {
+	_, err := zkclient.Call(ctx, func() (struct{}, error) {
 		data, _, err := session.Conn().Get(w.Counter)
 		if err != nil {
 			return struct{}{}, zk.ErrNoNode // nothing was written

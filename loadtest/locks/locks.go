@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/pkg/zklock"
+	"orderstock/pkg/zkclient"
 )
 
 const (
@@ -75,7 +75,7 @@ func (w Worker) connectClient() (*subject, error) {
 	}
 	if w.Lock == rawLock {
 		s.contender = func(p string) (acquireFunc, error) {
-			err := zklock.MakePath(p, func(node string) error {
+			err := zkclient.MakePath(p, func(node string) error {
 				_, err := conn.Create(node, nil, zk.FlagPersistent, acl)
 				return err
 			})

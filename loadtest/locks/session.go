@@ -20,11 +20,12 @@ func (w Worker) connect(ctx context.Context) (*subject, error) {
 	}
 	var wakeups atomic.Int64
 	s := &subject{wakeups: wakeups.Load, close: session.Close}
-	options := []zklock.Option{zklock.WithHooks(zklock.Hooks{Woken: func(string) { wakeups.Add(1) }})}
+	hooks := zklock.WithHooks(zklock.Hooks{Woken: func(string) { wakeups.Add(1) }})
+	options := []zklock.MutexOption{hooks}
 	if w.Lock != zklockLock {
 		options = append(options, zklock.WithHandoff(1, 0))
 	}
-	if w.Lock == watchAllLock || w.Lock == sharedLock {
+	if w.Lock == watchAllLock {
 		options = append(options, zklock.WithParentWatch())
 	}
 	s.contender = func(at string) (acquireFunc, error) {
@@ -34,7 +35,7 @@ func (w Worker) connect(ctx context.Context) (*subject, error) {
 			lock.Woken = func() { wakeups.Add(1) }
 			return acquirer(lock.Acquire), nil
 		case sharedLock:
-			return acquirer(zklock.NewRWMutex(session, at, options...).Lock), nil
+			return acquirer(zklock.NewRWMutex(session, at, hooks, zklock.WithParentWatch()).Writer().Acquire), nil
 		case namedLock:
 			named := append(options[:len(options):len(options)], zklock.WithNames(path.Base(at)+"_lock_"))
 			return acquirer(zklock.NewMutex(session, path.Dir(at), named...).Acquire), nil

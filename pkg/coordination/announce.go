@@ -16,6 +16,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"orderstock/pkg/retry"
+	"orderstock/pkg/zkclient"
 	"orderstock/pkg/zklock"
 )
 
@@ -90,7 +91,7 @@ func Announce(
 
 // own returns the nodes that the session has made for addr.
 func own(ctx context.Context, s *zklock.Session, dir, addr string) ([]string, error) {
-	return zklock.Call(ctx, func() (nodes []string, err error) {
+	return zkclient.Call(ctx, func() (nodes []string, err error) {
 		if _, err := s.Conn().Sync(dir); err != nil { // the session may have moved to a server that lags
 			return nil, err
 		}
@@ -120,7 +121,7 @@ func withdraw(ctx context.Context, s *zklock.Session, dir, addr string) error {
 	defer cancel()
 	nodes, err := own(ctx, s, dir, addr)
 	for _, node := range nodes {
-		_, deleted := zklock.Call(ctx, func() (struct{}, error) { return struct{}{}, s.Conn().Delete(node, -1) })
+		_, deleted := zkclient.Call(ctx, func() (struct{}, error) { return struct{}{}, s.Conn().Delete(node, -1) })
 		if !errors.Is(deleted, zk.ErrNoNode) {
 			err = errors.Join(err, deleted)
 		}
@@ -136,7 +137,7 @@ func present(ctx context.Context, s *zklock.Session, node string, lost <-chan st
 		events <-chan zk.Event
 	}
 	for {
-		now, err := zklock.Call(ctx, func() (l look, err error) {
+		now, err := zkclient.Call(ctx, func() (l look, err error) {
 			l.there, _, l.events, err = s.Conn().ExistsW(node)
 			return l, err
 		})
@@ -167,7 +168,7 @@ func present(ctx context.Context, s *zklock.Session, node string, lost <-chan st
 func create(ctx context.Context, s *zklock.Session, dir, addr string, tokens []string) (string, error) {
 	made := func() (string, error) {
 		data := proofs(tokens, dir, addr, s.ID())
-		return zklock.Call(ctx, func() (string, error) {
+		return zkclient.Call(ctx, func() (string, error) {
 			return s.Conn().Create(dir+"/"+addr+"_", data, zk.FlagEphemeral|zk.FlagSequence, s.ACL())
 		})
 	}
@@ -182,8 +183,8 @@ func create(ctx context.Context, s *zklock.Session, dir, addr string, tokens []s
 }
 
 func makeDir(ctx context.Context, s *zklock.Session, dir string) error {
-	return zklock.MakePath(dir, func(path string) error {
-		_, err := zklock.Call(ctx, func() (string, error) { return s.Conn().Create(path, nil, 0, s.ACL()) })
+	return zkclient.MakePath(dir, func(path string) error {
+		_, err := zkclient.Call(ctx, func() (string, error) { return s.Conn().Create(path, nil, 0, s.ACL()) })
 		return err
 	})
 }

@@ -18,7 +18,7 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-func session(t *testing.T, addr string, opts ...zklock.SessionOption) *zklock.Session {
+func session(t *testing.T, addr string, opts ...zklock.ConnectOption) *zklock.Session {
 	t.Helper()
 	s, err := zklock.Connect(t.Context(), []string{addr}, append(opts, zklock.WithSessionTimeout(5*time.Second))...)
 	if err != nil {

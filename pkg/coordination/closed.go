@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"orderstock/pkg/retry"
+	"orderstock/pkg/zkclient"
 	"orderstock/pkg/zklock"
 )
 
@@ -43,7 +44,7 @@ type closing struct {
 
 // close closes the node first, so that nobody can add children, and then its children.
 func (c *closing) close(ctx context.Context, node string) error {
-	children, err := zklock.Call(ctx, func() ([]string, error) { return c.closeOne(node) })
+	children, err := zkclient.Call(ctx, func() ([]string, error) { return c.closeOne(node) })
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
 		return nil

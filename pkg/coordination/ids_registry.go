@@ -14,7 +14,7 @@ import (
 	"github.com/bwmarrin/snowflake"
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/pkg/zklock"
+	"orderstock/pkg/zkclient"
 )
 
 // errLost means that the number is no longer this process's.
@@ -79,7 +79,7 @@ func (r registry) value(mark int64) []byte {
 func (r registry) take(
 	ctx context.Context, numbers int, reserve time.Duration, now func() time.Time,
 ) (*lease, error) {
-	taken, err := zklock.Call(ctx, func() (map[string]bool, error) { return r.claims() })
+	taken, err := zkclient.Call(ctx, func() (map[string]bool, error) { return r.claims() })
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (r registry) take(
 		if taken[path.Base(r.claim(number))] {
 			continue
 		}
-		l, err := zklock.Call(ctx, func() (*lease, error) { return r.takeNumber(number, reserve, now) })
+		l, err := zkclient.Call(ctx, func() (*lease, error) { return r.takeNumber(number, reserve, now) })
 		switch {
 		case err == nil:
 			return l, nil
@@ -109,7 +109,7 @@ func (r registry) claims() (map[string]bool, error) {
 	names, _, err := r.conn.Children(r.root + "/claims")
 	if errors.Is(err, zk.ErrNoNode) {
 		for _, dir := range []string{"/claims", "/marks"} {
-			if err := zklock.MakePath(r.root+dir, r.mkdir); err != nil {
+			if err := zkclient.MakePath(r.root+dir, r.mkdir); err != nil {
 				return nil, err
 			}
 		}
@@ -190,7 +190,7 @@ func readClocks(now func() time.Time) (wall int64, since time.Time) {
 // move writes the new mark if the number is still this process's, and claims it again if the claim has ended with its
 // session: another number would leave this one unused up to its mark.
 func (r registry) move(ctx context.Context, l *lease, mark int64) (version int32, err error) {
-	return zklock.Call(ctx, func() (int32, error) {
+	return zkclient.Call(ctx, func() (int32, error) {
 		done, err := r.conn.Multi(
 			&zk.CheckVersionRequest{Path: r.claim(l.number), Version: -1},
 			&zk.SetDataRequest{Path: r.mark(l.number), Data: r.value(mark), Version: l.version},
@@ -233,7 +233,7 @@ func (r registry) claimAgain(l *lease, mark int64) ([]zk.MultiResponse, error) {
 
 // release moves the mark back to the last id given and removes the claim.
 func (r registry) release(ctx context.Context, l *lease) error {
-	_, err := zklock.Call(ctx, func() (struct{}, error) {
+	_, err := zkclient.Call(ctx, func() (struct{}, error) {
 		_, err := r.conn.Multi(
 			&zk.SetDataRequest{Path: r.mark(l.number), Data: r.value(l.last), Version: l.version},
 			&zk.DeleteRequest{Path: r.claim(l.number), Version: -1},

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"orderstock/pkg/retry"
+	"orderstock/pkg/zkclient"
 	"orderstock/pkg/zklock"
 )
 
@@ -46,7 +47,7 @@ func Watch(ctx context.Context, s *zklock.Session, dir string, terms Terms, chan
 	ignored := map[string]error{}
 	for ctx.Err() == nil {
 		now, err := retry.Do(ctx, looks, func() (listing, error) {
-			l, err := zklock.Call(ctx, func() (l listing, err error) {
+			l, err := zkclient.Call(ctx, func() (l listing, err error) {
 				l.names, _, l.events, err = s.Conn().ChildrenW(dir)
 				return l, err
 			})
@@ -96,7 +97,7 @@ func (t Terms) read(
 		if i <= 0 {
 			continue
 		}
-		n, err := zklock.Call(ctx, func() (node, error) {
+		n, err := zkclient.Call(ctx, func() (node, error) {
 			data, stat, err := s.Conn().Get(dir + "/" + name)
 			if err != nil {
 				return node{}, err

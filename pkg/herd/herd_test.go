@@ -30,12 +30,11 @@ func of[L lock](acquire func(context.Context) (L, error)) acquireFunc {
 }
 
 // locks makes each exclusive lock with a herd on a path below root: those that are not in this package are zklock's.
-func locks(s *zklock.Session, root string, opts ...zklock.Option) map[string]acquireFunc {
-	opts = append(opts, zklock.WithParentWatch(), zklock.WithHandoff(1, 0))
+func locks(s *zklock.Session, root string) map[string]acquireFunc {
 	return map[string]acquireFunc{
 		"single node": of(herd.NewSingleNode(s, root+"/single/lock").Acquire),
-		"mutex":       of(zklock.NewMutex(s, root+"/mutex", opts...).Acquire),
-		"writers":     of(zklock.NewRWMutex(s, root+"/writers", opts...).Lock),
+		"mutex":       of(zklock.NewMutex(s, root+"/mutex", zklock.WithParentWatch(), zklock.WithHandoff(1, 0)).Acquire),
+		"writers":     of(zklock.NewRWMutex(s, root+"/writers", zklock.WithParentWatch()).Writer().Acquire),
 	}
 }
 
@@ -234,7 +233,7 @@ func TestReadersShare(t *testing.T) {
 	s := connect(t)
 	path := serverstest.ZooKeeperRoot(t) + "/lock"
 	m := zklock.NewRWMutex(s, path, zklock.WithParentWatch())
-	read, write := of(m.RLock), of(m.Lock)
+	read, write := of(m.Reader().Acquire), of(m.Writer().Acquire)
 	one, two := acquire(t, within(t), read), acquire(t, within(t), read)
 	writing := make(chan lock)
 	go func() { writing <- acquireOrNil(within(t), write) }()
@@ -273,7 +272,7 @@ func TestHerd(t *testing.T) {
 			once := func() int64 {
 				path := serverstest.ZooKeeperRoot(t) + "/lock"
 				var woken atomic.Int64
-				opts := []zklock.Option{
+				opts := []zklock.MutexOption{
 					zklock.WithHandoff(1, 0), zklock.WithHooks(zklock.Hooks{Woken: func(string) { woken.Add(1) }}),
 				}
 				var f acquireFunc

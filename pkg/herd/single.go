@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"orderstock/pkg/retry"
+	"orderstock/pkg/zkclient"
 	"orderstock/pkg/zklock"
 )
 
@@ -78,7 +79,7 @@ type Lock struct {
 func ask[T any](ctx context.Context, l *Lock, request func(*zk.Conn) (T, error)) (T, error) {
 	return retry.Do(ctx, pauses, func() (T, error) {
 		l.requests.Add(1)
-		answer, err := zklock.Call(ctx, func() (T, error) {
+		answer, err := zkclient.Call(ctx, func() (T, error) {
 			defer l.requests.Done()
 			return request(l.m.s.Conn())
 		})
@@ -136,7 +137,7 @@ func (l *Lock) create(ctx context.Context) (won bool, err error) {
 			&zk.CreateRequest{Path: l.proof, Acl: acl, Flags: zk.FlagEphemeral},
 		)
 		if errors.Is(err, zk.ErrNoNode) { // if several are the first, one of them makes the parent (fault I)
-			err = zklock.MakePath(path.Dir(l.m.path), func(node string) error {
+			err = zkclient.MakePath(path.Dir(l.m.path), func(node string) error {
 				_, err := c.CreateContainer(node, nil, zk.FlagContainer, acl)
 				return err
 			})

@@ -23,7 +23,7 @@ func TestCounterAtItsEnd(t *testing.T) {
 			return zklock.NewMutex(s, path, zklock.WithHandoff(1, 0)).Acquire
 		},
 		"/hand-off":  func(s *zklock.Session, path string) acquireFunc { return zklock.NewMutex(s, path).Acquire },
-		"/writers":   func(s *zklock.Session, path string) acquireFunc { return zklock.NewRWMutex(s, path).Lock },
+		"/writers":   func(s *zklock.Session, path string) acquireFunc { return zklock.NewRWMutex(s, path).Writer().Acquire },
 		"/semaphore": func(s *zklock.Session, path string) acquireFunc { return zklock.NewSemaphore(s, path, 1).Acquire },
 	}
 	addr := startNearEnd(t, numbersLeft,

@@ -15,12 +15,24 @@ var (
 	ErrNotAcquired = errors.New("zklock: lock not acquired")
 
 	// ErrNoAnswer says that the context of an acquisition ended while ZooKeeper had not answered, or had ended
-	// before: nobody may have the lock. The error also matches the context's.
+	// before: nobody may have the lock. The error also matches the context's. From a release it says that ZooKeeper
+	// has not answered for as long as the session lasted: the lock was held until then, and is given up.
 	ErrNoAnswer = errors.New("zklock: ZooKeeper has not answered in time")
 
-	// ErrLost says that the lock is no longer this holder's: the ZooKeeper session expired, or may
-	// have by the local clock, or somebody deleted the queue node.
+	// ErrLost says that the lock is no longer this holder's, for one of the three reasons that follow. They are for
+	// people to read: a caller does the same in each case.
 	ErrLost = conn.ErrLost
+
+	// ErrExpired says that the servers have ended the session: for its timeout they had heard nothing from this
+	// process, which was paused or cut off. It is an ErrLost.
+	ErrExpired = conn.ErrExpired
+
+	// ErrSilence says that this process has heard nothing for a session timeout, so that the session may be over:
+	// ZooKeeper, or the network, is away. It is an ErrLost.
+	ErrSilence = conn.ErrSilence
+
+	// ErrDeleted says that somebody deleted the queue node. It is an ErrLost.
+	ErrDeleted = fmt.Errorf("%w: lock node deleted by another", ErrLost)
 
 	// ErrReleased says that this handle was released before. It is the cause of a released handle's
 	// context, and the error of a second Release.
@@ -45,8 +57,6 @@ var (
 	// path.
 	ErrLeaseCount = errors.New("zklock: semaphore with a different number of leases")
 )
-
-var errNodeDeleted = fmt.Errorf("%w: lock node deleted by another", ErrLost)
 
 // notAcquired returns an error that is ErrNotAcquired and the cause of ctx's end.
 func notAcquired(ctx context.Context) error {

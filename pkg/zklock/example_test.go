@@ -137,17 +137,17 @@ func ExampleRWMutex() {
 	defer end()
 
 	prices := zklock.NewRWMutex(session, root+"/prices")
-	one, err := prices.RLock(ctx)
+	one, err := prices.Reader().Acquire(ctx)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	another, err := prices.RLock(ctx)
+	another, err := prices.Reader().Acquire(ctx)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	_, err = prices.TryLock(ctx)
+	_, err = prices.Writer().TryAcquire(ctx)
 	fmt.Println(errors.Is(err, zklock.ErrNotAcquired))
 	fmt.Println(one.Release(ctx), another.Release(ctx))
 	// Output:

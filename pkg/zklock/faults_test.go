@@ -97,7 +97,7 @@ func TestFaultJPredecessorGoneBeforeTheWatch(t *testing.T) {
 	s, l := dialLink(t)
 	other := connect(t)
 	dir := newRoot(t) + "/lock"
-	for _, opts := range [][]zklock.Option{nil, {zklock.WithHandoff(1, 0)}} {
+	for _, opts := range [][]zklock.MutexOption{nil, {zklock.WithHandoff(1, 0)}} {
 		held := acquire(t, zklock.NewMutex(other, dir, zklock.WithHandoff(1, 0)))
 		node := path.Join(dir, awaitChildren(t, other.Conn(), dir, 1)[0])
 		deleted := false
@@ -140,7 +140,7 @@ func TestFaultLTimedOutWaiterLeavesNoNode(t *testing.T) {
 	dir := newRoot(t) + "/lock"
 	other := connect(t)
 	s := connect(t)
-	for _, opts := range [][]zklock.Option{nil, {zklock.WithHandoff(1, 0)}} {
+	for _, opts := range [][]zklock.MutexOption{nil, {zklock.WithHandoff(1, 0)}} {
 		held := acquire(t, zklock.NewMutex(other, dir))
 		ctx, cancel := context.WithCancel(t.Context())
 		waiting := begin(ctx, zklock.NewMutex(s, dir, opts...))
@@ -163,7 +163,7 @@ func TestFaultMReleaseDeletesItsOwnNode(t *testing.T) {
 	other := connect(t)
 	root := newRoot(t)
 	dir := root + "/lock"
-	for _, opts := range [][]zklock.Option{nil, {zklock.WithHandoff(1, 0)}} {
+	for _, opts := range [][]zklock.MutexOption{nil, {zklock.WithHandoff(1, 0)}} {
 		stale := acquire(t, zklock.NewMutex(s, dir, opts...))
 		l.expire(t)
 		next := acquire(t, zklock.NewMutex(other, dir))

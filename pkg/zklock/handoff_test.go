@@ -137,7 +137,7 @@ func (w waitSignal) Done() <-chan struct{} {
 }
 
 func TestHandoffIsBounded(t *testing.T) {
-	for name, bound := range map[string]zklock.Option{
+	for name, bound := range map[string]zklock.MutexOption{
 		"by count": zklock.WithHandoff(50, time.Hour), "by time": zklock.WithHandoff(1<<30, 20*time.Millisecond),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,7 +156,7 @@ func TestHandoffIsBounded(t *testing.T) {
 // A turn that is too short for anything is good for one grant. Otherwise two processes would take the
 // lock from each other and never use it.
 func TestEveryTenureIsOfUse(t *testing.T) {
-	for _, opt := range []zklock.Option{zklock.WithHandoff(100, 0), zklock.WithHandoff(100, time.Nanosecond)} {
+	for _, opt := range []zklock.MutexOption{zklock.WithHandoff(100, 0), zklock.WithHandoff(100, time.Nanosecond)} {
 		const want = 25
 		path := newRoot(t) + "/lock"
 		crowds := []*crowd{
@@ -292,7 +292,7 @@ func TestALoneContenderIsNotStarved(t *testing.T) {
 	if testing.Short() {
 		times = 10
 	}
-	for name, opts := range map[string][]zklock.Option{"hand-off": nil, "no hand-off": {zklock.WithHandoff(1, 0)}} {
+	for name, opts := range map[string][]zklock.MutexOption{"hand-off": nil, "no hand-off": {zklock.WithHandoff(1, 0)}} {
 		t.Run(name, func(t *testing.T) {
 			path := newRoot(t) + "/lock"
 			here, there := zklock.NewMutex(connect(t), path, opts...), zklock.NewMutex(connect(t), path, opts...)

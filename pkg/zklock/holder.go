@@ -75,10 +75,10 @@ func (h *holder) keepWatch() {
 		switch {
 		case err == nil:
 			if conn.Wait(h.ctx, own.Fired()) == nil && own.Deleted() {
-				h.end(errNodeDeleted)
+				h.end(ErrDeleted)
 			}
 		case errors.Is(err, zk.ErrNoNode):
-			h.end(errNodeDeleted)
+			h.end(ErrDeleted)
 		default:
 			_ = pause.Wait(h.ctx) // the loop checks whether h.ctx has ended
 		}
@@ -98,7 +98,7 @@ func (h *holder) lost() error {
 		return context.Cause(h.ctx)
 	}
 	if h.life.Left() <= 0 {
-		return conn.ErrSilence
+		return ErrSilence
 	}
 	return nil
 }
@@ -159,7 +159,11 @@ func (h *holder) release(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-life.Done(): // also at the end of the Session
-		return cmp.Or(context.Cause(h.s.conn.Context()), context.Cause(life))
+		err := cmp.Or(context.Cause(h.s.conn.Context()), context.Cause(life))
+		if errors.Is(err, ErrSilence) { // the lock was given up before
+			err = ErrNoAnswer
+		}
+		return err
 	}
 }
 

@@ -64,16 +64,17 @@ func TestConnectRefusesBadServers(t *testing.T) {
 		servers []string
 		want    string
 	}{
-		"chroot":        {[]string{addr, addr + "/app"}, "chroot"},
-		"chroot of all": {[]string{addr + "," + addr + "/app"}, "chroot"},
-		"an empty one":  {[]string{addr + ",," + addr}, "want host:port"},
-		"no host":       {[]string{":" + port}, "want host:port"},
-		"no number":     {[]string{"localhost:zk"}, "want host:port"},
-		"no port":       {[]string{"localhost:"}, "want host:port"},
-		"bare IPv6":     {[]string{"::1"}, "want host:port"},
-		"space inside":  {[]string{"local host:2181"}, "space"},
-		"only a space":  {[]string{addr, " "}, "want host:port"},
-		"none":          {nil, "server"},
+		"chroot first": {[]string{addr + "/app", addr}, "chroot"},
+		"two chroots":  {[]string{addr + "/app," + addr + "/app"}, "chroot"},
+		"bad chroot":   {[]string{addr + "/app//b"}, "chroot"},
+		"an empty one": {[]string{addr + ",," + addr}, "want host:port"},
+		"no host":      {[]string{":" + port}, "want host:port"},
+		"no number":    {[]string{"localhost:zk"}, "want host:port"},
+		"no port":      {[]string{"localhost:"}, "want host:port"},
+		"bare IPv6":    {[]string{"::1"}, "want host:port"},
+		"space inside": {[]string{"local host:2181"}, "space"},
+		"only a space": {[]string{addr, " "}, "want host:port"},
+		"none":         {nil, "server"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -45,34 +45,39 @@ const inspectFirst = 10
 // Inspect reads the holders and the waiters of the lock on path, a mutex, read-write lock or
 // semaphore, for a console or an operator. It lists the children, and reads the first ten holders
 // and the first ten waiters, however many there are. Nodes may come and go while it reads; it counts
-// one that has gone, and leaves it out. A path without a node is a lock that nobody wants. Give it the lock's
-// WithNames, if it has any; other options change nothing.
-func Inspect(ctx context.Context, s *Session, path string, opts ...Option) (Status, error) {
+// one that has gone, and leaves it out. A path without a node is a lock that nobody wants. Names are those of the
+// lock's WithNames, if it has any.
+func Inspect(ctx context.Context, s *Session, path string, names ...string) (Status, error) {
 	ctx, stop := conn.Until(ctx, s.conn.Context())
 	defer stop()
-	status, o := Status{Path: path}, optionsOf(s, path, opts)
-	if o.invalid != nil {
-		return status, fmt.Errorf("inspect: %w", o.invalid)
+	o := defaultLock(s)
+	if len(names) > 0 {
+		o.names = names
 	}
-	names, err := s.conn.Children(ctx, path)
+	if err := o.check(path); err != nil {
+		return Status{Path: path}, fmt.Errorf("inspect: %w", err)
+	}
+	path = s.root + path
+	status := Status{Path: path}
+	children, err := s.conn.Children(ctx, path)
 	if errors.Is(err, zk.ErrNoNode) {
 		return status, nil
 	}
 	if err != nil {
 		return status, fmt.Errorf("inspect %s: %w", path, err)
 	}
-	members, err := ordered(names, append(o.names, readKind, writeKind)...)
+	members, err := ordered(children, append(slices.Clip(o.names), readKind, writeKind)...)
 	if err != nil {
 		return status, fmt.Errorf("inspect %s: %w", path, err)
 	}
-	for _, name := range names { // it is better to fail than to show a lock as free that is held
+	for _, name := range children { // it is better to fail than to show a lock as free that is held
 		if len(members) == 0 && isContender(name) {
-			return status, fmt.Errorf("inspect %s: %s has none of the names %q: give Inspect the lock's WithNames",
+			return status, fmt.Errorf("inspect %s: %s has none of the names %q: give Inspect the names of the lock's WithNames",
 				path, name, o.names)
 		}
 	}
 	// ZooKeeper removes "locks", the container of a semaphore's mutex, while nobody waits.
-	if len(members) == 0 && slices.Contains(names, "leases") {
+	if len(members) == 0 && slices.Contains(children, "leases") {
 		return inspectSemaphore(ctx, s.conn, path)
 	}
 	holding := min(1, len(members))

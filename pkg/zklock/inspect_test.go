@@ -111,7 +111,7 @@ func (c *told) add(what string) {
 	c.n[what]++
 }
 
-func (c *told) hooks() zklock.Option {
+func (c *told) hooks() zklock.MutexOption {
 	return zklock.WithHooks(zklock.Hooks{
 		Held: func(_ string, d time.Duration) {
 			if d > 0 {
@@ -177,13 +177,12 @@ func TestHooksAreCalled(t *testing.T) {
 // A lock with other names is shown by these names, and never as free.
 func TestInspectKnowsNames(t *testing.T) {
 	s, dir := connect(t), newRoot(t)+"/lock"
-	names := zklock.WithNames("stock_lock_", "__lock__")
-	lock := acquire(t, zklock.NewMutex(s, dir, names))
+	lock := acquire(t, zklock.NewMutex(s, dir, zklock.WithNames("stock_lock_", "__lock__")))
 	defer release(t, lock)
 	theirs, err := s.Conn().Create(dir+"/0123__lock__", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 	must(t, err)
 	defer func() { check(t, s.Conn().Delete(theirs, -1)) }()
-	status, err := zklock.Inspect(t.Context(), s, dir, names)
+	status, err := zklock.Inspect(t.Context(), s, dir, "stock_lock_", "__lock__")
 	must(t, err)
 	if status.Holding != 1 || status.Waiting != 1 || status.Holders[0].Mode != "lock" {
 		t.Errorf("status %+v", status)
@@ -191,7 +190,7 @@ func TestInspectKnowsNames(t *testing.T) {
 	if _, err := zklock.Inspect(t.Context(), s, dir); err == nil || !strings.Contains(err.Error(), "WithNames") {
 		t.Errorf("without the names: %v", err)
 	}
-	if _, err := zklock.Inspect(t.Context(), s, dir, zklock.WithNames("")); err == nil {
+	if _, err := zklock.Inspect(t.Context(), s, dir, ""); err == nil {
 		t.Error("an empty name is not refused")
 	}
 }

@@ -18,12 +18,12 @@ func TestReadersShareAndWritersExclude(t *testing.T) {
 	s, other := connect(t), connect(t)
 	a, b := zklock.NewRWMutex(s, dir), zklock.NewRWMutex(other, dir)
 
-	first, second := acquire(t, reader{a}), acquire(t, reader{b}) // together
-	wantErr(t, errorOf(a.TryLock(t.Context())), zklock.ErrNotAcquired, "try to write while others read")
-	writer := begin(t.Context(), writerOf{a})
+	first, second := acquire(t, a.Reader()), acquire(t, b.Reader()) // together
+	wantErr(t, errorOf(a.Writer().TryAcquire(t.Context())), zklock.ErrNotAcquired, "try to write while others read")
+	writer := begin(t.Context(), a.Writer())
 	awaitChildren(t, other.Conn(), dir, 3)
-	wantErr(t, errorOf(b.TryRLock(t.Context())), zklock.ErrNotAcquired, "try to read behind a writer")
-	third := begin(t.Context(), reader{b}) // behind the writer, as it came later
+	wantErr(t, errorOf(b.Reader().TryAcquire(t.Context())), zklock.ErrNotAcquired, "try to read behind a writer")
+	third := begin(t.Context(), b.Reader()) // behind the writer, as it came later
 	awaitChildren(t, other.Conn(), dir, 4)
 
 	status, err := zklock.Inspect(t.Context(), other, dir)
@@ -45,7 +45,7 @@ func TestReadersShareAndWritersExclude(t *testing.T) {
 	}
 	release(t, w)
 	release(t, third.wait(t))
-	lock, err := a.TryLock(t.Context())
+	lock, err := a.Writer().TryAcquire(t.Context())
 	must(t, err)
 	release(t, lock)
 }
@@ -57,14 +57,6 @@ func modesOf(contenders []zklock.Contender) string {
 	}
 	return strings.Join(modes, " ")
 }
-
-type reader struct{ m *zklock.RWMutex }
-
-func (r reader) Acquire(ctx context.Context) (*zklock.Lock, error) { return r.m.RLock(ctx) }
-
-type writerOf struct{ m *zklock.RWMutex }
-
-func (w writerOf) Acquire(ctx context.Context) (*zklock.Lock, error) { return w.m.Lock(ctx) }
 
 func TestSemaphoreLimits(t *testing.T) {
 	const leases = 3

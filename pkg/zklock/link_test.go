@@ -46,7 +46,7 @@ type link struct {
 }
 
 // dialLink returns a session and the link that it goes over.
-func dialLink(t testing.TB, opts ...zklock.SessionOption) (*zklock.Session, *link) {
+func dialLink(t testing.TB, opts ...zklock.ConnectOption) (*zklock.Session, *link) {
 	t.Helper()
 	l := &link{sent: map[int32]int{}}
 	s := connect(t, append(opts, zklock.WithDialer(l.dial))...)

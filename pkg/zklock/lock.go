@@ -14,12 +14,9 @@ import (
 
 // Locker is a lock of any kind: a Mutex, a ReentrantMutex, a Semaphore, or a side of an RWMutex.
 type Locker interface {
+	Acquirer[*Lock]
 	// Path returns the lock's path in ZooKeeper.
 	Path() string
-	// Acquire waits for the lock until ctx ends; see Mutex.Acquire.
-	Acquire(ctx context.Context) (*Lock, error)
-	// TryAcquire returns ErrNotAcquired at once if the lock is taken; see Mutex.TryAcquire.
-	TryAcquire(ctx context.Context) (*Lock, error)
 }
 
 var _, _, _, _ Locker = (*Mutex)(nil), (*ReentrantMutex)(nil), (*Semaphore)(nil), side{}
@@ -31,8 +28,28 @@ type queued struct {
 	opts options
 }
 
-// Path returns the lock's path in ZooKeeper.
+func newQueued(s *Session, path string, o options) queued {
+	o.data, o.invalid = o.owner.encode(), o.check(path)
+	return queued{s, s.root + path, o}
+}
+
+// Path returns the lock's path in ZooKeeper, behind the session's namespace.
 func (q *queued) Path() string { return q.path }
+
+// acquiring runs an acquisition, unless ctx has ended, and adds to its error what the caller should know.
+func (q *queued) acquiring(ctx context.Context, acquire func() (*Lock, error)) (lock *Lock, err error) {
+	began := conn.Now()
+	if ctx.Err() != nil {
+		err = ended(ctx, q.path)
+	} else {
+		lock, err = acquire()
+		err = q.s.acquireError(ctx, q.path, err)
+	}
+	if q.opts.hooks.Waited != nil {
+		q.opts.hooks.Waited(q.path, time.Duration(conn.Now()-began), err)
+	}
+	return lock, err
+}
 
 // acquireInQueue acquires the lock in ZooKeeper, without local hand-off.
 func (q *queued) acquireInQueue(ctx context.Context, l line, try bool) (*Lock, error) {
@@ -46,6 +63,21 @@ func (q *queued) acquireInQueue(ctx context.Context, l line, try bool) (*Lock, e
 // undoTimeout bounds the release of locks when the caller's context may have ended.
 const undoTimeout = 5 * time.Second
 
+// Acquirer is a lock of any kind, a Multi included.
+type Acquirer[H Held] interface {
+	// Acquire waits for the lock until ctx ends; see Mutex.Acquire.
+	Acquire(ctx context.Context) (H, error)
+	// TryAcquire returns ErrNotAcquired at once if the lock is taken; see Mutex.TryAcquire.
+	TryAcquire(ctx context.Context) (H, error)
+}
+
+// Held is the handle of an acquisition: a *Lock, or the *MultiLock of a Multi.
+type Held interface {
+	Context() context.Context
+	Valid() bool
+	Release(ctx context.Context) error
+}
+
 // Do runs f while it holds l: it waits for the lock until ctx ends, and releases it when f returns or
 // panics. The context of f is ctx, and ends earlier if the lock is lost.
 //
@@ -53,7 +85,7 @@ const undoTimeout = 5 * time.Second
 // with ErrLost if the lock was lost before f returned: then others may have held it in between. No other
 // error of the release is returned, as the work is done: ZooKeeper may not have answered, and the node is
 // removed later; or f has released the lock.
-func Do(ctx context.Context, l Locker, f func(ctx context.Context, lock *Lock) error) (err error) {
+func Do[H Held](ctx context.Context, l Acquirer[H], f func(ctx context.Context, held H) error) (err error) {
 	if l == nil || f == nil {
 		return errors.New("zklock: Do was called without a lock or without a function")
 	}
@@ -64,9 +96,7 @@ func Do(ctx context.Context, l Locker, f func(ctx context.Context, lock *Lock) e
 	defer func() {
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 		defer cancel()
-		held := lock.Valid()
-		e := lock.Release(undo)
-		if unanswered := held && errors.Is(e, conn.ErrSilence); errors.Is(e, ErrLost) && !unanswered {
+		if e := lock.Release(undo); errors.Is(e, ErrLost) {
 			err = errors.Join(err, e)
 		}
 	}()
@@ -160,8 +190,8 @@ func (l *Lock) Guard() []any {
 // Release gives the lock up, and waits until its queue node is removed. It does not wait if others in
 // the process have the lock next; see WithHandoff and ReentrantMutex. It returns ErrLost if the lock
 // was lost before, so that others may have held it at the same time, or may have been by the local
-// clock; ErrReleased if the handle was released before; and the cause of ctx's end if ctx ends before
-// ZooKeeper has answered. In every case the lock is not this holder's any more, and the node is removed
+// clock; ErrReleased if the handle was released before; the cause of ctx's end if ctx ends before
+// ZooKeeper has answered; and ErrNoAnswer if the session may have ended before it has. In every case the lock is not this holder's any more, and the node is removed
 // in the end.
 func (l *Lock) Release(ctx context.Context) error {
 	if err := l.release(ctx); err != nil {

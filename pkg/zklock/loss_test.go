@@ -19,7 +19,7 @@ func TestSessionEndsWithManyLocks(t *testing.T) {
 		limit   = 10 * time.Second // a second on a machine that does nothing else
 		locks   = 4000
 	)
-	for name, opts := range map[string][]zklock.Option{
+	for name, opts := range map[string][]zklock.MutexOption{
 		"hand-off":    nil,
 		"no hand-off": {zklock.WithHandoff(1, 0)},
 	} {
@@ -58,7 +58,7 @@ func TestSessionEndsWithManyLocks(t *testing.T) {
 func TestNodesOfAnExpiredSessionAreLeftToTheServer(t *testing.T) {
 	t.Parallel()
 	s, l := dialLink(t)
-	told := holdMany(t, s, newRoot(t), 400, []zklock.Option{zklock.WithHandoff(1, 0)})
+	told := holdMany(t, s, newRoot(t), 400, []zklock.MutexOption{zklock.WithHandoff(1, 0)})
 	before := l.requests(opDelete)
 	l.expire(t)
 	told()
@@ -80,7 +80,7 @@ func removePaths(s *zklock.Session, path string, locks int) {
 
 // holdMany acquires locks below path, each with a holder that waits for its loss, and returns a function that
 // returns the time at which the last one was told.
-func holdMany(t *testing.T, s *zklock.Session, path string, locks int, opts []zklock.Option) (told func() time.Time) {
+func holdMany(t *testing.T, s *zklock.Session, path string, locks int, opts []zklock.MutexOption) (told func() time.Time) {
 	t.Helper()
 	var acquired, holding sync.WaitGroup
 	const atOnce = 200

@@ -41,13 +41,13 @@ func leaked() (left string) {
 const patience = 20 * time.Second
 
 // connect returns a new session on the shared server.
-func connect(t testing.TB, opts ...zklock.SessionOption) *zklock.Session {
+func connect(t testing.TB, opts ...zklock.ConnectOption) *zklock.Session {
 	t.Helper()
 	return connectTo(t, zookeeper(t), opts...)
 }
 
 // connectTo returns a new session on the server at addr.
-func connectTo(t testing.TB, addr string, opts ...zklock.SessionOption) *zklock.Session {
+func connectTo(t testing.TB, addr string, opts ...zklock.ConnectOption) *zklock.Session {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -13,8 +13,10 @@ import (
 // Multi is several locks, of any kinds, that are acquired together or not at all. It sorts them by
 // path and takes each once, so that two Multi values with locks in common cannot wait for each other.
 // If it is given both sides of an RWMutex, it takes the writer's. All locks should be of one Session.
-// Its methods are safe for concurrent use.
+// Its methods are safe for concurrent use; Do runs a function under it.
 type Multi struct{ locks []Locker }
+
+var _ Acquirer[*MultiLock] = (*Multi)(nil)
 
 // NewMulti returns the lock made of locks.
 func NewMulti(locks ...Locker) *Multi {
@@ -77,7 +79,7 @@ func (m *Multi) acquire(ctx context.Context, acquire acquireFunc) (*MultiLock, e
 		if err == nil {
 			return ml, nil
 		}
-		lost := !ml.valid()
+		lost := !ml.Valid()
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 		_ = ml.Release(undo) // they are released in any case; err is more useful
 		cancel()
@@ -114,14 +116,14 @@ func (ml *MultiLock) acquireAll(ctx context.Context, locks []Locker, acquire acq
 		ml.stops = append(ml.stops, context.AfterFunc(lock.Context(), func() { ml.end(context.Cause(lock.Context())) }))
 		path = l.Path()
 	}
-	if !ml.valid() {
+	if !ml.Valid() {
 		return path, ErrLost
 	}
 	return path, nil
 }
 
-// valid reports whether no lock is lost, by the local clock too.
-func (ml *MultiLock) valid() bool {
+// Valid reports whether no lock is lost or released; see Lock.Valid.
+func (ml *MultiLock) Valid() bool {
 	return !slices.ContainsFunc(ml.locks, func(l *Lock) bool { return !l.Valid() })
 }
 

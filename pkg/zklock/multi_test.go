@@ -66,7 +66,7 @@ func TestMultiOfAllKinds(t *testing.T) {
 	if n := len(lock.Locks()); n != 3 {
 		t.Errorf("%d locks, want 3", n)
 	}
-	if _, err := zklock.NewRWMutex(other, dir+"/b").TryRLock(ctx); !errors.Is(err, zklock.ErrNotAcquired) {
+	if _, err := zklock.NewRWMutex(other, dir+"/b").Reader().TryAcquire(ctx); !errors.Is(err, zklock.ErrNotAcquired) {
 		t.Errorf("read beside the writer's side: %v", err)
 	}
 	lease := acquire(t, zklock.NewSemaphore(other, dir+"/c", 2)) // the other of the two

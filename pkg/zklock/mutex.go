@@ -7,10 +7,16 @@ import "context"
 // methods are safe for concurrent use.
 type Mutex struct{ queued }
 
-// NewMutex returns the lock on path, an absolute path in ZooKeeper such as "/locks/stock". The nodes
+// NewMutex returns the lock on path, an absolute path in ZooKeeper such as "/locks/stock". By default, goroutines of one
+// process hand it on among themselves before another process has it, within bounds: they are served in the order in
+// which they came, and processes are too, but all together are not. WithHandoff(1, 0) serves all in one order. The nodes
 // of the path need not exist.
-func NewMutex(s *Session, path string, opts ...Option) *Mutex {
-	return &Mutex{queued{s, path, optionsOf(s, path, opts)}}
+func NewMutex(s *Session, path string, opts ...MutexOption) *Mutex {
+	o := defaultLock(s)
+	for _, opt := range opts {
+		opt.setMutex(&o)
+	}
+	return &Mutex{newQueued(s, path, o)}
 }
 
 // Acquire waits for the lock until ctx ends, over reconnects and session losses. If ctx ends first, the error is both
@@ -21,18 +27,17 @@ func (m *Mutex) Acquire(ctx context.Context) (*Lock, error) { return m.acquire(c
 // the requests that this takes.
 func (m *Mutex) TryAcquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, true) }
 
-func (m *Mutex) acquire(ctx context.Context, try bool) (lock *Lock, err error) {
-	switch {
-	case ctx.Err() != nil:
-		return nil, ended(ctx, m.path)
-	case m.opts.handoffs <= 1:
-		lock, err = m.acquireInQueue(ctx, m.opts.mutexLine(m.path), try)
-	case try:
-		lock, err = m.tryLocally(ctx) // see handoff.go
-	default:
-		lock, err = m.acquireLocally(ctx)
-	}
-	return lock, m.s.acquireError(ctx, m.path, err)
+func (m *Mutex) acquire(ctx context.Context, try bool) (*Lock, error) {
+	return m.acquiring(ctx, func() (*Lock, error) {
+		switch {
+		case m.opts.handoffs <= 1:
+			return m.acquireInQueue(ctx, m.opts.mutexLine(m.path), try)
+		case try:
+			return m.tryLocally(ctx) // see handoff.go
+		default:
+			return m.acquireLocally(ctx)
+		}
+	})
 }
 
 func (o *options) mutexLine(path string) line {

@@ -15,7 +15,7 @@ import (
 )
 
 func TestMutexExcludes(t *testing.T) {
-	for name, opts := range map[string][]zklock.Option{
+	for name, opts := range map[string][]zklock.MutexOption{
 		"handoff":    nil,
 		"no handoff": {zklock.WithHandoff(1, 0)},
 	} {

@@ -236,7 +236,7 @@ func TestForeignChildrenAreIgnored(t *testing.T) {
 	} {
 		must(t, errorOf(s.Conn().Create(p, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))))
 	}
-	for _, opts := range [][]zklock.Option{nil, {zklock.WithHandoff(1, 0)}} {
+	for _, opts := range [][]zklock.MutexOption{nil, {zklock.WithHandoff(1, 0)}} {
 		m := zklock.NewMutex(s, dir, opts...)
 		lock := acquire(t, m)
 		if status, err := zklock.Inspect(t.Context(), s, dir); err != nil ||

@@ -1,6 +1,7 @@
 package zklock
 
 import (
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"os"
@@ -14,48 +15,91 @@ import (
 	"orderstock/pkg/zklock/internal/conn"
 )
 
-// SessionOption sets one of the With… options of Connect and Wrap.
-type SessionOption func(*conn.Options)
+// SessionOption is an option of Connect and Wrap.
+type SessionOption interface {
+	ConnectOption
+	setSession(o *sessionOptions)
+}
 
-func sessionOptionsOf(opts []SessionOption) conn.Options {
-	o := conn.Options{Timeout: 10 * time.Second, Log: slog.New(slog.DiscardHandler)}
-	for _, set := range opts {
-		set(&o)
-	}
-	return o
+// ConnectOption is an option of Connect. Each SessionOption is one.
+type ConnectOption interface{ setConnect(o *sessionOptions) }
+
+type sessionOptions struct {
+	conn.Options
+	namespace string
+}
+
+type (
+	sessionOption func(*sessionOptions)
+	connectOption func(*sessionOptions)
+)
+
+func (set sessionOption) setSession(o *sessionOptions) { set(o) }
+func (set sessionOption) setConnect(o *sessionOptions) { set(o) }
+func (set connectOption) setConnect(o *sessionOptions) { set(o) }
+
+func defaultSession() sessionOptions {
+	return sessionOptions{Options: conn.Options{Timeout: 10 * time.Second, Log: slog.Default()}}
 }
 
 // WithSessionTimeout sets the session timeout to ask for; the server may answer with another, see
 // Session.Timeout. It is how long a lock outlives a holder that died, and how long a holder may be
-// cut off without losing its locks. Default: 10 s. For Connect only.
-func WithSessionTimeout(d time.Duration) SessionOption {
-	return func(o *conn.Options) { o.Timeout = d }
+// cut off without losing its locks. Default: 10 s.
+func WithSessionTimeout(d time.Duration) ConnectOption {
+	return connectOption(func(o *sessionOptions) { o.Timeout = d })
 }
 
-// WithDialer sets how to connect, for TLS or a proxy. Default: net.DialTimeout. For Connect only.
-func WithDialer(dial zk.Dialer) SessionOption {
-	return func(o *conn.Options) { o.Dial = dial }
+// WithDialer sets how to connect, for example through a proxy. Default: net.DialTimeout.
+func WithDialer(dial zk.Dialer) ConnectOption {
+	return connectOption(func(o *sessionOptions) { o.Dial = dial })
 }
 
-// WithLogger sets the logger for lost sessions and for the client library's own messages.
-// Default: none.
+// WithTLS has the session speak TLS, on the connections of the dialer. A server's certificate must name the host that
+// Connect was given, or config's ServerName. ZooKeeper calls the port for it secureClientPort. Default: no TLS.
+func WithTLS(config *tls.Config) ConnectOption {
+	return connectOption(func(o *sessionOptions) { o.TLS = config })
+}
+
+// WithNamespace puts a path, such as "shop", before the path of each lock: services with different namespaces share no
+// lock. It stands behind the path in a connect string, if that has one. Default: none.
+func WithNamespace(namespace string) SessionOption {
+	return sessionOption(func(o *sessionOptions) { o.namespace = namespace })
+}
+
+// WithLogger sets the logger for lost sessions, for trouble with the connection, and, with the level debug, for the
+// client library's own messages. Default: slog.Default.
 func WithLogger(log *slog.Logger) SessionOption {
-	return func(o *conn.Options) { o.Log = log }
+	return sessionOption(func(o *sessionOptions) { o.Log = log })
 }
 
 // WithAuth authenticates the session, for example with the scheme "digest" and the secret
 // "user:password". Only sessions with the same secret can then use the session's locks, unless
 // WithACL says otherwise. It may be given repeatedly. An empty secret adds nothing. Default: none.
 func WithAuth(scheme string, secret []byte) SessionOption {
-	return func(o *conn.Options) {
+	return sessionOption(func(o *sessionOptions) {
 		if len(secret) > 0 {
 			o.Auth = append(o.Auth, conn.Auth{Scheme: scheme, Secret: secret})
 		}
-	}
+	})
 }
 
-// Option sets one of the With… options of a lock.
-type Option func(*options)
+// Option is an option of every kind of lock.
+type Option interface {
+	MutexOption
+	setLock(o *options)
+}
+
+// MutexOption is an option of a Mutex and a ReentrantMutex. Each Option is one.
+type MutexOption interface{ setMutex(o *options) }
+
+type (
+	lockOption  func(*options)
+	mutexOption func(*options)
+)
+
+func (set lockOption) setLock(o *options)   { set(o) }
+func (set lockOption) setMutex(o *options)  { set(o) }
+func (set mutexOption) setMutex(o *options) { set(o) }
 
 type options struct {
 	handoffs    int
@@ -69,18 +113,21 @@ type options struct {
 	hooks       Hooks
 }
 
-func optionsOf(s *Session, path string, opts []Option) options {
-	o := options{
+func defaultLock(s *Session) options {
+	return options{
 		handoffs: 4096,
 		handoff:  25 * time.Millisecond,
 		acl:      s.ACL(),
 		names:    []kind{lockKind},
 		owner:    Owner{Host: hostname(), PID: os.Getpid()},
 	}
-	for _, set := range opts {
-		set(&o)
+}
+
+func lockOptions(s *Session, opts []Option) options {
+	o := defaultLock(s)
+	for _, opt := range opts {
+		opt.setLock(&o)
 	}
-	o.data, o.invalid = o.owner.encode(), o.check(path)
 	return o
 }
 
@@ -90,10 +137,7 @@ const maxLabel = 64 << 10
 
 // check returns an error for what ZooKeeper would not take, or would take for something else.
 func (o *options) check(path string) error {
-	parts := strings.Split(path, "/")
-	if len(parts) < 2 || parts[0] != "" || slices.ContainsFunc(parts[1:], func(part string) bool {
-		return part == "" || part == "." || part == ".." || strings.Contains(part, "\x00")
-	}) {
+	if !validPath(path) {
 		return fmt.Errorf("lock path %q: want an absolute path below the root, such as /locks/stock", path)
 	}
 	for _, name := range o.names {
@@ -105,6 +149,14 @@ func (o *options) check(path string) error {
 		return fmt.Errorf("label of %d bytes: give WithLabel at most %d", len(o.owner.Label), maxLabel)
 	}
 	return nil
+}
+
+// validPath reports whether path is absolute, below the root, and none that ZooKeeper refuses.
+func validPath(path string) bool {
+	parts := strings.Split(path, "/")
+	return len(parts) > 1 && parts[0] == "" && !slices.ContainsFunc(parts[1:], func(part string) bool {
+		return part == "" || part == "." || part == ".." || strings.Contains(part, "\x00")
+	})
 }
 
 var hostname = sync.OnceValue(func() string {
@@ -120,15 +172,15 @@ var hostname = sync.OnceValue(func() string {
 //
 // All Mutex values on one path of a Session share a queue, with the options of the value that began
 // it.
-func WithHandoff(count int, d time.Duration) Option {
-	return func(o *options) { o.handoffs, o.handoff = count, d }
+func WithHandoff(count int, d time.Duration) MutexOption {
+	return mutexOption(func(o *options) { o.handoffs, o.handoff = count, d })
 }
 
 // WithACL sets the ACL of the lock's nodes and of the parents that it makes. In ZooKeeper the
 // parent's ACL decides who may delete its children, so the lock's path should not exist with another
 // one. Default: the session's ACL, see Session.ACL.
 func WithACL(acl []zk.ACL) Option {
-	return func(o *options) { o.acl = acl }
+	return lockOption(func(o *options) { o.acl = acl })
 }
 
 // WithNames sets what stands before the number in the names of a Mutex's nodes, so that the Mutex can
@@ -142,8 +194,8 @@ func WithACL(acl []zk.ACL) Option {
 //
 // The names must be the same for all Mutex values on a path. With an empty name, or one with a
 // slash, each acquisition fails. Default: "lock-".
-func WithNames(own string, further ...string) Option {
-	return func(o *options) { o.names = append([]kind{own}, further...) }
+func WithNames(own string, further ...string) MutexOption {
+	return mutexOption(func(o *options) { o.names = append([]kind{own}, further...) })
 }
 
 // WithParentWatch makes each waiter of a Mutex or RWMutex watch the lock's path instead of its
@@ -151,18 +203,18 @@ func WithNames(own string, further ...string) Option {
 // waiters, which then list the queue (the herd effect). It is there to be measured. Local hand-off does
 // not change it: the process still has one waiter in ZooKeeper.
 func WithParentWatch() Option {
-	return func(o *options) { o.watchParent = true }
+	return lockOption(func(o *options) { o.watchParent = true })
 }
 
 // WithLabel sets a label that Inspect shows with the holder's or waiter's host and process, for
 // example the service's name. Default: none.
 func WithLabel(label string) Option {
-	return func(o *options) { o.owner.Label = label }
+	return lockOption(func(o *options) { o.owner.Label = label })
 }
 
 // WithHooks sets functions to be called for metrics. Default: none.
 func WithHooks(h Hooks) Option {
-	return func(o *options) { o.hooks = h }
+	return lockOption(func(o *options) { o.hooks = h })
 }
 
 // Hooks are called as a lock is used, for metrics. Any of them may be nil. They are called
@@ -172,9 +224,13 @@ type Hooks struct {
 	// predecessor: once for each release. With WithParentWatch, and for the waiter of a semaphore,
 	// it is called for each change of the queue.
 	Woken func(path string)
+	// Waited is called at the end of each acquisition with how long it took and its error, which is nil if it
+	// succeeded. A ReentrantMutex that is entered again has not waited.
+	Waited func(path string, d time.Duration, err error)
 	// Held is called at the first Release of each handle with how long it was held.
 	Held func(path string, d time.Duration)
-	// Lost is called once for each handle that was lost while held, and not for Session.Close.
+	// Lost is called once for each handle that was lost while held, and not for Session.Close. The cause is
+	// ErrExpired, ErrSilence or ErrDeleted.
 	Lost func(path string, cause error)
 	// Orphaned is called for each queue node that could not be removed at once, when it is known to
 	// be gone: with its path, or, if that was never known, the parent's path and the GUID.

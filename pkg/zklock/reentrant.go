@@ -15,7 +15,7 @@ import (
 type ReentrantMutex struct{ mutex *Mutex }
 
 // NewReentrantMutex returns the lock on path; see NewMutex.
-func NewReentrantMutex(s *Session, path string, opts ...Option) *ReentrantMutex {
+func NewReentrantMutex(s *Session, path string, opts ...MutexOption) *ReentrantMutex {
 	return &ReentrantMutex{NewMutex(s, path, opts...)}
 }
 

@@ -82,9 +82,9 @@ func (n *node) removeUntilGone(ctx context.Context, report func(error)) {
 func (n *node) loss(err error) error {
 	switch {
 	case n.clock != nil && n.clock.Expired():
-		return conn.ErrExpired
+		return ErrExpired
 	case errors.Is(err, zk.ErrNoNode):
-		return errNodeDeleted
+		return ErrDeleted
 	}
 	return err
 }

@@ -25,10 +25,9 @@ type Semaphore struct {
 // NewSemaphore returns the semaphore on path with the given number of leases. If that is less than 1,
 // each acquisition fails at once. The nodes of the path need not exist.
 func NewSemaphore(s *Session, path string, leases int, opts ...Option) *Semaphore {
-	o := optionsOf(s, path, opts)
+	o := lockOptions(s, opts)
 	o.owner.Leases = leases
-	o.data = o.owner.encode()
-	return &Semaphore{queued{s, path, o}, leases}
+	return &Semaphore{newQueued(s, path, o), leases}
 }
 
 // Acquire waits for a lease until ctx ends; see Mutex.Acquire. A later lease has a greater token, but
@@ -40,11 +39,7 @@ func (m *Semaphore) Acquire(ctx context.Context) (*Lock, error) { return m.acqui
 func (m *Semaphore) TryAcquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, true) }
 
 func (m *Semaphore) acquire(ctx context.Context, try bool) (*Lock, error) {
-	if ctx.Err() != nil {
-		return nil, ended(ctx, m.path)
-	}
-	lock, err := m.lease(ctx, try)
-	return lock, m.s.acquireError(ctx, m.path, err)
+	return m.acquiring(ctx, func() (*Lock, error) { return m.lease(ctx, try) })
 }
 
 func (m *Semaphore) lease(ctx context.Context, try bool) (*Lock, error) {

@@ -2,6 +2,10 @@ package zklock
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +22,7 @@ import (
 // succeed. Its methods are safe for concurrent use.
 type Session struct {
 	conn  *conn.Conn
+	root  string // before the path of each lock
 	nodes *nodes
 
 	unanswered conn.Allowance // bounds the log
@@ -30,22 +35,65 @@ type Session struct {
 	unwatched []*holder  // the oldest first
 }
 
-// Monitor learns facts from a connection that the client library hides. Wrap needs one.
-type Monitor = conn.Monitor
+// Monitor learns facts from the connection that the client library hides: the negotiated session
+// timeout, the end of the connection as it happens, and when the server last heard from this client,
+// and so how long the session is alive for certain. Its Dial must be the library's dialer:
+//
+//	monitor := zklock.NewMonitor(nil)
+//	conn, events, err := zk.Connect(servers, timeout, zk.WithDialer(monitor.Dial))
+//	session, err := zklock.Wrap(ctx, conn, monitor)
+//
+// A Monitor is for one zk.Conn. Its methods are safe for concurrent use.
+type Monitor struct{ monitor *conn.Monitor }
 
 // NewMonitor returns a monitor of the connections that dial makes; nil means net.DialTimeout.
-func NewMonitor(dial zk.Dialer) *Monitor { return conn.NewMonitor(dial) }
+func NewMonitor(dial zk.Dialer) *Monitor { return &Monitor{conn.NewMonitor(dial)} }
+
+// Dial connects; it is a zk.Dialer.
+func (m *Monitor) Dial(network, address string, timeout time.Duration) (net.Conn, error) {
+	return m.monitor.Dial(network, address, timeout)
+}
 
 // Connect connects to any of the servers, each "host:port", and returns when there is a session, or
-// when ctx ends. Callers must Close it. One string may hold several servers, with commas between them.
-// Without a port it is 2181. Spaces around an address are ignored. Names are resolved again when
+// when ctx ends. Callers must Close it. One string may hold several servers, with commas between them, and
+// behind the last one a path (chroot) that stands before the path of each lock, as Java's clients take it:
+// "zk1,zk2:2182/shop". Without a port it is 2181. Spaces around an address are ignored. Names are resolved again when
 // no known address has answered. One that does not resolve is treated like a server that is down.
-func Connect(ctx context.Context, servers []string, opts ...SessionOption) (*Session, error) {
-	c, err := conn.Connect(ctx, servers, sessionOptionsOf(opts))
+func Connect(ctx context.Context, servers []string, opts ...ConnectOption) (*Session, error) {
+	o := defaultSession()
+	for _, opt := range opts {
+		opt.setConnect(&o)
+	}
+	list, chroot, _ := strings.Cut(strings.Join(servers, ","), "/")
+	if strings.Contains(chroot, ",") {
+		return nil, fmt.Errorf("connect to ZooKeeper at %q: a path (chroot) stands once, behind the last server", servers)
+	}
+	root, err := rootOf(chroot, o.namespace)
 	if err != nil {
 		return nil, err
 	}
-	return newSession(c), nil
+	var addrs []string
+	for addr := range strings.SplitSeq(list, ",") {
+		addrs = append(addrs, strings.TrimSpace(addr))
+	}
+	c, err := conn.Connect(ctx, addrs, o.Options)
+	if err != nil {
+		return nil, err
+	}
+	return newSession(c, root), nil
+}
+
+// rootOf returns the path of a chroot and a namespace in it, "" for none.
+func rootOf(parts ...string) (root string, err error) {
+	for _, part := range parts {
+		if part = strings.Trim(strings.TrimSpace(part), "/"); part != "" {
+			root += "/" + part
+		}
+	}
+	if root != "" && !validPath(root) {
+		return "", fmt.Errorf("connect to ZooKeeper: chroot or namespace %q: want a path, such as /shop", root)
+	}
+	return root, nil
 }
 
 // Wrap makes a Session of a connection that the caller continues to own. It must have been made with
@@ -55,21 +103,35 @@ func Connect(ctx context.Context, servers []string, opts ...SessionOption) (*Ses
 // ZooKeeper session is the owner's, too. Connect begins a new one when the servers have lost their data, and Wrap does
 // not: the servers refuse the connection then, as they do without Wrap, until its owner makes another.
 func Wrap(ctx context.Context, zkConn *zk.Conn, monitor *Monitor, opts ...SessionOption) (*Session, error) {
-	c, err := conn.Wrap(ctx, zkConn, monitor, sessionOptionsOf(opts))
+	o := defaultSession()
+	for _, opt := range opts {
+		opt.setSession(&o)
+	}
+	root, err := rootOf(o.namespace)
 	if err != nil {
 		return nil, err
 	}
-	return newSession(c), nil
+	if zkConn == nil || monitor == nil {
+		return nil, errors.New("wrap ZooKeeper connection: there is no connection or no monitor")
+	}
+	c, err := conn.Wrap(ctx, zkConn, monitor.monitor, o.Options)
+	if err != nil {
+		return nil, err
+	}
+	return newSession(c, root), nil
 }
 
-func newSession(c *conn.Conn) *Session {
+func newSession(c *conn.Conn, root string) *Session {
 	return &Session{
-		conn: c, nodes: newNodes(c), unanswered: conn.Allowance{Times: 1, Every: time.Second},
+		conn: c, root: root, nodes: newNodes(c), unanswered: conn.Allowance{Times: 1, Every: time.Second},
 		queues: map[string]*localQueue{}, holds: map[holdKey]*hold{},
 	}
 }
 
-// Conn returns the connection, for other requests. It must not be closed.
+// Root returns the path before the path of each lock, a chroot and a namespace; "" if there is neither.
+func (s *Session) Root() string { return s.root }
+
+// Conn returns the connection, for other requests. Their paths are the whole ones, with Root. It must not be closed.
 func (s *Session) Conn() *zk.Conn { return s.conn.ZK }
 
 // ACL returns the ACL of the nodes that the session makes: all rights for clients that authenticate as
@@ -103,14 +165,3 @@ func (s *Session) Lost() <-chan struct{} {
 // fail with it, and their nodes are removed. Close waits for that, for about ten seconds at most, or
 // twenty if the connection is wrapped. A second Close returns ErrSessionClosed.
 func (s *Session) Close() error { return s.conn.Close(s.nodes.removeAll) }
-
-// Call runs a request of the client library, which takes no context, until ctx ends, and then returns
-// ctx's cause. The request is sent even if ctx has ended before. One that is left behind goes on until
-// it is answered or its connection ends.
-func Call[T any](ctx context.Context, request func() (T, error)) (T, error) {
-	return conn.Call(ctx, request)
-}
-
-// MakePath makes the node at path and the missing ones above it, each by create, which should return
-// the client library's error. Any number of clients may do this at once.
-func MakePath(path string, create func(path string) error) error { return conn.MakePath(path, create) }

@@ -324,7 +324,7 @@ func TestReleaseOfALostLockDoesNotWait(t *testing.T) {
 	for _, m := range kindsOfMutex(s, dir+"/lock") {
 		locks = append(locks, acquire(t, m))
 	}
-	locks = append(locks, acquire(t, reader{zklock.NewRWMutex(s, dir+"/rw")}),
+	locks = append(locks, acquire(t, zklock.NewRWMutex(s, dir+"/rw").Reader()),
 		acquire(t, zklock.NewSemaphore(s, dir+"/sem", 1)))
 	l.silence()
 	released := make(chan error, len(locks))
@@ -366,7 +366,7 @@ func TestWrapUsesTheCallersConnection(t *testing.T) {
 
 // A reconnect takes as long as its requests do, with credentials to be sent again and without.
 func TestReconnectIsNotHeldUp(t *testing.T) {
-	for name, opts := range map[string][]zklock.SessionOption{
+	for name, opts := range map[string][]zklock.ConnectOption{
 		"plain":     nil,
 		"with auth": {zklock.WithAuth("digest", []byte("clerk:secret")), zklock.WithAuth("digest", []byte("porter:secret"))},
 	} {

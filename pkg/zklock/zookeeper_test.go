@@ -46,8 +46,9 @@ func installation() (java, classpath string, err error) {
 		return java, filepath.Join(home, "lib", "*"), err
 	}
 	const debian = "/usr/share/java/"
-	_, err = os.Stat(debian + "zookeeper.jar") // names the jars that it needs itself
-	return java, debian + "zookeeper.jar" + string(filepath.ListSeparator) + debian + "slf4j-simple.jar", err
+	_, err = os.Stat(debian + "zookeeper.jar") // names the jars that it needs itself, but for these two
+	jars = []string{debian + "zookeeper.jar", debian + "slf4j-simple.jar", debian + "netty-codec.jar"}
+	return java, strings.Join(jars, string(filepath.ListSeparator)), err
 }
 
 // server is a ZooKeeper server, alone or of an ensemble, that a test may stop, and whose data it may change.
@@ -98,6 +99,11 @@ func (s *server) launch() error {
 
 func (s *server) log() string { return filepath.Join(s.dir, "log") }
 
+func (s *server) logTail() []byte {
+	log, _ := os.ReadFile(s.log()) // empty if there is none
+	return log[max(0, len(log)-4000):]
+}
+
 // kill ends the server's process, if there is one.
 func (s *server) kill() {
 	if s.guard != nil {
@@ -115,8 +121,7 @@ func (s *server) awaitReady() error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			log, _ := os.ReadFile(s.log())
-			return fmt.Errorf("%s does not serve: %q, %w\n%s", s.addr, answer, err, log[max(0, len(log)-4000):])
+			return fmt.Errorf("%s does not serve: %q, %v\n%s", s.addr, answer, err, s.logTail())
 		}
 	}
 }
@@ -143,7 +148,12 @@ func startConfigured(t *testing.T, config []string, args ...string) *server {
 	t.Helper()
 	s, err := newServer(t.TempDir(), config, args...)
 	must(t, err)
-	t.Cleanup(s.kill)
+	t.Cleanup(func() {
+		s.kill()
+		if t.Failed() {
+			t.Logf("the server's log ends with\n%s", s.logTail())
+		}
+	})
 	must(t, s.launch())
 	must(t, s.awaitReady())
 	return s

@@ -230,7 +230,7 @@ func OpenSession(cfg Config) *Session {
 }
 
 // Acquire takes the mutex at path.
-func (s *Session) Acquire(ctx context.Context, path string, opts ...zklock.Option) (Lock, error) {
+func (s *Session) Acquire(ctx context.Context, path string, opts ...zklock.MutexOption) (Lock, error) {
 	session, err := s.Get(ctx)
 	if err != nil {
 		return Lock{}, fmt.Errorf("%w: %w", operation.ErrUnavailable, err)

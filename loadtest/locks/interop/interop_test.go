@@ -156,7 +156,7 @@ func under(ctx context.Context, lock interface{ Release(context.Context) error }
 }
 
 func TestMutexWithCurator(t *testing.T) {
-	for name, handoff := range map[string]zklock.Option{
+	for name, handoff := range map[string]zklock.MutexOption{
 		"hand-off":    zklock.WithHandoff(16, 20*time.Millisecond),
 		"no hand-off": zklock.WithHandoff(1, 0),
 	} {
@@ -244,10 +244,10 @@ func TestRWMutexWithCurator(t *testing.T) {
 	s.together("InterProcessReadWriteLock", func(ctx context.Context, session *zklock.Session, thread, round int) error {
 		mutex := zklock.NewRWMutex(session, s.lock)
 		if (thread+round)%4 == 0 {
-			lock, err := mutex.Lock(ctx)
+			lock, err := mutex.Writer().Acquire(ctx)
 			return under(ctx, lock, err, func() error { written.Add(1); return s.write(session.Conn()) })
 		}
-		lock, err := mutex.RLock(ctx)
+		lock, err := mutex.Reader().Acquire(ctx)
 		return under(ctx, lock, err, func() error { return s.read(session.Conn()) })
 	})
 	s.checkCounter(int(written.Load()) + threads*rounds/4)

@@ -35,12 +35,12 @@ func startKazoo(t *testing.T, args ...string) *contender {
 }
 
 func TestMutexWithKazoo(t *testing.T) {
-	handoff := map[string]zklock.Option{
+	handoff := map[string]zklock.MutexOption{
 		"hand-off":    zklock.WithHandoff(16, 20*time.Millisecond),
 		"no hand-off": zklock.WithHandoff(1, 0),
 	}
 	for name, c := range map[string]struct {
-		names    zklock.Option
+		names    zklock.MutexOption
 		patterns []string // for kazoo
 	}{
 		"its names":  {names: zklock.WithNames("__lock__")},

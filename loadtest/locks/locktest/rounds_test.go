@@ -14,6 +14,7 @@ import (
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/servers"
+	"orderstock/pkg/zkclient"
 	"orderstock/pkg/zklock"
 )
 
@@ -120,7 +121,7 @@ func (r *round) prepare(ctx context.Context) (err error) {
 	if r.session, err = zklock.Connect(ctx, addrs); err != nil {
 		return err
 	}
-	err = zklock.MakePath(r.counter(), func(node string) error {
+	err = zkclient.MakePath(r.counter(), func(node string) error {
 		_, err := r.session.Conn().Create(node, []byte("0"), 0, r.session.ACL())
 		return err
 	})

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Package zklock exports the first two, as ErrSessionClosed and ErrLost.
+// Package zklock exports these; ErrClosed is its ErrSessionClosed.
 var (
 	ErrClosed = errors.New("zklock: session closed")
 	ErrLost   = errors.New("zklock: lock lost")
@@ -19,13 +19,9 @@ var (
 	ErrSilence = fmt.Errorf("%w: nothing heard from ZooKeeper for a session timeout", ErrLost)
 )
 
-// Call is zklock.Call.
-func Call[T any](ctx context.Context, request func() (T, error)) (T, error) {
-	return call(ctx, func(f func()) bool { go f(); return true }, request, nil)
-}
-
-// call is Call in a goroutine that begin starts; it fails with ErrClosed if begin does not. late
-// gets the outcome of a request that was left behind; it may be nil.
+// call runs a request of the client library, which takes no context, until ctx ends, and then returns ctx's cause. The
+// request is sent even if ctx has ended before. One that is left behind goes on until it is answered or its connection
+// ends; late gets the outcome, unless it is nil. begin starts a goroutine; if it does not, call fails with ErrClosed.
 func call[T any](
 	ctx context.Context, begin func(func()) bool, request func() (T, error), late func(T, error),
 ) (T, error) {

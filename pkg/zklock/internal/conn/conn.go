@@ -1,14 +1,16 @@
 package conn
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"math"
+	"net"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -46,6 +48,7 @@ type Conn struct {
 type Options struct {
 	Timeout time.Duration // of the session
 	Dial    zk.Dialer     // nil means net.DialTimeout
+	TLS     *tls.Config   // nil means none
 	Log     *slog.Logger
 	Auth    []Auth
 }
@@ -56,21 +59,43 @@ type Auth struct {
 	Secret []byte
 }
 
-// Connect is zklock.Connect.
+// dialer returns how to connect to the servers that h chooses.
+func (o Options) dialer(h *hosts) zk.Dialer {
+	dial := o.Dial
+	if dial == nil {
+		dial = net.DialTimeout
+	}
+	if o.TLS == nil {
+		return dial
+	}
+	return func(network, address string, timeout time.Duration) (net.Conn, error) {
+		raw, err := dial(network, address, timeout)
+		if err != nil {
+			return nil, err
+		}
+		config := o.TLS.Clone()
+		config.ServerName = cmp.Or(config.ServerName, h.nameOf(address))
+		secured := tls.Client(raw, config)
+		ctx, cancel := context.WithTimeout(context.Background(), timeout) //nolint:forbidigo // the library gives none
+		defer cancel()
+		if err := secured.HandshakeContext(ctx); err != nil {
+			_ = raw.Close()
+			return nil, fmt.Errorf("TLS handshake with %s at %s: %w", config.ServerName, address, err)
+		}
+		return secured, nil
+	}
+}
+
+// Connect is zklock.Connect, with each server by itself.
 func Connect(ctx context.Context, servers []string, o Options) (*Conn, error) {
 	if o.Timeout < time.Millisecond || o.Timeout > math.MaxInt32*time.Millisecond {
 		return nil, fmt.Errorf("connect to ZooKeeper: session timeout %s: want 1ms to %s", o.Timeout,
 			math.MaxInt32*time.Millisecond)
 	}
-	monitor, hosts := NewMonitor(o.Dial), newHosts()
+	monitor, hosts := NewMonitor(nil), newHosts()
 	monitor.leaves = true
-	var addrs []string
-	for _, list := range servers {
-		for addr := range strings.SplitSeq(list, ",") {
-			addrs = append(addrs, strings.TrimSpace(addr))
-		}
-	}
-	zkConn, events, err := zk.Connect(addrs, o.Timeout,
+	monitor.dial = o.dialer(hosts)
+	zkConn, events, err := zk.Connect(servers, o.Timeout,
 		zk.WithDialer(monitor.Dial), zk.WithHostProvider(hosts),
 		zk.WithLogger(clientLog{o.Log}), zk.WithLogInfo(false))
 	if err != nil {
@@ -79,16 +104,13 @@ func Connect(ctx context.Context, servers []string, o Options) (*Conn, error) {
 	c := newConn(zkConn, events, monitor, o)
 	if err := c.begin(ctx, o); err != nil {
 		_ = c.Close(nil) // there is nothing to lose yet
-		return nil, fmt.Errorf("connect to ZooKeeper at %v: %w", addrs, errors.Join(err, hosts.trouble(), c.Trouble()))
+		return nil, fmt.Errorf("connect to ZooKeeper at %v: %w", servers, errors.Join(err, hosts.trouble(), c.Trouble()))
 	}
 	return c, nil
 }
 
 // Wrap is zklock.Wrap.
 func Wrap(ctx context.Context, zkConn *zk.Conn, monitor *Monitor, o Options) (*Conn, error) {
-	if zkConn == nil || monitor == nil {
-		return nil, errors.New("wrap ZooKeeper connection: there is no connection or no monitor")
-	}
 	c := newConn(zkConn, nil, monitor, o)
 	known := make(chan struct{})
 	c.Go(func() { c.watchOwner(known) })

@@ -60,8 +60,7 @@ func (h *hosts) Init(servers []string) error {
 		host, port, err := net.SplitHostPort(s)
 		_, badPort := strconv.ParseUint(port, 10, 16)
 		if err != nil || badPort != nil || host == "" || strings.ContainsAny(host, "/, \t\r\n") {
-			return fmt.Errorf("server %q: want host:port, without a space; "+
-				"put a path (chroot) before each lock's path instead", s)
+			return fmt.Errorf("server %q: want host:port, without a space", s)
 		}
 		h.servers = append(h.servers, server{host: host, port: port})
 	}
@@ -86,6 +85,19 @@ func (h *hosts) Next() (addr string, pause bool) {
 	}
 	h.current, h.round = h.round[0], h.round[1:]
 	return h.current, pause
+}
+
+// nameOf returns the name of the server that has the address, for its certificate.
+func (h *hosts) nameOf(addr string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range h.servers {
+		if slices.Contains(s.addrs, addr) {
+			return s.host
+		}
+	}
+	host, _, _ := net.SplitHostPort(addr) // a name that does not resolve
+	return host
 }
 
 // Connected notes that the server at the last address has answered. When that connection is lost, a

@@ -11,15 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Monitor learns facts from the connection that the client library hides: the negotiated session
-// timeout, the end of the connection as it happens, and when the server last heard from this client,
-// and so how long the session is alive for certain. Its Dial must be the library's dialer:
-//
-//	monitor := zklock.NewMonitor(nil)
-//	conn, events, err := zk.Connect(servers, timeout, zk.WithDialer(monitor.Dial))
-//	session, err := zklock.Wrap(ctx, conn, monitor)
-//
-// A Monitor is for one zk.Conn. Its methods are safe for concurrent use.
+// Monitor is zklock.Monitor.
 type Monitor struct {
 	dial   zk.Dialer
 	leaves bool // may leave a session for a new one: nobody else counts on the session

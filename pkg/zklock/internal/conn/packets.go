@@ -2,6 +2,7 @@ package conn
 
 import (
 	"bufio"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -314,10 +315,14 @@ func (d *deadline) set(t time.Time, change func(time.Time) error) error {
 func (w *monitoredConn) Close() error {
 	err := net.ErrClosed
 	w.close.Do(func() {
-		if tcp, ok := w.Conn.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0) // best effort: package queue looks for such nodes, too
+		inner := w.Conn
+		if secured, ok := inner.(*tls.Conn); ok {
+			inner = secured.NetConn() // without the alert, which could wait
 		}
-		err = w.Conn.Close()
+		if tcp, ok := inner.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0) // best effort: node.find looks for such nodes, too
+		}
+		err = inner.Close()
 	})
 	w.monitor.down(w)
 	return err

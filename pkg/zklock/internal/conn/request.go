@@ -9,7 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Do runs a request of the client library until ctx ends, as Call does. Close waits for it. Do fails with ErrClosed
+// Do runs a request of the client library until ctx ends, as call does. Close waits for it. Do fails with ErrClosed
 // after Close, and otherwise with the errors of package zk.
 func Do[T any](ctx context.Context, c *Conn, request func() (T, error)) (T, error) {
 	return call(ctx, c.Go, request, nil)
@@ -76,7 +76,7 @@ func closed(c <-chan struct{}) bool {
 // a container that has had children and has none any more, so that a lock for each order leaves no
 // node behind. It returns the nodes that it has made, from the top down.
 func (c *Conn) makeParents(dir string, acl []zk.ACL) (made []string, err error) {
-	err = MakePath(dir, func(dir string) error {
+	err = makePath(dir, func(dir string) error {
 		_, err := c.ZK.CreateContainer(dir, nil, zk.FlagContainer, acl)
 		if err == nil {
 			made = append(made, dir)
@@ -86,12 +86,12 @@ func (c *Conn) makeParents(dir string, acl []zk.ACL) (made []string, err error) 
 	return made, err
 }
 
-// MakePath is zklock.MakePath. It does not look first, and a node that another client made is as good. If a parent is
-// reaped in between, MakePath returns nil, and the next create in dir fails with zk.ErrNoNode.
-func MakePath(dir string, create func(dir string) error) error {
+// makePath makes the node dir and the missing ones above it, each by create. It does not look first, and a node that another client made is as good. If a parent is
+// reaped in between, makePath returns nil, and the next create in dir fails with zk.ErrNoNode.
+func makePath(dir string, create func(dir string) error) error {
 	err := create(dir)
 	if errors.Is(err, zk.ErrNoNode) && path.Dir(dir) != dir {
-		if err := MakePath(path.Dir(dir), create); err != nil {
+		if err := makePath(path.Dir(dir), create); err != nil {
 			return err
 		}
 		err = create(dir)
