@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"orderstock/loadtest/history"
+	"orderstock/pkg/operation"
 )
 
 // plan draws the orders of a run. Order n is a function of the seed and n alone, so any client can make it, and none is
@@ -14,6 +15,8 @@ import (
 type plan struct {
 	mix   Mix
 	goods []history.Goods
+	// great, one basket in so many has a line of nearly as many pieces as the contract allows; 0 for none.
+	great int
 	// cumulative holds the cumulative weights of the products; nil draws evenly.
 	cumulative []float64
 }
@@ -30,8 +33,12 @@ type intent struct {
 	delay                      float64
 }
 
-func newPlan(mix Mix, goods []history.Goods) *plan {
+func newPlan(cfg Config, goods []history.Goods) *plan {
+	mix := cfg.Mix
 	p := &plan{mix: mix, goods: goods}
+	if !cfg.Plain {
+		p.great = 200
+	}
 	if mix.Zipf > 0 {
 		sum := 0.0
 		for i := range goods {
@@ -66,6 +73,9 @@ func (p *plan) order(n int, dst []history.Item) ([]history.Item, intent) {
 			i = (i + 1) % len(p.goods)
 		}
 		dst = append(dst, history.Item{GoodsID: p.goods[i].ID, Num: 1 + r.Int64N(int64(p.mix.NumMax))})
+	}
+	if p.great > 0 && r.IntN(p.great) == 0 {
+		dst[start+r.IntN(len(dst)-start)].Num = operation.MaxNum - r.Int64N(1000)
 	}
 	do.read, do.ledger, do.level = r.IntN(20) == 0, r.IntN(20) == 0, r.IntN(25) == 0
 	do.later, do.delay = r.IntN(4) == 0, r.Float64()

@@ -65,6 +65,13 @@ func patched(name, patch string, load fire.Config, by string) trial.Experiment {
 	return calm(trial.Experiment{Name: name, Services: trial.Services{Mutants: patch}, Load: load, Expect: caught(by)})
 }
 
+// asked returns a mutant of one patch that only a drawn call meets: a run that is long enough to draw each kind.
+func asked(name, patch, by string) trial.Experiment {
+	return calm(trial.Experiment{
+		Name: name, Services: trial.Services{Mutants: patch, Strategy: "grouped"}, Load: long, Expect: caught(by),
+	})
+}
+
 // ready completes services: fresh ones, that deduct one after the other.
 func ready(s trial.Services, env map[string]string) trial.Services {
 	s.Strategy, s.Fresh = cmp.Or(s.Strategy, "sequential"), true
@@ -216,6 +223,33 @@ var mutants = []trial.Experiment{
 	patched("a token that somebody made up", "made-up-token", fewBaskets, trial.Locked.Name),
 }
 
+// drawn are the mutants that no order of a customer meets: an odd call must.
+var drawn = []trial.Experiment{
+	calm(trial.Experiment{
+		Name: "nothing broken, a long run", Services: trial.Services{Strategy: "grouped"}, Load: long,
+		Expect: absorbed(trial.Control),
+	}),
+	asked("only the first number of a basket checked", "first-number", verify.AnswerWellFormed),
+	asked("a repeated cancellation gives the pieces back again", "restores-again", verify.StockBalances),
+	asked("an order read from a cache", "order-cached", verify.AnswersOverTime),
+	asked("deductions in one request need no token", "batch-unguarded", verify.AnswerWellFormed),
+	asked("a used key with a subset of the lines taken for a repeat", "subset-is-repeat", verify.AnswerWellFormed),
+	asked("keys compared without their punctuation", "key-punctuation", verify.AnswerWellFormed),
+	asked("the status of a page ignored", "status-ignored", verify.AnswersTrue),
+	asked("a page with follow has the newest orders, too", "follow-ignored", verify.AnswersTrue),
+	asked("of two restocks at once, one lost", "restock-lost", verify.StockBalances),
+	asked("a price that cannot fall", "price-never-falls", verify.Unexplained),
+	asked("totals in 32-bit floats", "total-float", verify.OrderAsRequested),
+	calm(trial.Experiment{
+		Name: "refusals that do not say when to try again",
+		Services: trial.Services{
+			Mutants: "no-retry-after", Strategy: "grouped", Env: map[string]string{"MAX_IN_FLIGHT": "15"},
+		},
+		Load:   fire.Config{Orders: 200, Concurrency: 60, Disturbed: true, Mix: repeated},
+		Expect: caught(verify.AnswerWellFormed),
+	}),
+}
+
 // The loads are lighter than the fault matrix's: most mutants break the strategies that take a ZooKeeper lock for each
 // deduction.
 var (
@@ -235,6 +269,7 @@ var (
 	little = fire.Config{Orders: 200, Concurrency: 20, Mix: fire.Mix{Goods: 3, Stock: 80, Repeat: 0.1, Seed: 1}}
 	// traffic has repeats and cancellations, and deductions is the same with deductions alone.
 	traffic    = fire.Config{Orders: 200, Concurrency: 20, Mix: repeated}
+	long       = fire.Config{Orders: 2000, Concurrency: 40, Mix: fire.Mix{Goods: 3, Stock: 1500, Repeat: 0.1, Cancel: 0.1}}
 	deductions = fire.Config{Path: history.PathDeduct, Orders: 200, Concurrency: 20, Mix: repeated}
 	repeated   = fire.Mix{Goods: 3, Stock: 120, Repeat: 0.3, Cancel: 0.3, Seed: 1}
 	// repriced goes on for longer than briefPrices lets an old price live.

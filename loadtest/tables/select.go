@@ -7,7 +7,7 @@ func Mutants() (all []trial.Experiment) {
 	for _, part := range []struct {
 		group string
 		of    []trial.Experiment
-	}{{"mutant", mutants}, {"layer", layers}} {
+	}{{"mutant", mutants}, {"drawn", drawn}, {"layer", layers}} {
 		for _, e := range part.of {
 			e.Group = part.group
 			all = append(all, e)
