@@ -79,6 +79,7 @@ func (p *plan) order(n int, dst []history.Item) ([]history.Item, intent) {
 	}
 	do.read, do.ledger, do.level = r.IntN(20) == 0, r.IntN(20) == 0, r.IntN(25) == 0
 	do.later, do.delay = r.IntN(4) == 0, r.Float64()
+	do.read = do.read || do.cancel && r.IntN(8) == 0 // it is read before and after
 	return dst, do
 }
 

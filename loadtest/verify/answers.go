@@ -21,7 +21,7 @@ func (r *reply) cancels() bool { return r.Kind == history.Cancel }
 // answers reports whether it says something about the order, as the answer to a call that places it or, with cancels,
 // to one that cancels it.
 func (r *reply) answers(cancels bool) bool {
-	return r.says != silent && r.cancels() == cancels && (cancels || r.Kind.Places())
+	return r.says.of != nothing && r.cancels() == cancels && (cancels || r.Kind.Places())
 }
 
 // answers judges all calls of order n against its outcome in the books, and against each other. Placed and cancelled
@@ -40,7 +40,7 @@ func (j *judge) answers(n int, did end) (placed, cancelled bool) {
 		}
 		j.replies = append(j.replies, reply{c, says, nil})
 		if wellFormed && c.Kind == history.ReadLedger && c.Code != 0 && c.Ended() {
-			j.replies = append(j.replies, reply{c, rowWords[c.Rows], nil})
+			j.replies = append(j.replies, reply{c, word{inFlows, rowsOf[c.Rows]}, nil})
 		}
 	}
 	j.ends(n, calls)
@@ -49,7 +49,7 @@ func (j *judge) answers(n int, did end) (placed, cancelled bool) {
 	for i := range j.replies {
 		r := &j.replies[i]
 		j.answer(n, r, did)
-		sold = sold || r.says == placedConfirmed || r.says == toldDone
+		sold = sold || r.says == word{atFirst, history.Confirmed} || r.says == word{inRecord, history.Done}
 		asked = asked || r.cancels()
 	}
 	if sold && !asked {
@@ -65,7 +65,7 @@ func (j *judge) answers(n int, did end) (placed, cancelled bool) {
 
 // answer judges one answer against the outcome of its order.
 func (j *judge) answer(n int, r *reply, did end) {
-	if r.says == silent {
+	if r.says.of == nothing {
 		return
 	}
 	var flag []byte
@@ -73,21 +73,21 @@ func (j *judge) answer(n int, r *reply, did end) {
 		flag = strconv.AppendInt(nil, did.order, 10)
 	}
 	if did.status == history.NoStatus {
-		if r.says == ledgerNone || r.says == rowsNone {
+		if r.says == (word{of: inLedger}) || r.says == (word{of: inFlows}) {
 			return
 		}
 		j.add(AnswersTrue, flag, n, 0, "the order that a client was told of", "%s, and no such order", answer(r.Call))
 		return
 	}
-	if !r.says.agrees(did) {
+	if !r.says.agrees(did, j.h.Path) {
 		j.add(AnswersTrue, flag, n, 0, "answers that agree with the books: "+did.status.String()+", first outcome "+
 			did.outcome.String(), "%s", answer(r.Call))
 	}
 	byAsking := j.h.Path == history.PathDeduct || did.reason == string(byClient)
-	if byAsking && slices.Contains(undone, r.says) && !r.cancels() && !j.askedBefore(r) {
+	if byAsking && r.says.undone() && !r.cancels() && !j.askedBefore(r) {
 		j.add(AnswersOverTime, flag, n, 0, "an answer from before the cancellation", "%s", answer(r.Call))
 	}
-	if r.says < rowsNone {
+	if r.says.of != inFlows {
 		j.contents(n, r, did, flag)
 		j.details(n, r, did, flag)
 	}
@@ -96,14 +96,14 @@ func (j *judge) answer(n int, r *reply, did end) {
 // contents judges what an answer says of the order besides its state.
 func (j *judge) contents(n int, r *reply, did end, flag []byte) {
 	told := did.told
-	if r.says == toldCancelled || r.says == ledgerCancelled || r.says == ledgerNone {
+	if r.says.of >= inRecord && (r.says.is == history.Cancelled || r.says.is == history.NoStatus) {
 		told = history.ToldNothing // a cancellation arrived first; its record has no items
 	}
 	order, total := did.order, did.total
 	switch {
 	case r.Kind == history.ReadLedger:
 		order, total = 0, 0
-	case r.says == askedRejected && r.cancels():
+	case r.says == word{atPresent, history.Rejected} && r.cancels():
 		order, total, told = 0, 0, history.ToldNothing
 	case j.h.Path == history.PathDeduct:
 		total = 0
@@ -141,8 +141,8 @@ func (j *judge) overTime(n int) {
 	for i := range j.replies {
 		for k := range j.replies {
 			earlier, later := &j.replies[i], &j.replies[k]
-			if earlier.says == silent || later.says == silent || earlier.Done >= later.Sent ||
-				slices.Contains(afterwards[earlier.says], later.says) {
+			if earlier.says.of == nothing || later.says.of == nothing || earlier.Done >= later.Sent ||
+				later.says.mayFollow(earlier.says) {
 				continue
 			}
 			j.add(AnswersOverTime, nil, n, 0, "an answer that can follow "+answer(earlier.Call), "%s", answer(later.Call))
@@ -200,7 +200,7 @@ func (j *judge) preceded(r *reply) bool {
 	for i := range j.replies {
 		other := &j.replies[i]
 		if other.Call != r.Call && other.Kind.Places() && other.Sent < r.Done && mayHaveWorked(other.Call) &&
-			(other.says == silent || !other.Replayed) {
+			(other.says.of == nothing || !other.Replayed) {
 			return true
 		}
 	}

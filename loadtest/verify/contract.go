@@ -31,7 +31,7 @@ func (j *judge) named(c *history.Call) bool {
 // said returns the meaning of the answer to a call of order n, and whether its form is one of the contract.
 func (j *judge) said(n int, c *history.Call) (says word, wellFormed bool) {
 	if c.Problem == history.KeyMissing && c.Code == http.StatusBadRequest && j.h.FormOf(n) == history.Keyless {
-		return silent, c.Status == history.NoStatus // the service wants a key of every order
+		return word{}, c.Status == history.NoStatus // the service wants a key of every order
 	}
 	says, wellFormed = saidBy(j.h.Path, c)
 	return says, wellFormed && !c.NoHint && (c.Code == 0 || j.named(c))

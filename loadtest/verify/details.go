@@ -33,12 +33,12 @@ func (j *judge) details(n int, r *reply, did end, flag []byte) {
 // hasReason reports whether an answer may give that reason. Only an order or an operation that did not succeed has one.
 // A cancellation that is under way has its own, also if the order turns out to be rejected.
 func (r *reply) hasReason(did end, reason string) bool {
-	switch r.says {
-	case placedRejected, placedCancelled, askedCancelled, toldRejected, ledgerRejected:
+	switch {
+	case r.says == word{atPresent, history.Rejected} && r.Order == 0: // a refused cancellation names no order
+		return reason == ""
+	case r.says.is == history.Rejected, r.says.is == history.Cancelled && r.says.of < inRecord:
 		return reason == did.reason
-	case askedRejected:
-		return r.Order == 0 && reason == "" || r.Order != 0 && reason == did.reason // a refused cancellation names no order
-	case askedCancelling:
+	case r.says.is == history.Cancelling:
 		return reason == did.reason || reason == string(byClient) || reason == string(expired)
 	default:
 		return reason == ""
