@@ -42,6 +42,7 @@ type Schema struct {
 	Ref        string             `json:"$ref"`
 	Type       any                `json:"type"`
 	Enum       []string           `json:"enum"`
+	Default    json.RawMessage    `json:"default"`
 	Pattern    string             `json:"pattern"`
 	Minimum    *int64             `json:"minimum"`
 	Maximum    *int64             `json:"maximum"`

@@ -331,7 +331,7 @@ var texts = []string{
 	"confirmed", strings.Repeat("x", 64), strings.Repeat("x", 65), "a b", "\u00e9", "a'b", "%", "1\n",
 }
 
-// parameter returns a call with one parameter at any valid value, or at an invalid one. A list begins near the client's
+// parameter returns a call with one parameter at any valid value but its default, or at an invalid one. A list begins near the client's
 // own orders or products, so that the parameter should show.
 func (d *drawing) parameter(r *contract.Route, p contract.Parameter, valid bool) (call, bool) {
 	fit := slices.Clone(p.Schema.Enum)
@@ -341,7 +341,9 @@ func (d *drawing) parameter(r *contract.Route, p contract.Parameter, valid bool)
 			fit = append(fit, strconv.FormatInt(*bound, 10), strconv.FormatInt(*bound-1, 10), strconv.FormatInt(*bound+1, 10))
 		}
 	}
-	fit = slices.DeleteFunc(fit, func(text string) bool { return text == "" || p.Schema.Allows(text) != valid })
+	fit = slices.DeleteFunc(fit, func(text string) bool { // the default has no effect
+		return text == "" || text == string(p.Schema.Default) || p.Schema.Allows(text) != valid
+	})
 	if p.In == "path" { // a server cleans such paths, or takes them for others
 		fit = slices.DeleteFunc(fit, func(text string) bool { return text == "%" || text == "1\n" })
 	}
