@@ -33,8 +33,8 @@ var relatives = []struct {
 	{"percent-encoded", false, func(run, n string) string { return run + "%2D" + n }},
 	{"a plus sign", false, func(run, n string) string { return run + "-+" + n }},
 	{"an apostrophe", false, func(run, n string) string { return run + "-" + n + "'" }},
-	{"the first 230 characters", false, func(run, n string) string { return run + padding + "-" + n }},
-	{"the last 230 characters", false, func(run, n string) string { return run + "-" + n + padding }},
+	{"the head", false, func(run, n string) string { return run + "-" + padding(run+n+"-") + "-" + n }},
+	{"the tail", false, func(run, n string) string { return run + "-" + n + "-" + padding(run+n+"-") }},
 }
 
 // Relatives returns the names of the forms of keys that are relatives of others, on the run's path.
@@ -74,8 +74,8 @@ var flags = func() (n int) {
 	return n
 }()
 
-// padding makes a key long: with the name of the run and a number, nearly as long as the contract allows.
-var padding = "-" + strings.Repeat("long", 55)
+// padding makes a key as long as the contract allows, with its other characters and a dash.
+func padding(others string) string { return strings.Repeat("l", max(0, 255-1-len(others))) }
 
 // Key returns the idempotency key of order n or, on PathDeduct, its flag. It is "" for an order without a key.
 func (h *History) Key(n int) string { return string(h.AppendKey(nil, n)) }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"orderstock/loadtest/contract"
 	"orderstock/loadtest/history"
@@ -101,6 +102,7 @@ func (j *judge) contentsOf(a *history.Aside, bounds map[int]*levelBound) {
 		Operations []struct {
 			Flag string `json:"flag"`
 		} `json:"operations"`
+		Flows []operation.Flow `json:"flows"`
 	}
 	values, _ := parameters(contract.Find(a.Method, a.Route), a.Path)
 	if a.Route == "/v1/orders" {
@@ -119,6 +121,13 @@ func (j *judge) contentsOf(a *history.Aside, bounds map[int]*levelBound) {
 				j.add(AnswersTrue, []byte(op.Flag), -1, 0, "operations of the flags that were asked for", "%s", answered(a))
 			}
 		}
+		for _, f := range text.Flows {
+			at := f.CreatedAt.Sub(j.h.Started)
+			if _, ours := j.h.Product(f.GoodsID); ours && (at < -otherZone || at > a.Done+otherZone) {
+				j.add(AnswersTrue, []byte(f.Flag), -1, f.GoodsID, "a date within the run, or nearly", "%s: %s",
+					f.CreatedAt.UTC().Format(time.RFC3339), answered(a))
+			}
+		}
 	case text.All != nil:
 		j.goodsList(a, values, *text.All, text.Next)
 		for _, g := range *text.All {
@@ -131,6 +140,9 @@ func (j *judge) contentsOf(a *history.Aside, bounds map[int]*levelBound) {
 		j.level(a, text.Goods, bounds)
 	}
 }
+
+// otherZone is how far a date in the ledger may lie outside of the run. Clocks differ by less; those of zones by more.
+const otherZone = 50 * time.Minute
 
 // goodsList judges which products a list has: those that were asked for, or those after a cursor by rising id, up to the
 // limit.

@@ -1,0 +1,152 @@
+package verify_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/verify"
+)
+
+// An odd call has the answer that the READMEs allow, or the violation says which it should have been, and why. The run
+// has one order, of one piece of product 1.
+func TestOddCalls(t *testing.T) {
+	t.Parallel()
+	const place, put, pages, stock = "/v1/orders", "/v1/operations/{flag}", "/v1/orders", "/v1/stock"
+	for name, try := range map[string]struct {
+		call history.Aside
+		want string // part of the violation; "" for none
+	}{
+		"no token": {
+			history.Aside{Method: "GET", Route: stock, Path: stock, Token: "none", Code: 401, Problem: history.Unauthorized}, "",
+		},
+		"a token that is let in": {
+			history.Aside{Method: "GET", Route: stock, Path: stock, Token: "a prefix", Code: 200, Answer: `{"goods":[]}`},
+			"want 401 unauthorized, as the token is a prefix, found 200 for GET /v1/stock",
+		},
+		"other items under a used key": {
+			history.Aside{
+				Method: "POST", Route: place, Path: place, Key: "proof-0", Op: 0, Code: 422, Problem: history.KeyReused,
+				Body: `{"items":[{"goods_id":"1","num":2}]}`,
+			}, "",
+		},
+		"other items taken for a repeat": {
+			history.Aside{
+				Method: "POST", Route: place, Path: place, Key: "proof-0", Op: 0, Code: 201,
+				Body: `{"items":[{"goods_id":"1","num":2}]}`,
+			}, "want 422 idempotency_key_reused, as this key has an order of 1 of product 1, found 201",
+		},
+		"an odd line taken": {
+			history.Aside{
+				Method: "POST", Route: place, Path: place, Key: "k", Op: -1, Code: 201,
+				Body: `{"items":[{"goods_id":"1","num":1},{"goods_id":"2","num":-5}]}`,
+			}, "want 422 invalid_num, as -5 is no number of pieces, found 201",
+		},
+		"any of two rules": {
+			history.Aside{
+				Method: "POST", Route: place, Path: place, Key: "k", Op: -1, Code: 422, Problem: history.DuplicateGoods,
+				Body: `{"items":[{"goods_id":"1","num":1},{"goods_id":"1","num":0}]}`,
+			}, "",
+		},
+		"a key that is none": {
+			history.Aside{Method: "POST", Route: place, Path: place, Key: "a b", Op: -1, Code: 201, Body: `{"items":[]}`},
+			`want 400 invalid_idempotency_key, as the key "a b" is none, found 201`,
+		},
+		"a long flag": {
+			history.Aside{
+				Method: "PUT", Route: put, Path: "/v1/operations/" + strings.Repeat("x", 65), Op: -1, Code: 200,
+				Body: `{"items":[{"goods_id":"1","num":1}]}`,
+			}, "want 422 invalid_flag, as flag cannot be",
+		},
+		"another restock under the flag": {
+			history.Aside{
+				Method: "POST", Route: "/v1/stock/{goods_id}/restock", Path: "/v1/stock/1/restock", Op: -1, Code: 200,
+				Body: `{"flag":"restock-proof-0","num":6,"name":"load test proof","price":100}`,
+			}, "want 409 flag_conflict, as this flag has a restock of 5 of product 1 at 100, found 200",
+		},
+		"a page of one status": {
+			history.Aside{Method: "GET", Route: pages, Path: pages + "?status=REJECTED", Op: -1, Code: 200}, "",
+		},
+		"a status that is ignored": {
+			history.Aside{
+				Method: "GET", Route: pages, Path: pages + "?status=REJECTED", Op: -1, Code: 200, All: 1,
+				Listed: []history.Listed{{
+					Order: firstOrder, Total: 100, Told: history.ToldAsSent, Status: history.Confirmed, AsAnswered: true,
+				}},
+			}, "want orders that are REJECTED alone; found CONFIRMED",
+		},
+		"a limit that is ignored": {
+			history.Aside{Method: "GET", Route: pages, Path: pages + "?limit=1&after=1", Op: -1, Code: 200, All: 50, Next: 9},
+			"want up to 1 orders on a page",
+		},
+		"an order that is missing": {
+			history.Aside{Method: "GET", Route: pages, Path: pages, Op: -1, Code: 200},
+			"want the order, which was there, on the page",
+		},
+		"a young order with follow": {
+			history.Aside{
+				Method: "GET", Route: pages, Path: pages + "?follow=true", Op: -1, Code: 200, All: 1, Next: firstOrder,
+				Listed: []history.Listed{{
+					Order: firstOrder, Total: 100, Told: history.ToldAsSent, Status: history.Confirmed, AsAnswered: true,
+				}},
+			}, "want no order that is less than a minute old",
+		},
+		"a product": {
+			history.Aside{
+				Method: "GET", Route: stock + "/{goods_id}", Path: stock + "/1", Op: -1, Code: 200,
+				Answer: `{"goods_id":"1","name":"load test proof","price":100,"num":4}`,
+			}, "",
+		},
+		"an old level": {
+			history.Aside{
+				Method: "GET", Route: stock + "/{goods_id}", Path: stock + "/1", Op: -1, Code: 200,
+				Answer: `{"goods_id":"1","name":"load test proof","price":100,"num":5}`,
+			}, "want 4 to 4 pieces at a price in force, found 5 at 100",
+		},
+		"a refusal without a hint": {
+			history.Aside{
+				Method: "GET", Route: stock, Path: stock, Op: -1, Code: 503, Problem: history.Overloaded, NoHint: true,
+			}, "want an answer by the contract, found 503 overloaded",
+		},
+	} {
+		h := &history.History{
+			Run: run, Path: history.PathOrder, Disturbed: true, Goods: []history.Goods{{ID: 1, Stock: 5, Price: 100}},
+		}
+		h.AddOrder(items(1, 1))
+		h.Calls = []history.Call{{
+			Sent: time.Second, Done: 2 * time.Second, Code: http.StatusCreated, Status: history.Confirmed, Order: firstOrder,
+			Total: 100, Told: history.ToldAsSent, Created: created, Location: history.Located,
+		}}
+		try.call.Row, try.call.Sent, try.call.Done = "odd", 3*time.Second, 4*time.Second
+		h.Asides = []history.Aside{try.call}
+		v := verify.Judge(soldOnce(h), h, verify.Terms{})
+		var text strings.Builder
+		_ = v.Write(&text, false)
+		if try.want == "" && v.Outcome != verify.Pass || !strings.Contains(text.String(), try.want) ||
+			try.want != "" && v.Outcome != verify.Violation {
+			t.Errorf("%s: want %q:\n%s", name, try.want, &text)
+		}
+	}
+}
+
+// soldOnce returns the books after one order.
+func soldOnce(h *history.History) verify.Books {
+	id, hash, price := []byte(flag(0)), history.BodyHash(h.Items(0)), h.Goods[0].Price
+	restock := []byte(h.RestockFlag(0))
+	books := &verify.Tables{
+		Orders: []verify.OrderRow{{
+			ID: firstOrder, Status: history.Confirmed, Outcome: history.Confirmed, Key: []byte(h.Key(0)), BodyHash: hash[:],
+			Total: price, Created: created,
+		}},
+		Items:      []verify.ItemRow{{Order: firstOrder, Item: h.Items(0)[0], Price: price}},
+		Operations: []verify.OperationRow{{Flag: id, State: history.Done, Items: []byte("1:1")}},
+		Flows: []verify.FlowRow{
+			{Flag: restock, Kind: verify.Restock, Goods: 1, Num: 5}, {Flag: id, Kind: verify.Deduct, Goods: 1, Num: -1},
+		},
+		Restocks: []verify.RestockRow{{Flag: restock, Goods: 1, Name: []byte(h.GoodsName()), Price: &price}},
+		Products: []verify.ProductRow{{Goods: 1, Name: []byte(h.GoodsName()), Price: price, Num: 4}},
+	}
+	return books.Books()
+}
