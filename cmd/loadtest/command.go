@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -180,7 +181,11 @@ const gcPercent = 50
 
 func verifyCommand() *cobra.Command {
 	where, failed := readSurroundings()
-	var j judging
+	var flag struct {
+		judging
+		Evidence string `flag:"evidence" help:"judge again what a failing run left in this folder, without databases"`
+	}
+	j := &flag.judging
 	cmd := &cobra.Command{
 		Use:     "verify",
 		Short:   "Read both databases and the history of the last run, and print the verdict",
@@ -194,13 +199,35 @@ func verifyCommand() *cobra.Command {
 			if err := cfg.Validate(); err != nil {
 				return command.Misuse(err)
 			}
+			if flag.Evidence != "" {
+				return judgeAgain(cmd, flag.Evidence, j)
+			}
 			cfg.Databases, cfg.HistoryPath = where.databases(), j.history()
 			_, err := judge(cmd.Context(), cmd, cfg, j.output)
 			return err
 		},
 	}
-	addFlags(cmd.Flags(), &j)
+	addFlags(cmd.Flags(), &flag)
+	for _, name := range []string{"settle", "look-again", "history"} { // of live databases, or another history
+		cmd.MarkFlagsMutuallyExclusive("evidence", name)
+	}
 	return cmd
+}
+
+// judgeAgain judges the evidence of a failing run in a folder. Unless the flag --out is given, the verdict is saved there.
+func judgeAgain(cmd *cobra.Command, folder string, j *judging) error {
+	if !cmd.Flags().Changed("out") {
+		j.Out = folder
+	}
+	kept, err := verify.OpenEvidence(filepath.Join(folder, "books.json"))
+	if err != nil {
+		return err
+	}
+	h, err := history.Open(filepath.Join(folder, "history.jsonl"))
+	if err != nil {
+		return err
+	}
+	return give(cmd, kept.Judge(h, j.Samples), j.output)
 }
 
 func (j judging) config() verify.Config {
@@ -216,8 +243,13 @@ func judge(ctx context.Context, cmd *cobra.Command, cfg verify.Config, to output
 	if err != nil {
 		return nil, err
 	}
+	return verdict, give(cmd, verdict, to)
+}
+
+// give saves and prints a verdict. Its error has the verdict's exit code.
+func give(cmd *cobra.Command, verdict *verify.Verdict, to output) (err error) {
 	if err := history.SaveJSON(to.verdict(), verdict); err != nil {
-		return verdict, err
+		return err
 	}
 	if to.JSON {
 		err = history.WriteJSON(cmd.OutOrStdout(), verdict)
@@ -226,9 +258,9 @@ func judge(ctx context.Context, cmd *cobra.Command, cfg verify.Config, to output
 		err = verdict.Write(cmd.OutOrStdout(), to.All)
 	}
 	if err != nil {
-		return verdict, err
+		return err
 	}
-	return verdict, exit(verdict.Outcome)
+	return exit(verdict.Outcome)
 }
 
 func tokenCommand() *cobra.Command {

@@ -167,6 +167,7 @@ func TestWrongUsage(t *testing.T) {
 		{"fire --samples -1", "", `"--samples" flag: want 1 to`},
 		{"verify --samples 0", "", `"--samples" flag: want 1 to`},
 		{"fire --settle 0", "", `"--settle" flag: want 1ms to`},
+		{"verify --evidence a --history b", "", "none of the others can be"},
 		{"verify --settle -1s", "", `"--settle" flag: want 1ms to`},
 		{"fire --look-again -1s", "", `"--look-again" flag: want 0s to 24h`},
 		{"wait --for -1s", "", "--for -1s: want 0 or more"},
@@ -239,6 +240,7 @@ func TestCannotTell(t *testing.T) {
 		{"trace 1 --from command.go", "", "line 1 is not OTLP"},
 		{"trace 1 --from /dev/null", "", "has no spans"},
 		{"bench locks worker zklock", "", "read worker"},
+		{"verify --evidence nowhere", "", "read evidence"},
 	} {
 		t.Run(test.args, func(t *testing.T) {
 			if _, errs, exit := program(t.Context(), strings.Fields(test.args)...); exit != command.Unknown ||

@@ -56,6 +56,15 @@ var statusNames = [...]string{
 
 func (s Status) String() string { return statusNames[s] }
 
+// MarshalText and UnmarshalText are for JSON.
+func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. It never fails.
+func (s *Status) UnmarshalText(word []byte) error {
+	*s = ParseStatus(string(word))
+	return nil
+}
+
 // ParseStatus returns the status of that name, or Unheard.
 func ParseStatus(word string) Status {
 	if i := slices.Index(statusNames[:Unheard], word); i >= 0 {

@@ -36,6 +36,8 @@ type Result struct {
 	// Verdict is nil until the run is judged.
 	Verdict *verify.Verdict  `json:"verdict"`
 	History *history.History `json:"-"`
+
+	evidence verify.Evidence // that the verdict was made of; empty on a stage
 }
 
 // Counts are the figures of a run, or their sums over several runs.

@@ -69,9 +69,13 @@ func (r *Run) run(ctx context.Context) error {
 	if r.stage != nil {
 		r.declared = append(r.stage.Declared(), r.declared...)
 	}
+	var keep *verify.Tables
+	if r.stage == nil {
+		r.evidence.Declared, keep = r.declared, &r.evidence.Tables
+	}
 	var err error
 	if r.Verdict, err = r.System.Judge(ctx, verify.Config{
-		History: r.History, Terms: verify.Terms{Declared: r.declared}, Settle: e.Settle,
+		History: r.History, Terms: verify.Terms{Declared: r.declared}, Settle: e.Settle, Keep: keep,
 		Settled: func(time.Duration) { r.show("phase", Judging) },
 	}); err != nil {
 		return err

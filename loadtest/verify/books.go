@@ -36,9 +36,9 @@ type Entry struct {
 type OrderRow struct {
 	ID              int64
 	Status, Outcome history.Status
-	Reason          []byte
-	Key             []byte // nil if the order has none
-	BodyHash        []byte
+	Reason          Text
+	Key             Text // nil if the order has none
+	BodyHash        Text
 	Total           int64
 	Created         int64 // in microseconds since 1970
 }
@@ -52,12 +52,12 @@ type ItemRow struct {
 
 // OperationRow is a row of the table operations.
 type OperationRow struct {
-	Flag   []byte
+	Flag   Text
 	State  history.Status
-	Reason []byte
-	Items  []byte
+	Reason Text
+	Items  Text
 	// Token is the highest fencing token of the locks that were held; all zeros if none was.
-	Token []byte
+	Token Text
 }
 
 // FlowKind is the kind of a flow row.
@@ -77,7 +77,7 @@ func (k FlowKind) String() string { return flowKinds[k] }
 
 // FlowRow is a row of the table stock_flow.
 type FlowRow struct {
-	Flag  []byte
+	Flag  Text
 	Kind  FlowKind
 	Goods int64
 	Num   int64
@@ -85,19 +85,19 @@ type FlowRow struct {
 
 // RestockRow is a row of the table restocks.
 type RestockRow struct {
-	Flag  []byte
+	Flag  Text
 	Goods int64
 	// Name and Price are nil if the restock left them as they were.
-	Name  []byte
+	Name  Text
 	Price *int64
 }
 
 // ProductRow is a row of the table stock.
 type ProductRow struct {
 	Goods int64
-	Name  []byte
+	Name  Text
 	Price int64
 	Num   int64
 	// Token is the highest fencing token that wrote the row.
-	Token []byte
+	Token Text
 }

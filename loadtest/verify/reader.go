@@ -177,6 +177,14 @@ func (s status) Scan(column any) error {
 // Scan implements sql.Scanner.
 func (k *FlowKind) Scan(column any) error {
 	name, _ := column.([]byte)
+	return k.UnmarshalText(name)
+}
+
+// MarshalText and UnmarshalText are for evidence.
+func (k FlowKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (k *FlowKind) UnmarshalText(name []byte) error {
 	i := slices.Index(flowKinds[:], string(name))
 	if i < 0 {
 		return fmt.Errorf("flow of kind %q", name)

@@ -37,27 +37,30 @@ func Read(ctx context.Context, d Databases) (*Tables, error) {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
 	defer done()
-	t := &Tables{At: books.At, Since: books.Since, Until: books.Until}
-	for e, err := range books.Entries {
+	t := &Tables{}
+	books = t.record(books)
+	for _, err := range books.Entries {
 		if err != nil {
 			return nil, fmt.Errorf("verify: %w", err)
-		}
-		t.Orders = append(t.Orders, e.Orders...)
-		t.Items = append(t.Items, e.Items...)
-		t.Operations = append(t.Operations, e.Operations...)
-		t.Flows = append(t.Flows, e.Flows...)
-		t.Restocks = append(t.Restocks, e.Restocks...)
-		if e.Pruned {
-			t.Pruned = append(t.Pruned, string(e.Flag))
 		}
 	}
-	for p, err := range books.Products {
+	for _, err := range books.Products {
 		if err != nil {
 			return nil, fmt.Errorf("verify: %w", err)
 		}
-		t.Products = append(t.Products, p)
 	}
 	return t, nil
+}
+
+func (t *Tables) add(e *Entry) {
+	t.Orders = append(t.Orders, e.Orders...)
+	t.Items = append(t.Items, e.Items...)
+	t.Operations = append(t.Operations, e.Operations...)
+	t.Flows = append(t.Flows, e.Flows...)
+	t.Restocks = append(t.Restocks, e.Restocks...)
+	if e.Pruned {
+		t.Pruned = append(t.Pruned, string(e.Flag))
+	}
 }
 
 // Clone returns a copy with its own slices of rows. Pointers in the rows are shared.

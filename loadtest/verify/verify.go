@@ -45,6 +45,8 @@ type Config struct {
 	// is a violation. Judged, if not nil, is called with the first verdict before.
 	LookAgain time.Duration
 	Judged    func(*Verdict)
+	// Keep, if not nil, gets the books that the verdict is made of.
+	Keep *Tables
 	Terms
 }
 
@@ -75,14 +77,14 @@ func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 	if cfg.Settled != nil {
 		cfg.Settled(waited)
 	}
-	v := db.judge(ctx, h, cfg.Terms, err)
+	v := db.judge(ctx, h, cfg, err)
 	if cfg.LookAgain > 0 && v.Outcome == Pass {
 		if cfg.Judged != nil {
 			cfg.Judged(v)
 		}
 		select {
 		case <-time.After(cfg.LookAgain):
-			v = db.judge(ctx, h, cfg.Terms, nil)
+			v = db.judge(ctx, h, cfg, nil)
 		case <-ctx.Done():
 		}
 	}
@@ -100,7 +102,7 @@ func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 }
 
 // judge judges the present books; failed, if not nil, is why they cannot be read.
-func (d *database) judge(ctx context.Context, h *history.History, terms Terms, failed error) *Verdict {
+func (d *database) judge(ctx context.Context, h *history.History, cfg Config, failed error) *Verdict {
 	books, done, err := d.books(ctx)
 	if failed = cmp.Or(failed, err); failed != nil {
 		books.Entries = func(yield func(*Entry, error) bool) { yield(nil, failed) }
@@ -108,7 +110,10 @@ func (d *database) judge(ctx context.Context, h *history.History, terms Terms, f
 	if err == nil {
 		defer done()
 	}
-	return Judge(books, h, terms)
+	if cfg.Keep != nil {
+		books = cfg.Keep.record(books)
+	}
+	return Judge(books, h, cfg.Terms)
 }
 
 // Validate returns an error for numbers that Run refuses.

@@ -158,8 +158,8 @@ func changeField(r *rand.Rand, row, other reflect.Value) string {
 		field.Set(reflect.ValueOf(upTo(r, history.Unheard)))
 	case verify.FlowKind:
 		field.Set(reflect.ValueOf(verify.FlowKind(r.IntN(4))))
-	case []byte:
-		field.Set(reflect.ValueOf(changeText(r, value)))
+	case verify.Text:
+		field.Set(reflect.ValueOf(verify.Text(changeText(r, value))))
 	default:
 		panic(fmt.Sprintf("no change for %s of type %T", name, value))
 	}
@@ -194,7 +194,7 @@ func show(row any) string {
 	text := "{"
 	for i := range v.NumField() {
 		value := v.Field(i).Interface()
-		if b, ok := value.([]byte); ok {
+		if b, ok := value.(verify.Text); ok {
 			value = fmt.Sprintf("%q", b)
 		}
 		text += fmt.Sprintf(" %s:%v", v.Type().Field(i).Name, value)
