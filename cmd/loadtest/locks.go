@@ -59,7 +59,7 @@ event that made a waiter look again.`,
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return locks.Work(cmd.Context(), args[0], cmd.InOrStdin(), cmd.OutOrStdout(), nil)
+			return locks.Work(cmd.Context(), args[0], cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	})
 	return cmd

@@ -54,7 +54,7 @@ func (c *cell) measure(w window) error {
 	seen := make([]int, len(c.fleet))
 	for i, p := range c.fleet {
 		var err error
-		if seen[i], err = p.order(order); err != nil {
+		if seen[i], err = p.Order(order); err != nil {
 			return err
 		}
 	}

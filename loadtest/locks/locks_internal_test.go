@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if len(os.Args) == 3 && os.Args[1] == "worker" {
-		if err := Work(context.Background(), os.Args[2], os.Stdin, os.Stdout, nil); err != nil {
+		if err := Work(context.Background(), os.Args[2], os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, "worker:", err)
 			os.Exit(1)
 		}

@@ -3,6 +3,7 @@ package locks
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +16,7 @@ import (
 )
 
 // measure measures each window of the orders.
-func (w Worker) measure(ctx context.Context, orders io.Reader, log *recorder) (err error) {
+func (w Worker) measure(ctx context.Context, orders io.Reader, out *json.Encoder) (err error) {
 	lock, err := w.connect(ctx)
 	if err != nil {
 		return err
@@ -27,7 +28,9 @@ func (w Worker) measure(ctx context.Context, orders io.Reader, log *recorder) (e
 			return err
 		}
 	}
-	log.add(Record{Phase: Connected}, nil)
+	if err := out.Encode(Record{Phase: Connected}); err != nil {
+		return fmt.Errorf("write record: %w", err)
+	}
 	for lines := bufio.NewScanner(orders); lines.Scan(); {
 		var next window
 		if _, err := fmt.Sscan(lines.Text(), &next.start, &next.warmup, &next.length); err != nil {
@@ -39,7 +42,9 @@ func (w Worker) measure(ctx context.Context, orders io.Reader, log *recorder) (e
 			return err
 		}
 		n.Wakeups = lock.wakeups() - wakeups
-		log.add(Record{Phase: Measured, Window: n}, nil)
+		if err := out.Encode(Record{Phase: Measured, Window: n}); err != nil {
+			return fmt.Errorf("write record: %w", err)
+		}
 	}
 	return nil
 }

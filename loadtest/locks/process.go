@@ -19,6 +19,9 @@ import (
 // longestRecord bounds a line of a process, in bytes: Java lists each wait.
 const longestRecord = 64 << 20
 
+// finishLimit bounds the last acquisitions of contenders that are asked to stop.
+const finishLimit = 40 * time.Second
+
 // Process is a process of contenders and their records so far. It is safe for concurrent use.
 type Process struct {
 	cmd    *exec.Cmd
@@ -31,10 +34,10 @@ type Process struct {
 	grown   chan struct{} // closed at the next record
 }
 
-// Start starts a process of contenders by the command line, with w in JSON behind it. The program must pass that to
-// [Work]. The process is killed when ctx ends and, on Linux, when this process ends in any way.
-func Start(ctx context.Context, line []string, w Worker) (*Process, error) {
-	text, err := json.Marshal(w)
+// Start starts a process of contenders by the command line, with the worker in JSON behind it. The program must pass a
+// [Worker] to [Work]. The process is killed when ctx ends and, on Linux, when this process ends in any way.
+func Start(ctx context.Context, line []string, worker any) (*Process, error) {
+	text, err := json.Marshal(worker)
 	if err != nil {
 		return nil, err
 	}
@@ -110,22 +113,13 @@ func (p *Process) Pause() error { return servers.Group(p.cmd.Process.Pid).Pause(
 // Resume lets a paused process go on.
 func (p *Process) Resume() error { return servers.Group(p.cmd.Process.Pid).Resume() }
 
-// order sends a line to the process, and returns the number of records before it.
-func (p *Process) order(line string) (seen int, err error) {
+// Order sends a line to the process, and returns the number of records before it.
+func (p *Process) Order(line string) (seen int, err error) {
 	seen = len(p.History())
 	if _, err := io.WriteString(p.orders, line); err != nil {
 		return 0, fmt.Errorf("order %q of a process of contenders: %w", line, err)
 	}
 	return seen, nil
-}
-
-// HoldLong returns once a contender holds the lock and will do so for [Worker.LongHold].
-func (p *Process) HoldLong(limit time.Duration) error {
-	seen, err := p.order("\n")
-	if err == nil {
-		_, err = p.Await(seen, Settled, limit)
-	}
-	return err
 }
 
 // Finish asks the contenders to stop, and waits for them. It fails if there was a data race or a panic.
@@ -137,7 +131,7 @@ func (p *Process) Finish() error {
 			return fmt.Errorf("a process of contenders failed:\n%s", text)
 		}
 		return nil
-	case <-time.After(2 * acquireLimit):
+	case <-time.After(finishLimit):
 		p.Kill()
 		return errors.New("a process of contenders hung and was killed")
 	}

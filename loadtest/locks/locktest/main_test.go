@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"os"
 	"testing"
-
-	"orderstock/loadtest/locks"
 )
 
 // worker starts this test binary as a process of contenders that write to no register.
@@ -25,7 +23,7 @@ func TestMain(m *testing.M) {
 	if register := os.Args[2]; register != "" {
 		holding = func(ctx context.Context, token string) error { return write(ctx, register, token) }
 	}
-	if err := locks.Work(context.Background(), os.Args[3], os.Stdin, os.Stdout, holding); err != nil {
+	if err := work(os.Args[3], os.Stdin, os.Stdout, holding); err != nil {
 		fmt.Fprintln(os.Stderr, "worker:", err)
 		os.Exit(1)
 	}

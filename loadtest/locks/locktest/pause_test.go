@@ -17,7 +17,7 @@ func TestPausedHolder(t *testing.T) {
 	t.Parallel()
 	const sessionTimeout = 1500 * time.Millisecond
 	register := newRegister(t)
-	contenders := locks.Worker{
+	worked := contenders{
 		Servers: []string{serverstest.ZooKeeper(t).Addr()}, Path: serverstest.ZooKeeperRoot(t) + "/lock",
 		SessionTimeout: sessionTimeout, Goroutines: 2, Handoff: 8, Hold: 30 * time.Millisecond,
 	}
@@ -34,7 +34,7 @@ func TestPausedHolder(t *testing.T) {
 	}
 	var processes []*locks.Process
 	for range 2 {
-		p, err := locks.Start(t.Context(), []string{worker[0], worker[1], register.addr()}, contenders)
+		p, err := locks.Start(t.Context(), []string{worker[0], worker[1], register.addr()}, worked)
 		must(err)
 		t.Cleanup(p.Kill)
 		awaitGrant(p, 0)

@@ -52,7 +52,7 @@ type round struct {
 type member struct {
 	*locks.Process
 
-	worker locks.Worker
+	worker contenders
 	paused bool // was ever paused since it started
 
 	mu    sync.Mutex // of one change of the wires after the other
@@ -132,7 +132,7 @@ func (r *round) prepare(ctx context.Context) (err error) {
 		m := &member{}
 		r.members = append(r.members, m)
 		w := &m.worker
-		*w = locks.Worker{
+		*w = contenders{
 			Path: r.lock(), SessionTimeout: shortSession, Counter: r.counter(), Goroutines: goroutines, Handoff: r.handoff,
 			Hold: 4 * time.Millisecond, LongHold: shortSession * 7 / 4,
 		}
@@ -190,7 +190,7 @@ func (r *round) ways(ctx context.Context) []fault {
 	holding := func(strike func(*member) error) func() error {
 		return func() error {
 			m := r.anybody()
-			if err := m.HoldLong(patience); err != nil {
+			if err := holdLong(m.Process, patience); err != nil {
 				return err
 			}
 			return strike(m)
