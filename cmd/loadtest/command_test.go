@@ -121,7 +121,7 @@ func TestWrongUsage(t *testing.T) {
 		{"", "", "no command given"},
 		{"fault", "", `unknown command "fault"`},
 		{"run faults --cell commit/before/kill", "", "unknown flag: --cell"},
-		{"run faults nonsense", "", `no row and no table "nonsense". A published fault is A to Q, broken or fixed; the tables are faults, `},
+		{"run faults nonsense", "", `no table "nonsense". A published fault is A to Q, broken or fixed; the tables are fau`},
 		{"run comit/after/kill", "", `"comit/after/kill"; near: commit/after/kill. A`},
 		{"run mutant", "", `"mutant"; near: mutants. A`},
 		{"run commit", "", `"commit"; near: commit/after/connection-reset, `},
@@ -381,7 +381,8 @@ func TestVerdictAsJSON(t *testing.T) {
 func TestResultsAreNamedByTheirPart(t *testing.T) {
 	faults := fmt.Sprint("faults 1 ", len(tables.Cells()))
 	for names, want := range map[string]string{
-		"faults": faults, "faults-reduced": fmt.Sprint("faults-reduced 1 ", len(tables.Reduced())), "faults-cluster": "faults-cluster 1 11",
+		"faults": faults, "faults-cluster": "faults-cluster 1 11",
+		"faults-reduced":         fmt.Sprint("faults-reduced 1 ", len(tables.Reduced())),
 		"faults-cluster-reduced": "faults-cluster-reduced 1 1", "commit/after/kill@3": "faults-cell 3 1",
 		"around/during/primary-killed":                   "faults-cluster-cell 1 1",
 		"commit/after/kill commit/after/error":           "faults-cell 1 2",

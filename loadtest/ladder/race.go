@@ -83,7 +83,7 @@ func (c lockCounts) wakeups() float64 {
 	return c.events / c.locks
 }
 
-// counted is no check: it adds what is counted during each turn.
+// counted is no check: it adds up the counts of each turn.
 func (c *lockCounts) counted() trial.Check {
 	return trial.Check{Name: "locks", At: func(ctx context.Context, r *trial.Run, at trial.Moment) error {
 		sign := 1.0

@@ -41,7 +41,7 @@ func newNetwork(ctx context.Context, n int) (*network, error) {
 		return nil, fmt.Errorf("make network: %w", err)
 	}
 	defer func() { _ = turn.Close() }()
-	for _, pid := range networks(ctx) {
+	for _, pid := range networks() {
 		if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) || pid == os.Getpid() {
 			(&network{name: networkPrefix + strconv.Itoa(pid), members: mostMembers}).close(ctx)
 		}
@@ -53,14 +53,15 @@ func newNetwork(ctx context.Context, n int) (*network, error) {
 const mostMembers = 9
 
 // networks returns the ids of the processes that have left a bridge or a namespace.
-func networks(ctx context.Context) (pids []int) {
-	links, _ := exec.CommandContext(ctx, "ip", "-o", "link").Output() // without ip, there is none
-	spaces, _ := exec.CommandContext(ctx, "ip", "netns").Output()
-	for _, word := range strings.Fields(string(links) + string(spaces)) {
-		rest, ours := strings.CutPrefix(word, networkPrefix)
-		digits := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
-		if pid, err := strconv.Atoi(digits); ours && err == nil && !slices.Contains(pids, pid) {
-			pids = append(pids, pid)
+func networks() (pids []int) {
+	for _, folder := range []string{"/sys/class/net/", "/run/netns/"} {
+		left, _ := filepath.Glob(folder + networkPrefix + "*") // the pattern is right
+		for _, path := range left {
+			var pid int
+			n, _ := fmt.Sscanf(filepath.Base(path), networkPrefix+"%d", &pid)
+			if n == 1 && !slices.Contains(pids, pid) {
+				pids = append(pids, pid)
+			}
 		}
 	}
 	return pids

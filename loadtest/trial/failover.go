@@ -18,8 +18,8 @@ import (
 	"orderstock/pkg/servers"
 )
 
-// failover is an act on a cluster: who is struck, as it is when the act is armed; what is done to them; what is undone,
-// if not nil; and what the strike waits for, if not nil.
+// failover is a row of the acts on a cluster. Its parts get the processes that who chose as the act was armed; undo and
+// await may be nil. It has struck once await returns.
 type failover struct {
 	who             func(c cluster, ctx context.Context) ([]system.Process, error)
 	do, undo, await func(c cluster, ctx context.Context, struck []system.Process) error
@@ -37,7 +37,10 @@ var onClusters = []Kind{
 	// From the other members, not from its clients.
 	{Name: "primary-cut-off", in: failover{cluster.primary, cluster.cutOff, cluster.cutOn, cluster.otherPrimary}.act},
 	{Name: "secondary-killed", in: failover{cluster.secondary, cluster.kill, cluster.repair, nil}.act},
-	{Name: "two-secondaries-killed", in: failover{cluster.secondaries, cluster.kill, cluster.reboot, cluster.noPrimary}.act},
+	{
+		Name: "two-secondaries-killed",
+		in:   failover{cluster.secondaries, cluster.kill, cluster.reboot, cluster.noPrimary}.act,
+	},
 	{Name: "zookeeper-leader-killed", in: failover{cluster.leader, cluster.kill, cluster.repair, nil}.act},
 	{Name: "zookeeper-without-quorum", in: failover{cluster.quorum, cluster.kill, cluster.repair, nil}.act},
 	{Name: "redis-failed-over", in: failover{cluster.master, cluster.kill, cluster.repair, cluster.otherMaster}.act},
