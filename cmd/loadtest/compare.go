@@ -66,10 +66,9 @@ Writes out/compare.json and, as a report, out/compare.html.`,
 			for i := range sides {
 				sides[i].Services.Replicas = f.Stocks
 			}
-			result, err := f.measure(c, func(ctx context.Context, cfg ladder.Config) (*ladder.Result, error) {
+			return f.measure(c, func(ctx context.Context, cfg ladder.Config) (*ladder.Result, error) {
 				return cfg.Compare(ctx, sides, loads, f.Legs)
 			})
-			return f.give(c, result, err)
 		},
 	}
 	addFlags(c.Flags(), &f)

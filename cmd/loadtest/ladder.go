@@ -22,31 +22,22 @@ type ladderFlags struct {
 	resultFlags
 }
 
-// config returns the configuration, which shows its progress.
-func (f *ladderFlags) config(c *cobra.Command) ladder.Config {
-	return ladder.Config{
-		Warmup: f.Warmup, Measure: f.Window, CommitDelay: f.Delay, Seed: f.Seed,
-		Progress: command.Progress(c.ErrOrStderr()),
-	}
-}
-
-// measure measures on new servers, and prints, gives and judges the result, as far as there is one.
+// measure measures on new servers, and prints, saves and judges the result, as far as there is one.
 func (f *ladderFlags) measure(
 	c *cobra.Command, on func(context.Context, ladder.Config) (*ladder.Result, error),
-) (result *ladder.Result, err error) {
-	err = f.config(c).OnServers(c.Context(), f.MySQL, func(cfg ladder.Config) (err error) {
+) error {
+	var result *ladder.Result
+	err := ladder.Config{
+		Warmup: f.Warmup, Measure: f.Window, CommitDelay: f.Delay, Seed: f.Seed,
+		Progress: command.Progress(c.ErrOrStderr()),
+	}.OnServers(c.Context(), f.MySQL, func(cfg ladder.Config) (err error) {
 		result, err = on(c.Context(), cfg)
 		return err
 	})
-	return result, err
-}
-
-// give prints, saves and judges the result, as far as there is one. err is why it is not complete, or nil.
-func (f *ladderFlags) give(c *cobra.Command, result *ladder.Result, err error) error {
 	if result == nil || len(result.Rows)+len(result.Survival) == 0 {
 		return err
 	}
-	return f.resultFlags.give(c, filepath.Join(f.Out, result.Kind+".json"), result, err)
+	return f.give(c, filepath.Join(f.Out, result.Kind+".json"), result, err)
 }
 
 func ladderCommand() *cobra.Command {
@@ -82,10 +73,9 @@ Writes out/ladder.json, out/ladder.svg and, as a report, out/ladder.html.`,
 			if err := plan.Check(); err != nil {
 				return command.Misuse(err)
 			}
-			result, err := f.measure(c, func(ctx context.Context, cfg ladder.Config) (*ladder.Result, error) {
+			return f.measure(c, func(ctx context.Context, cfg ladder.Config) (*ladder.Result, error) {
 				return cfg.Run(ctx, plan)
 			})
-			return f.give(c, result, err)
 		},
 	}
 	f.Window = ladder.Window
