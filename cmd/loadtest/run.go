@@ -170,10 +170,11 @@ func (cfg *runConfig) experiments(f, own *pflag.FlagSet, names []string) (all []
 		if err := cfg.readBreaks(); err != nil {
 			return nil, err
 		}
-		first := cfg.own.Plan("bin/loadtest", true).Load.Mix.Seed
-		all = append(all, &experiment{first: first, runs: cfg.Seeds, run: func(cmd *cobra.Command, seed uint64) error {
+		e, _ := cfg.own.Play("bin/loadtest", true)
+		all = append(all, &experiment{first: e.Load.Mix.Seed, runs: cfg.Seeds, run: func(cmd *cobra.Command, seed uint64) error {
 			cfg.own.Load.Mix.Seed = seed
-			return cfg.play(cmd, cfg.own.Plan("bin/loadtest", true))
+			e, run := cfg.own.Play("bin/loadtest", true)
+			return cfg.play(cmd, e, run)
 		}})
 	}
 	for _, name := range names {
@@ -216,12 +217,12 @@ func (cfg *runConfig) readBreaks() error {
 	return cfg.own.Validate()
 }
 
-// play plays a plan, and prints its verdict.
-func (cfg *runConfig) play(cmd *cobra.Command, plan tables.Plan) error {
+// play plays an experiment, and prints its verdict.
+func (cfg *runConfig) play(cmd *cobra.Command, e trial.Experiment, run tables.Run) error {
 	var record *tables.Record
 	err := cfg.withPlayer(cmd, func(p *tables.Player) (err error) {
-		command.Progress(cmd.ErrOrStderr())("playing " + plan.Run.String())
-		record, err = p.Play(cmd.Context(), plan)
+		command.Progress(cmd.ErrOrStderr())("playing " + run.String())
+		record, err = p.Play(cmd.Context(), e, run)
 		return err
 	})
 	if err == nil && cfg.Report != "" {
@@ -248,7 +249,7 @@ func (cfg *runConfig) withPlayer(cmd *cobra.Command, do func(*tables.Player) err
 // conclude prints the verdict on the last try. It returns the exit code of a verdict other than pass as an error.
 func conclude(w io.Writer, r *tables.Record) error {
 	if r.Run.Verdict == trial.NotCaught {
-		last, _ := strconv.ParseUint(r.Run.Seed, 10, 64) // a plan made it
+		last, _ := strconv.ParseUint(r.Run.Seed, 10, 64) // it was made of a number
 		var seeds []string
 		for i := range uint64(r.Run.Attempt) {
 			seeds = append(seeds, strconv.FormatUint(last+i+1-uint64(r.Run.Attempt), 10))

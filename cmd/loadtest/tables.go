@@ -94,18 +94,19 @@ func (cfg *runConfig) named(name string, seeded bool) (*experiment, error) {
 	case tables.TheTour:
 		e.first = cmp.Or(given, tables.FirstSeed)
 		e.run = func(cmd *cobra.Command, seed uint64) error {
-			if given == 0 && seed == e.first {
-				seed = 0 // the default of each variant
-			}
 			return cfg.tour(cmd, e.Rows, seed)
 		}
 	case tables.OneSide:
 		f, side := sideOf(t.Rows[0])
-		if e.first = cmp.Or(given, tables.FirstSeed); f.Plan(side, e.first).Expect.Broken != "" {
+		e.first = cmp.Or(given, tables.FirstSeed)
+		if played, _ := f.Play(side, e.first); played.Expect.Broken != "" {
 			e.exit = command.Failed
 		}
 		e.Name = "" // each is run alone
-		e.run = func(cmd *cobra.Command, seed uint64) error { return cfg.play(cmd, f.Plan(side, seed)) }
+		e.run = func(cmd *cobra.Command, seed uint64) error {
+			played, run := f.Play(side, seed)
+			return cfg.play(cmd, played, run)
+		}
 	case tables.TheStorm, tables.TheLocalStorm:
 		e.first = cmp.Or(given, rand.Uint64(), 1)
 		e.run = func(cmd *cobra.Command, seed uint64) error {
@@ -132,7 +133,7 @@ func sideOf(row trial.Experiment) (tables.Fault, tables.Side) {
 // storm runs a storm in the compose file's stack or, if it is local, in a new system.
 func (cfg *runConfig) storm(cmd *cobra.Command, local bool, seed uint64) (err error) {
 	doing := command.Progress(cmd.ErrOrStderr())
-	s := trial.Suite{Table: tables.TheStorm, FirstSeed: seed, Show: func(section string, value any) {
+	s := trial.Suite{Table: tables.TheStorm, FirstSeed: seed, Watch: func(section string, value any) {
 		if section == "act" || section == "phase" {
 			doing(fmt.Sprint(value))
 		}

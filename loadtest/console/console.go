@@ -29,11 +29,12 @@ type Console struct {
 	end     context.CancelFunc
 	working sync.WaitGroup // background work
 
-	mu    sync.Mutex
-	view  *view  // the watched stack; nil while no services run
-	down  bool   // the services did not start, and nothing starts them
-	stop  func() // ends the present run; nil if there is none
-	waits waits
+	mu      sync.Mutex
+	view    *view  // the watched stack; nil while no services run
+	expired int    // ZooKeeper's count of expired sessions once the former services' are
+	down    bool   // the services did not start, and nothing starts them
+	stop    func() // ends the present run; nil if there is none
+	waits   waits
 }
 
 // Lab returns a console that owns l: it starts the services of each run and may
@@ -43,7 +44,7 @@ func Lab(l *system.System, dir string) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.lab, c.player.Start = l, c.startServices
+	c.lab = l
 	c.feed.set("mode", "lab")
 	c.feed.set("can", Can{})
 	return c, nil
@@ -81,7 +82,7 @@ func newConsole(at *system.System, dir string) (*Console, error) {
 	if c.player, err = tables.NewPlayer(at, dir); err != nil {
 		return nil, err
 	}
-	c.player.Show, c.player.Tracer, c.player.Declared = c.show, c.traces.tracer, c.byHand.declared
+	c.player.Show, c.player.Tracer, c.player.Board.Declared = c.show, c.traces.tracer, c.byHand.declared
 	c.ctx, c.end = context.WithCancel(context.Background())
 	for section, value := range map[string]any{
 		"phase": trial.Idle, "doing": "", "run": nil, "hero": nil, "scene": nil, "compare": nil, "verdict": nil,

@@ -15,7 +15,8 @@ import (
 func testLab(t *testing.T) *Console {
 	t.Helper()
 	c := testConsole(t)
-	c.lab, c.player.Start = systemtest.Idle(t), c.startServices
+	c.lab = systemtest.Idle(t)
+	c.player.Board.System = c.lab
 	return c
 }
 
@@ -26,7 +27,8 @@ func TestStopWhileServicesStart(t *testing.T) {
 	c.feed.set("replicas", []Member{{Name: "stock-1", Kind: "stock", State: stateReady}})
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if r, err := c.player.Play(ctx, tables.Custom{}.Plan("loadtest", true)); err == nil {
+	e, run := tables.Custom{}.Play("loadtest", true)
+	if r, err := c.player.Play(ctx, e, run); err == nil {
 		t.Errorf("a run without services has the record %+v", r)
 	}
 	c.shows(t, `{"name":"stock-1","kind":"stock","state":"dead"`, `"sentence":"stopped before an order was sent"`)

@@ -25,7 +25,7 @@ func (c *Console) Play(letter string, v tables.Side, seed uint64) (tables.Run, e
 	if v != tables.Broken && v != tables.Fixed {
 		return tables.Run{}, invalid("variant %q: want broken or fixed", v)
 	}
-	return c.begin(f.Plan(v, cmp.Or(seed, c.player.Runs.SeedOf(f, v))))
+	return c.begin(f.Play(v, cmp.Or(seed, tables.FirstSeed)))
 }
 
 // Fire starts a load of one's own and returns the run. In a lab it restarts the services with its strategy;
@@ -40,11 +40,11 @@ func (c *Console) Fire(o tables.Custom) (tables.Run, error) {
 	if c.lab == nil && len(o.Faults) > 0 {
 		return tables.Run{}, conflict("%s", notOurs)
 	}
-	return c.begin(o.Plan(c.program, c.lab != nil))
+	return c.begin(o.Play(c.program, c.lab != nil))
 }
 
 // begin starts a run unless another is in progress.
-func (c *Console) begin(p tables.Plan) (tables.Run, error) {
+func (c *Console) begin(e trial.Experiment, run tables.Run) (tables.Run, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stop != nil {
@@ -55,20 +55,20 @@ func (c *Console) begin(p tables.Plan) (tables.Run, error) {
 	}
 	phase := trial.Starting
 	if c.lab == nil {
-		phase, p.Run.Strategy = trial.Firing, c.view.Strategy
+		phase, run.Strategy = trial.Firing, c.view.Strategy
 	}
 	c.feed.set("phase", phase)
 	ctx, stop := context.WithCancelCause(c.ctx)
 	c.stop = func() { stop(fire.ErrStopped) }
 	c.working.Go(func() {
 		defer stop(nil)
-		_, _ = c.player.Play(ctx, p) // it shows an error
+		_, _ = c.player.Play(ctx, e, run) // it shows an error
 		c.mu.Lock()
 		c.stop = nil
 		c.mu.Unlock()
 		c.idle()
 	})
-	return p.Run, nil
+	return run, nil
 }
 
 // idle shows that another run may begin, unless it has.
@@ -149,6 +149,12 @@ func (c *Console) show(section string, value any) {
 	case *tables.Record:
 		c.showRecord(v)
 		return
+	case trial.Services:
+		c.starting()
+		return
+	case trial.Started:
+		c.started(v)
+		return
 	case tables.Headline:
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -174,8 +180,8 @@ func (c *Console) showRecord(r *tables.Record) {
 	}
 }
 
-// startServices shows how the lab's services are replaced by do.
-func (c *Console) startServices(ctx context.Context, v trial.Services, do func() error) (err error) {
+// starting shows that the lab's services are about to be replaced.
+func (c *Console) starting() {
 	c.mu.Lock()
 	before := c.view
 	c.view, c.down = nil, false
@@ -184,37 +190,31 @@ func (c *Console) startServices(ctx context.Context, v trial.Services, do func()
 	if before != nil {
 		before.close()
 	}
-	defer func() {
-		if err != nil {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.down = true
-			c.showStarted(stateDead)
-		}
-	}()
 	c.feed.set("phase", trial.Starting)
 	c.feed.set("doing", "starting two order and two stock services on empty databases")
-	open, err := c.lab.OpenSessions(ctx) // of the services that are killed now
-	if err != nil {
-		return err
-	}
-	expired, err := c.lab.ExpiredSessions(ctx)
-	if err != nil {
-		return err
-	}
-	if err := do(); err != nil {
-		return err
-	}
-	s, err := labView(c.lab, v)
-	if err != nil {
-		return err
-	}
-	s.expired = expired + open
+	ctx, cancel := context.WithTimeout(c.ctx, 10*time.Second)
+	defer cancel()
+	open, _ := c.lab.OpenSessions(ctx) // of the services that are killed now; without ZooKeeper none start
+	expired, _ := c.lab.ExpiredSessions(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.view = s
+	c.expired = expired + open
+}
+
+// started shows the services that run, or that they do not start.
+func (c *Console) started(v trial.Started) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v.Err == nil {
+		c.view, v.Err = labView(c.lab, v.Services)
+	}
+	if v.Err != nil {
+		c.down = true
+		c.showStarted(stateDead)
+		return
+	}
+	c.view.expired = c.expired
 	c.feed.set("doing", "")
-	return nil
 }
 
 // showStarted shows the replicas that startServices starts, all in one state, and no order of the run before; mu is

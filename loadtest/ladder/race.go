@@ -34,7 +34,7 @@ func (cfg Config) race(ctx context.Context, all []trial.Experiment, turns, befor
 	locks := make([]lockCounts, len(all))
 	s := trial.Suite{
 		FirstSeed: cfg.Seed, Turns: turns, TurnsBefore: before, Open: cfg.open,
-		Show: func(_ string, rates any) { cfg.say("turn %s", rates) },
+		Watch: func(_ string, rates any) { cfg.say("turn %s", rates) },
 	}
 	for i, e := range all {
 		if len(e.Acts) == 0 { // a service that is killed counts from 0 again

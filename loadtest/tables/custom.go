@@ -32,26 +32,26 @@ const (
 	traced = 0.01
 )
 
-// Plan returns the plan that plays it in a lab or, without one, at services that run. program is the load tester's name
-// in a shell.
-func (o Custom) Plan(program string, lab bool) Plan {
+// Play returns the experiment that plays it in a lab or, without one, at services that run, and its run. program is the
+// load tester's name in a shell.
+func (o Custom) Play(program string, lab bool) (trial.Experiment, Run) {
 	for o.Load.Mix.Seed == 0 {
 		o.Load.Mix.Seed = rand.Uint64N(1 << 32)
 	}
-	p := Plan{
-		Experiment: trial.Experiment{
-			Name: "own", Load: o.Load, Acts: slices.Clone(o.Faults), Tries: 1, Settle: cmp.Or(o.Settle, settle),
-		},
-		TraceSample: cmp.Or(o.TraceSample, traced), Run: Run{Title: "free play", Command: program + " fire" + o.flags(lab)},
+	e := trial.Experiment{
+		Name: "own", Load: o.Load, Acts: slices.Clone(o.Faults), Tries: 1, Settle: cmp.Or(o.Settle, settle),
 	}
-	for i := range p.Acts {
-		p.Acts[i].Optional = true
+	for i := range e.Acts {
+		e.Acts[i].Optional = true
+	}
+	run := Run{
+		Title: "free play", Command: program + " fire" + o.flags(lab), TraceSample: cmp.Or(o.TraceSample, traced),
 	}
 	if lab {
-		p.Services = trial.Services{Strategy: cmp.Or(o.Strategy, deduct.Default), Env: Env, Fresh: true}
-		p.Run.Command = program + " run" + o.flags(lab)
+		e.Services = trial.Services{Strategy: cmp.Or(o.Strategy, deduct.Default), Env: Env, Fresh: true}
+		run.Command = program + " run" + o.flags(lab)
 	}
-	return p.Try(1, o.Load.Mix.Seed)
+	return e, run.of(e, 1, o.Load.Mix.Seed)
 }
 
 // Settings lists the settings of the load, and the two other numbers.

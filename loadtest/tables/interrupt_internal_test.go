@@ -51,15 +51,15 @@ func TestAnInterruptedPlayIsNoPass(t *testing.T) {
 					end(test.cause)
 				}
 			}
-			plan := Plan{Experiment: trial.Experiment{
+			e := trial.Experiment{
 				Name: "broken", Load: fire.Config{Orders: 50, Concurrency: 4}, Tries: 3,
 				Expect: trial.Expect{Broken: trial.Anything},
-			}}.Try(1, 42)
+			}
 			if test.at == "" { // at the first line of progress
-				plan.Load.Orders, plan.Load.Rate = 100_000, 100
+				e.Load.Orders, e.Load.Rate = 100_000, 100
 				p.Progress = writer(func() { end(test.cause) })
 			}
-			r, err := p.Play(ctx, plan)
+			r, err := p.Play(ctx, e, Run{}.of(e, 1, 42))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -47,9 +47,7 @@ const keepAnswers = 20_000
 // history. It is safe for concurrent use.
 type Meter struct {
 	// Live counts the calls of a load.
-	Live fire.Live
-
-	begun func() // called before the first order; nil for nothing
+	Live *fire.Live
 
 	mu           sync.Mutex
 	phase        trial.Phase
@@ -69,7 +67,7 @@ type Meter struct {
 // NewMeter returns a meter for one run, which is starting.
 func NewMeter() *Meter {
 	return &Meter{
-		phase: trial.Starting, acknowledged: map[int64]int64{}, answers: map[int64][]Answer{},
+		Live: &fire.Live{}, phase: trial.Starting, acknowledged: map[int64]int64{}, answers: map[int64][]Answer{},
 	}
 }
 
@@ -92,7 +90,9 @@ func (s *numbers) put(n int32, in bool) (changed bool) {
 const Watching trial.Phase = "watching"
 
 // Watch returns the meter of a run that another process fires since then. It sees no calls.
-func Watch(since time.Time) *Meter { return &Meter{phase: Watching, started: since} }
+func Watch(since time.Time) *Meter {
+	return &Meter{Live: &fire.Live{}, phase: Watching, started: since}
+}
 
 // Phase returns the phase of the run: Idle once it is judged or has failed.
 func (m *Meter) Phase() trial.Phase {
@@ -111,13 +111,10 @@ func (m *Meter) Enter(p trial.Phase) {
 // Started begins the run.
 func (m *Meter) Started(h *history.History) {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.started, m.path, m.promised = h.Started, h.Path, h.Promised()
 	for _, g := range h.Goods {
 		m.goods = append(m.goods, g.ID)
-	}
-	m.mu.Unlock()
-	if m.begun != nil {
-		m.begun()
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"orderstock/loadtest/report"
@@ -32,19 +33,24 @@ func (p Pair) Shown() bool {
 	return p.Broken.Verdict == verify.Violation
 }
 
-// Both plays the broken and the fixed variant of a published fault, one after the other, with that first seed; 0 is the
-// default.
+// Both plays the broken variant of a published fault, with that first seed, and then the fixed one, with the seed that
+// caught the broken one. Seed 0 is the default.
 func (p *Player) Both(ctx context.Context, f Fault, seed uint64) (Pair, error) {
+	seed = cmp.Or(seed, FirstSeed)
 	pair := Pair{Letter: f.Letter, Title: f.Title, Kind: f.Kind()}
 	for _, of := range []struct {
 		side Side
 		run  *Run
 	}{{Broken, &pair.Broken}, {Fixed, &pair.Fixed}} {
-		r, err := p.Play(ctx, f.Plan(of.side, cmp.Or(seed, p.Runs.SeedOf(f, of.side))))
+		e, run := f.Play(of.side, seed)
+		r, err := p.Play(ctx, e, run)
 		if err != nil {
 			return pair, fmt.Errorf("play %s, %s: %w", f.Letter, of.side, err)
 		}
 		*of.run = r.Run
+		if r.Run.Verdict == verify.Violation {
+			seed, _ = strconv.ParseUint(r.Run.Seed, 10, 64) // it was made of a number
+		}
 	}
 	return pair, nil
 }

@@ -25,32 +25,6 @@ func find(t *testing.T, letter string) Fault {
 	return f
 }
 
-// TestFixedPlaysTheSeedThatCaughtTheBrokenOne also if that was not the first, or another run came between.
-func TestFixedPlaysTheSeedThatCaughtTheBrokenOne(t *testing.T) {
-	runs, err := OpenRuns(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	k := find(t, "K")
-	for n, test := range []struct {
-		seed    string
-		outcome verify.Outcome
-		fixed   uint64
-	}{{"42", trial.NotCaught, 42}, {"43", verify.Violation, 43}, {"44", trial.NotCaught, 43}} {
-		run := Run{ID: fmt.Sprintf("20260101-00000%d.000-1", n), Fault: "K", Variant: Broken, Seed: test.seed}
-		run.Verdict = test.outcome
-		if err := runs.save(&Record{Run: run}); err != nil {
-			t.Fatal(err)
-		}
-		if got := runs.SeedOf(k, Fixed); got != test.fixed {
-			t.Errorf("after %+v, fixed plays seed %d", test, got)
-		}
-	}
-	if b, other := runs.SeedOf(k, Broken), runs.SeedOf(find(t, "A"), Fixed); b != 42 || other != 42 {
-		t.Errorf("the broken one plays seed %d and another fault %d, want 42", b, other)
-	}
-}
-
 // TestVariantsDescribeTheirDifference: a fixed variant that is not the product says so.
 func TestVariantsDescribeTheirDifference(t *testing.T) {
 	for _, f := range Published {
@@ -58,8 +32,8 @@ func TestVariantsDescribeTheirDifference(t *testing.T) {
 			t.Errorf("fault %s does not describe its fixed variant", f.Letter)
 		}
 	}
-	if got := find(t, "O").Plan(Fixed, 1).Run.Says; !strings.Contains(got, "not the plain product") {
-		t.Errorf("the run says %q", got)
+	if _, run := find(t, "O").Play(Fixed, 1); !strings.Contains(run.Says, "not the plain product") {
+		t.Errorf("the run says %q", run.Says)
 	}
 }
 
@@ -67,7 +41,8 @@ func TestVariantsDescribeTheirDifference(t *testing.T) {
 func TestServicesOfAVariant(t *testing.T) {
 	for _, f := range Published {
 		for side, v := range map[Side]Variant{Broken: f.Broken, Fixed: f.Fixed} {
-			got := f.Plan(side, 1).Services
+			e, _ := f.Play(side, 1)
+			got := e.Services
 			for name, value := range with(f.Env, v.Env) {
 				if got.Env[name] != value {
 					t.Errorf("%s, %s: %s is %q, want %q", f.Letter, side, name, got.Env[name], value)
@@ -89,7 +64,8 @@ func TestLateDeductionIsNotFound(t *testing.T) {
 			t.Errorf("%+v strikes, want a commit that outlasts its caller", a)
 		}
 	}
-	env := e.Plan(Broken, 1).Services.Env
+	played, _ := e.Play(Broken, 1)
+	env := played.Services.Env
 	limit := map[string]time.Duration{}
 	for _, name := range []string{"STOCK_TIMEOUT", "CONFIRM_BUDGET", "LOCK_TIMEOUT"} {
 		d, err := time.ParseDuration(env[name])
@@ -120,7 +96,7 @@ func TestSleeperMeetsAnotherHolder(t *testing.T) {
 // TestHangingOrdersAreNotGivenUp: an order of fault L that hangs would be right if it expired before the run is judged.
 // That is after an answer and the time to settle.
 func TestHangingOrdersAreNotGivenUp(t *testing.T) {
-	e := find(t, "L").Plan(Broken, 1)
+	e, _ := find(t, "L").Play(Broken, 1)
 	env := e.Services.Env
 	expires, err := time.ParseDuration(env["CANCEL_AFTER"])
 	answer, err2 := time.ParseDuration(env["CONFIRM_BUDGET"])
@@ -133,8 +109,8 @@ func TestHangingOrdersAreNotGivenUp(t *testing.T) {
 // TestCommandRepeatsTheRun: the command line has what differs from its own defaults, and the seed of the attempt.
 func TestCommandRepeatsTheRun(t *testing.T) {
 	for seed, want := range map[uint64]string{42: "make play FAULT=A SEED=42", 44: "make play FAULT=A SEED=44"} {
-		if got := find(t, "A").Plan(Broken, seed).Run.Command; got != want {
-			t.Errorf("seed %d: %q, want %q", seed, got, want)
+		if _, run := find(t, "A").Play(Broken, seed); run.Command != want {
+			t.Errorf("seed %d: %q, want %q", seed, run.Command, want)
 		}
 	}
 	for want, of := range map[string]string{
@@ -156,6 +132,10 @@ func TestCommandRepeatsTheRun(t *testing.T) {
 
 // TestReportNamesWhatIsBroken: in a broken variant that is the code, also if nothing breaks during its run.
 func TestReportNamesWhatIsBroken(t *testing.T) {
+	played := func(f Fault, s Side) Run {
+		_, run := f.Play(s, 1)
+		return run
+	}
 	broke := func(run Run, acts ...trial.Shown) string {
 		for _, fact := range (&Record{Run: run, Faults: acts}).Sheet().Facts {
 			if fact.Name == "What broke" {
@@ -165,16 +145,16 @@ func TestReportNamesWhatIsBroken(t *testing.T) {
 		return "not said"
 	}
 	for _, f := range Published {
-		if got := broke(f.Plan(Broken, 1).Run); got == "nothing" || got == "not said" {
+		if got := broke(played(f, Broken)); got == "nothing" || got == "not said" {
 			t.Errorf("fault %s, broken: what broke is %q", f.Letter, got)
 		}
 	}
 	for side, want := range map[Side]string{Broken: "release-early, read-modify-write, no-fencing", Fixed: "nothing"} {
-		if got := broke(find(t, "A").Plan(side, 1).Run); got != want {
+		if got := broke(played(find(t, "A"), side)); got != want {
 			t.Errorf("fault A, %s: what broke is %q, want %q", side, got, want)
 		}
 	}
-	byHand := &Record{Run: find(t, "A").Plan(Broken, 1).Run, Faults: []trial.Shown{{What: "kill", ByHand: true}}}
+	byHand := &Record{Run: played(find(t, "A"), Broken), Faults: []trial.Shown{{What: "kill", ByHand: true}}}
 	if got := byHand.command(); !strings.Contains(got, "without what was broken by hand") {
 		t.Errorf("the command is %q, and leaves out a kill", got)
 	}
@@ -193,7 +173,8 @@ func TestNotCaughtIsNoPass(t *testing.T) {
 		{"A", Fixed, verify.Pass, false},
 		{"G", Broken, verify.Pass, false}, // it costs time alone
 	} {
-		if got := find(t, test.letter).Plan(test.side, 1).Expect.Word(test.outcome) == trial.NotCaught; got != test.want {
+		e, _ := find(t, test.letter).Play(test.side, 1)
+		if got := e.Expect.Word(test.outcome) == trial.NotCaught; got != test.want {
 			t.Errorf("%+v: %t", test, got)
 		}
 	}
@@ -299,7 +280,7 @@ func TestLog(t *testing.T) {
 		p.Say("run", "line %d", n)
 	}
 	const want = "never struck: kill at stock-1"
-	p.show("log", want)
+	p.watch("log", want)
 	if n := len(p.log); n != MostLines || p.log[0].Text != "line 1" || p.log[0].TMS != 0 || p.log[n-1].Text != want {
 		t.Errorf("%d lines, %+v to %q", n, p.log[0], p.log[n-1].Text)
 	}

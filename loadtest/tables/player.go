@@ -6,17 +6,19 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
+	"strconv"
 	"sync"
 	"time"
 
 	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
+	"orderstock/loadtest/verify"
 )
 
-// Player plays plans on a system, one at a time: it starts the services, fires, judges, tries further seeds, and keeps
-// the record. The exported functions are set before its first use, and may be called by several goroutines.
+// Player plays experiments on a system, one at a time, watches them, and keeps the record of each try. The exported
+// functions are set before its first use, and may be called by several goroutines.
 type Player struct {
 	Runs *Runs
 	// Board has the acts of a run, and breaks and heals by hand.
@@ -27,17 +29,9 @@ type Player struct {
 	Progress io.Writer
 	// Tracer, if not nil, returns a tracer of that share of the calls.
 	Tracer func(share float64) (*fire.Tracer, error)
-	// Declared, if not nil, returns the flags and keys of orders that others have placed.
-	Declared func() []string
-
-	// Show gets each part of what goes on that changes, by its name: a Run when a try begins, a Record when it is judged.
-	// A Sample or an Entry is added to those before.
+	// Show gets each part of what goes on that changes, by its name: besides what a trial.Watch gets, a Run when a try
+	// begins, and a Record when it is judged. A Sample or an Entry is added to those before.
 	Show func(section string, value any)
-	// Start is called to replace the services, which do does.
-	Start func(ctx context.Context, v trial.Services, do func() error) error
-
-	system  *system.System
-	started bool // while no act is armed or healed
 
 	mu    sync.Mutex
 	meter *Meter // of the present or last try
@@ -50,45 +44,46 @@ type Player struct {
 // services, unless they run already. Nothing is broken there.
 func NewPlayer(at *system.System, out string) (*Player, error) {
 	kept, err := OpenRuns(filepath.Join(out, "runs"))
-	p := &Player{
-		system: at, Runs: kept, meter: &Meter{phase: trial.Idle},
-		Declared: func() []string { return nil },
-		Show:     func(string, any) {},
-		Start:    func(_ context.Context, _ trial.Services, do func() error) error { return do() },
-	}
+	m := NewMeter()
+	m.Enter(trial.Idle)
+	p := &Player{Runs: kept, meter: m, Show: func(string, any) {}}
 	p.Board = &trial.Board{
-		System: at, SinceMS: p.sinceMS, Say: p.Say, Show: func(all []trial.Shown) { p.Show("faults", all) },
+		System: at, SinceMS: p.sinceMS, Declared: func() []string { return nil }, Watch: p.watch,
 	}
 	return p, err
 }
 
-// Play plays all tries of a plan, and returns the record of the last. Once ctx ends, no more orders are sent, and the
-// run so far is judged.
-func (p *Player) Play(ctx context.Context, plan Plan) (last *Record, err error) {
-	n := 0
-	suite := trial.Suite{
-		Table: "played", Experiments: []trial.Experiment{plan.Experiment}, FirstSeed: plan.Load.Mix.Seed, On: p.system,
-		Show: p.show,
+// Play plays all tries of an experiment, of which run is the first, and returns the record of the last. Once ctx ends,
+// no more orders are sent, and the run so far is judged.
+func (p *Player) Play(ctx context.Context, e trial.Experiment, run Run) (last *Record, err error) {
+	e.Services.Env = with(e.Services.Env, p.Env)
+	e.Load.Progress, e.Load.Ended = p.Progress, func(e *fire.Event) { p.Meter().End(e) }
+	e.Load.Begun = func(h *history.History) {
+		p.Meter().Started(h)
+		p.Say("run", "the first order is sent")
 	}
-	suite.Stage = &trial.Stage{
-		Board: p.Board, Declared: p.Declared, Start: func(ctx context.Context, v trial.Services, do func() error) error {
-			return p.replace(ctx, v, true, do)
-		},
-		Try: func(
-			ctx context.Context, e trial.Experiment, seed uint64, do func(trial.Experiment) (*trial.Result, error),
-		) (*trial.Result, error) {
-			if n++; n > 1 {
-				p.Say("run", "not caught with seed %s; trying another", plan.Run.Seed)
-				plan = plan.Try(n, seed)
-			}
-			r, err := p.try(ctx, plan, do)
-			if err == nil {
-				last, err = p.keep(ctx, plan, r)
-			}
-			return r, err
-		},
+	if p.Tracer != nil {
+		if e.Load.Tracer, err = p.Tracer(run.TraceSample); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, e.Load.Tracer.Close(context.WithoutCancel(ctx))) }()
 	}
-	if _, err := suite.Run(ctx); err != nil {
+	seed, _ := strconv.ParseUint(run.Seed, 10, 64) // it was made of a number
+	var failed error
+	_, err = trial.Suite{
+		Table: "played", Experiments: []trial.Experiment{e}, FirstSeed: seed, Board: p.Board,
+		Watch: func(section string, value any) {
+			switch v := value.(type) {
+			case trial.Try:
+				run = p.begin(run, v)
+			case *trial.Result:
+				last, failed = p.keep(ctx, v, e.Expect.Word(v.Outcome))
+			default:
+				p.watch(section, value)
+			}
+		},
+	}.Run(ctx)
+	if err = errors.Join(err, failed); err != nil {
 		p.Show("hero", p.unjudged(ctx, err))
 		return nil, err
 	}
@@ -114,41 +109,13 @@ func (p *Player) unjudged(ctx context.Context, err error) Headline {
 	return Headline{"The run ended early: " + err.Error(), notJudged}
 }
 
-// try makes one run, from fresh services to the verdict.
-func (p *Player) try(
-	ctx context.Context, plan Plan, do func(trial.Experiment) (*trial.Result, error),
-) (_ *trial.Result, err error) {
-	m := NewMeter()
-	p.mu.Lock()
-	p.run = plan.Run
-	p.mu.Unlock()
-	m.begun = func() { p.Say("run", "the first order is sent") }
-	p.Restart(m)
-	p.Show("run", plan.Run)
-	p.Say("run", "%s", plan.Run)
-	e := plan.Experiment
-	e.Services.Env = with(e.Services.Env, p.Env)
-	e.Load.Begun, e.Load.Ended, e.Load.Live, e.Load.Progress = m.Started, m.End, &m.Live, p.Progress
-	if p.Tracer != nil {
-		tracer, failed := p.Tracer(plan.TraceSample)
-		if failed != nil {
-			return nil, failed
-		}
-		defer func() { err = errors.Join(err, tracer.Close(context.WithoutCancel(ctx))) }()
-		e.Load.Tracer = tracer
-	}
-	r, err := do(e)
-	if err == nil && r.Verdict == nil {
-		err = errors.New(strings.Join(r.Why, "; "))
-	}
-	return r, err
-}
-
-// show passes on a section of the run in progress.
-func (p *Player) show(section string, value any) {
+// watch takes what happens during a try, and passes it on.
+func (p *Player) watch(section string, value any) {
 	switch section {
 	case "log":
 		p.Say("fault", "%s", value)
+	case "error":
+		p.Say("error", "%s", value)
 	case "phase":
 		if value == trial.Settling {
 			p.Say("run", "the last order is answered")
@@ -158,48 +125,47 @@ func (p *Player) show(section string, value any) {
 		if value == trial.Firing {
 			p.Show("hero", Headline{"the sale begins", Running})
 		}
+	case "faults", "starting", "started":
+		p.Show(section, value)
 	}
+}
+
+// begin shows a try that begins, and returns its run. run is the one before or, of the first try, its own.
+func (p *Player) begin(run Run, t trial.Try) Run {
+	if t.N > 1 {
+		p.Say("run", "not caught with seed %s; trying another", run.Seed)
+		run = run.of(t.Experiment, t.N, t.Seed)
+	}
+	m := NewMeter()
+	m.Live = t.Live
+	p.mu.Lock()
+	p.run = run
+	p.mu.Unlock()
+	p.Restart(m)
+	p.Show("run", run)
+	p.Say("run", "%s", run)
+	return run
 }
 
 // StartServices starts the system's services unmodified, unless a try has started its own.
 func (p *Player) StartServices(ctx context.Context) error {
-	v := Custom{}.Plan("", true).Services
-	v.Env = with(v.Env, p.Env)
-	return p.replace(ctx, v, false, func() error { return v.Start(ctx, p.system) })
+	e, _ := Custom{}.Play("", true)
+	e.Services.Env = with(e.Services.Env, p.Env)
+	return p.Board.Start(ctx, e.Services, false)
 }
 
-// replace starts services on empty databases by do. It restarts dead servers first, and ends all faults. With again, it
-// replaces services that run.
-func (p *Player) replace(ctx context.Context, v trial.Services, again bool, do func() error) error {
-	err := p.Board.Alone(func() error {
-		if p.started && !again {
-			return nil
-		}
-		p.started = true
-		if err := p.system.RepairServers(ctx); err != nil {
-			return err
-		}
-		p.Board.Clear()
-		return p.Start(ctx, v, do)
-	})
-	if err != nil {
-		return fmt.Errorf("start services: %w", err)
-	}
-	return nil
-}
-
-// keep shows the verdict, and writes and returns the record of the run.
-func (p *Player) keep(ctx context.Context, plan Plan, of *trial.Result) (*Record, error) {
+// keep shows the verdict of a run whose outcome goes by that word, and writes and returns its record.
+func (p *Player) keep(ctx context.Context, of *trial.Result, word verify.Outcome) (*Record, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	run, _ := p.Running()
-	r, err := RecordOf(ctx, run, of.History, of.Verdict, p.system.Databases())
+	r, err := RecordOf(ctx, run, of.History, of.Verdict, p.Board.System.Databases())
 	if err != nil {
 		return nil, err
 	}
-	r.Run.Verdict = plan.Expect.Word(of.Outcome)
+	r.Run.Verdict = word
 	f, _ := Find(run.Fault) // none in free play
-	if r.Scene, err = sceneOf(ctx, f, run.Variant, p.system, of.History, r.Books); err != nil {
+	if r.Scene, err = sceneOf(ctx, f, run.Variant, p.Board.System, of.History, r.Books); err != nil {
 		p.Say("error", "what happened is not known: %v", err)
 	}
 	p.Disagree(r.Books.Wrong)

@@ -15,7 +15,7 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// Run describes one try of a plan and, once it is judged, its outcome.
+// Run describes one try of an experiment that is played and, once it is judged, its outcome.
 type Run struct {
 	ID       string    `json:"id"`
 	At       time.Time `json:"at"`
@@ -32,6 +32,8 @@ type Run struct {
 	Goods    int       `json:"goods"`
 	Stock    int64     `json:"stock"`   // pieces of all goods together
 	Command  string    `json:"command"` // the command line of the same run
+	// TraceSample is the share of the orders that are traced.
+	TraceSample float64 `json:"-"`
 
 	// Verdict is "" until the run is judged. It is trial.NotCaught for a broken variant that passed.
 	Verdict    verify.Outcome `json:"verdict"`

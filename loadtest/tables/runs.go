@@ -10,11 +10,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"sync"
 
 	"orderstock/loadtest/history"
-	"orderstock/loadtest/verify"
 	"orderstock/pkg/httpapi"
 )
 
@@ -62,20 +60,6 @@ func (r *Runs) compare(of Run) *Compare {
 	return &Compare{
 		What: f.Rate, Broken: rates[Broken], Fixed: rates[Fixed], BrokenSays: f.Broken.Says, FixedSays: f.Fixed.Says,
 	}
-}
-
-// FirstSeed is the first seed of a fault.
-const FirstSeed = 42
-
-// SeedOf returns the first seed of a variant: for a fixed one, the seed that caught the broken one last.
-func (r *Runs) SeedOf(f Fault, s Side) uint64 {
-	for _, run := range r.List() {
-		if s == Fixed && run.Fault == f.Letter && run.Variant == Broken && run.Verdict == verify.Violation {
-			seed, _ := strconv.ParseUint(run.Seed, 10, 64) // a plan made it
-			return seed
-		}
-	}
-	return FirstSeed
 }
 
 // List returns the runs, newest first.

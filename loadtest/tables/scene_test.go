@@ -98,7 +98,8 @@ func TestWhatHappened(t *testing.T) {
 	for _, f := range tables.Published {
 		for _, seed := range seeds {
 			t.Run(fmt.Sprint(f.Letter, "/", seed), func(t *testing.T) {
-				r, err := p.Play(t.Context(), f.Plan(tables.Broken, seed))
+				e, run := f.Play(tables.Broken, seed)
+				r, err := p.Play(t.Context(), e, run)
 				if err != nil {
 					t.Fatal(err)
 				}

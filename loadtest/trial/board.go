@@ -34,21 +34,54 @@ func (s Shown) String() string { return strings.TrimSpace(s.What + " " + s.Where
 
 // Board lists the acts on a system since its services were started, by a run or by hand. It reads from the processes,
 // the connections and the fault points how often each act has struck, and whether it lasts. It is safe for concurrent
-// use: one act by hand is armed, or all are healed, at a time. The fields are set before its first use; the functions
-// do not call the board.
+// use: the services are replaced, one act by hand is armed, or all are healed, at a time. The fields are set before its
+// first use; the functions do not call the board.
+//
+// A run on a board heals all when its acts are over, and no act of it must succeed. Once its context ends, what it has
+// done so far is judged.
 type Board struct {
 	System *system.System
 	// SinceMS returns the milliseconds since the run began.
 	SinceMS func() int64
-	// Show is called with all acts when one changes, and Say with a line for a log of events.
-	Show func([]Shown)
-	Say  func(kind, format string, args ...any)
+	// Declared returns the flags and keys of orders that others have placed.
+	Declared func() []string
+	// Watch is called with what happens.
+	Watch Watch
 
-	acting  sync.Mutex // held while an act by hand is armed, and while all are healed
+	acting  sync.Mutex // held while the services are replaced, an act by hand is armed, or all are healed
+	started bool       // services
 	reading sync.Mutex
 	mu      sync.Mutex // guards what follows
 	all     []Shown
 	ended   map[*Act]int64 // when Heal ended an act by hand
+}
+
+// Start starts services on empty databases. It restarts dead servers first, and forgets all acts. Unless again is true,
+// it leaves services that it has started before.
+func (b *Board) Start(ctx context.Context, v Services, again bool) error {
+	b.acting.Lock()
+	defer b.acting.Unlock()
+	if b.started && !again {
+		return nil
+	}
+	b.started = true
+	if err := b.System.RepairServers(ctx); err != nil {
+		return fmt.Errorf("start services: %w", err)
+	}
+	b.mu.Lock()
+	b.all, b.ended = nil, nil
+	b.mu.Unlock()
+	b.Watch("faults", []Shown{})
+	b.Watch("starting", v)
+	err := ctx.Err()
+	if err == nil {
+		err = v.Start(ctx, b.System)
+	}
+	b.Watch("started", Started{v, err})
+	if err != nil {
+		return fmt.Errorf("start services: %w", err)
+	}
+	return nil
 }
 
 // Act arms an action by hand. It lasts until Heal, or until another act ends it.
@@ -78,12 +111,12 @@ func (b *Board) add(ctx context.Context, act *Act, atMS int64, byHand bool) {
 		Counted: act.Count != nil, ArmedMS: atMS, ByHand: byHand, act: act,
 	})
 	b.mu.Unlock()
-	b.Show(b.Acts())
+	b.Watch("faults", b.Acts())
 	text := ""
 	if act.Count != nil {
 		text = "armed: "
 	}
-	b.Say("fault", "%s%s", text, a.Words())
+	b.Watch("log", text+a.Words())
 	b.Read(ctx)
 }
 
@@ -104,9 +137,9 @@ func (b *Board) Read(ctx context.Context) {
 		}
 		b.mu.Unlock()
 		if now.Counted && before.Fired == 0 && now.Fired > 0 {
-			b.Say("fault", "fired: %s", now)
+			b.Watch("log", "fired: "+now.String())
 		}
-		b.Show(b.Acts())
+		b.Watch("faults", b.Acts())
 	}
 }
 
@@ -177,24 +210,9 @@ func (b *Board) Heal(ctx context.Context) error {
 	err := errors.Join(append(errs, b.System.RepairReplicas(ctx))...)
 	b.Read(ctx)
 	if err != nil {
-		b.Say("error", "not healed: %v", err)
+		b.Watch("error", "not healed: "+err.Error())
 	} else if len(all) > 0 {
-		b.Say("fault", "healed: everything is whole again")
+		b.Watch("log", "healed: everything is whole again")
 	}
 	return err
-}
-
-// Alone calls do while nothing is armed or healed by hand.
-func (b *Board) Alone(do func() error) error {
-	b.acting.Lock()
-	defer b.acting.Unlock()
-	return do()
-}
-
-// Clear empties the list, for a system whose services are replaced.
-func (b *Board) Clear() {
-	b.mu.Lock()
-	b.all, b.ended = nil, nil
-	b.mu.Unlock()
-	b.Show([]Shown{})
 }

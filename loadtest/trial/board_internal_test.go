@@ -17,9 +17,11 @@ func idle(t *testing.T) (b *Board, said *[]string) {
 	t.Helper()
 	said = &[]string{}
 	return &Board{
-		System: systemtest.Idle(t), SinceMS: func() int64 { return 1 }, Show: func([]Shown) {},
-		Say: func(kind, format string, args ...any) {
-			*said = append(*said, kind+": "+fmt.Sprintf(format, args...))
+		System: systemtest.Idle(t), SinceMS: func() int64 { return 1 },
+		Watch: func(section string, value any) {
+			if section == "log" || section == "error" {
+				*said = append(*said, fmt.Sprint(section, ": ", value))
+			}
 		},
 	}, said
 }
@@ -92,14 +94,16 @@ func TestBoardReadsTheProcesses(t *testing.T) {
 		t.Errorf("healed: %v, MySQL paused: %t, %q", err, system.Paused(b.System.MySQL), statuses(b))
 	}
 	wantSaid := []string{
-		"fault: kill-server at redis", "fault: pause-server at mysql", "fault: pause-server at zookeeper",
-		"fault: restart-server at redis", "fault: healed: everything is whole again",
+		"log: kill-server at redis", "log: pause-server at mysql", "log: pause-server at zookeeper",
+		"log: restart-server at redis", "log: healed: everything is whole again",
 	}
 	if !slices.Equal(*said, wantSaid) {
 		t.Errorf("the log is %q, want %q", *said, wantSaid)
 	}
-	if b.Clear(); len(b.Acts()) > 0 {
-		t.Errorf("not forgotten: %q", statuses(b))
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if err := b.Start(stopped, Services{}, true); !errors.Is(err, context.Canceled) || len(b.Acts()) > 0 {
+		t.Errorf("%v, not forgotten: %q; want the begin of new services, which ends at once", err, statuses(b))
 	}
 }
 
@@ -127,7 +131,7 @@ func TestBoardCounts(t *testing.T) {
 		}
 	}
 	want := []string{
-		"fault: armed: slow the connection to mysql at stock-1", "fault: fired: slow the connection to mysql stock-1",
+		"log: armed: slow the connection to mysql at stock-1", "log: fired: slow the connection to mysql stock-1",
 	}
 	if !slices.Equal(*said, want) {
 		t.Errorf("the log is %q, want %q", *said, want)
@@ -176,8 +180,8 @@ func TestWhatIsNotHealedIsTriedAgain(t *testing.T) {
 		t.Errorf("the second time: %v, %q", err, statuses(b))
 	}
 	want := []string{
-		"fault: cut at stock-1", "error: not healed: cut stock-1: the wire is stuck",
-		"fault: healed: everything is whole again",
+		"log: cut at stock-1", "error: not healed: cut stock-1: the wire is stuck",
+		"log: healed: everything is whole again",
 	}
 	if !slices.Equal(*said, want) {
 		t.Errorf("the log is %q, want %q", *said, want)

@@ -138,18 +138,6 @@ func (e Expect) String() string {
 	return cmp.Or(e.Broken, string(verify.Pass))
 }
 
-// Stage is where runs are watched. Others may break and heal things there, and place orders, and a run that is stopped
-// is judged all the same. The functions must not be nil.
-type Stage struct {
-	Board *Board
-	// Declared returns the flags and keys of orders that others have placed.
-	Declared func() []string
-	// Start starts the services by do.
-	Start func(ctx context.Context, v Services, do func() error) error
-	// Try makes a run by do, of the experiment with what it adds to the load.
-	Try func(ctx context.Context, e Experiment, seed uint64, do func(Experiment) (*Result, error)) (*Result, error)
-}
-
 // Phase is a phase of a run.
 type Phase string
 
@@ -162,13 +150,39 @@ const (
 	Judging  Phase = "judging"
 )
 
-// Show is called with what a run shows while it goes on: a section of a page, and its value.
-type Show func(section string, value any)
+// Watch is called with what happens in a suite: the name of a section of a page, and its value. Several goroutines may
+// call it.
+//
+//	try       Try         a run begins
+//	starting  Services    services are about to be replaced, on a Board
+//	started   Started     they run, or do not start, on a Board
+//	phase     Phase       of the run
+//	act       string      an act is about to begin
+//	faults    []Shown     all acts, when one changes, on a Board
+//	log       string      a line for a log
+//	error     string      the same, of what went wrong
+//	judged    *Result     the run has a verdict
+type Watch func(section string, value any)
 
-// Run runs the experiment once, on a system whose services run as it wants them. show and stage may be nil. The result
+// Started are services that run or, if Err is not nil, do not start.
+type Started struct {
+	Services Services
+	Err      error
+}
+
+// Try is a run that begins.
+type Try struct {
+	Experiment Experiment
+	Seed       uint64
+	N          int // of the experiment's tries, from 1
+	// Live counts the calls of its load.
+	Live *fire.Live
+}
+
+// Run runs the experiment once, on a system whose services run as it wants them. watch and board may be nil. The result
 // is unknown, and says why, if the run proves nothing; it is never nil.
-func (e Experiment) Run(ctx context.Context, s *system.System, seed uint64, show Show, stage *Stage) *Result {
-	began, r := time.Now(), e.begin(s, seed, show, stage)
+func (e Experiment) Run(ctx context.Context, s *system.System, seed uint64, watch Watch, board *Board) *Result {
+	began, r := time.Now(), e.begin(s, seed, watch, board)
 	if err := r.run(ctx); err != nil {
 		r.fail(verify.Unknown, "%v", err)
 	}

@@ -39,7 +39,7 @@ func (r *Run) fire(ctx context.Context) error {
 	defer endLoad(nil)
 	begun, ended := make(chan struct{}), make(chan struct{})
 	load := r.load
-	load.Keyed = load.Keyed || len(r.Acts) > 0 || r.stage != nil
+	load.Keyed = load.Keyed || len(r.Acts) > 0 || r.board != nil
 	load.Begun = func(h *history.History) {
 		if r.load.Begun != nil {
 			r.load.Begun(h)
@@ -77,7 +77,9 @@ func (r *Run) fire(ctx context.Context) error {
 		if r.mend == nil {
 			return nil
 		}
-		return r.mend(context.WithoutCancel(ctx))
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		return r.mend(ctx)
 	})
 	load.Healed = func() bool { return rest() == nil && ctx.Err() == nil }
 	var err error
@@ -113,10 +115,10 @@ func (r *Run) noteActs() {
 			note(a.Action, a.begun().Sub(r.History.Started), a.Healed.Sub(r.History.Started))
 		}
 	}
-	if r.stage == nil {
+	if r.board == nil {
 		return
 	}
-	for _, s := range r.stage.Board.Acts() {
+	for _, s := range r.board.Acts() {
 		if s.ByHand {
 			healed := cmp.Or(time.Duration(s.HealedMS)*time.Millisecond, time.Since(r.History.Started))
 			note(s.act.Action, time.Duration(s.ArmedMS)*time.Millisecond, healed)

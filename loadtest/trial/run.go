@@ -32,8 +32,8 @@ type Run struct {
 	mend  func(context.Context) error // called after the acts, heals everything else; may be nil
 
 	declared    []string // see Declare
-	show        Show
-	stage       *Stage // nil for none
+	show        Watch
+	board       *Board // nil if nobody else breaks anything
 	pace        pace
 	stopRepeats func() // see Repeated
 	primary     string // of the cluster, before the fault
@@ -60,17 +60,17 @@ func (r *Run) run(ctx context.Context) error {
 	r.judgeStrikes()
 	r.show("phase", Settling)
 	asked := ctx
-	if r.stage != nil {
+	if r.board != nil {
 		ctx = context.WithoutCancel(ctx)
 	}
 	if err := r.check(ctx, Sent); err != nil {
 		return err
 	}
-	if r.stage != nil {
-		r.declared = append(r.stage.Declared(), r.declared...)
+	if r.board != nil {
+		r.declared = append(r.board.Declared(), r.declared...)
 	}
 	var keep *verify.Tables
-	if r.stage == nil {
+	if r.board == nil {
 		r.evidence.Declared, keep = r.declared, &r.evidence.Tables
 	}
 	var err error
@@ -97,14 +97,14 @@ func (r *Run) run(ctx context.Context) error {
 // Declare gives the verdict the key of an order that a check places.
 func (r *Run) Declare(key string) { r.declared = append(r.declared, key) }
 
-// begin prepares a run. show and stage may be nil. The seed decides which replica is struck, and at which arrival.
-func (e Experiment) begin(s *system.System, seed uint64, show Show, stage *Stage) *Run {
-	if show == nil {
-		show = func(string, any) {}
+// begin prepares a run. watch and board may be nil. The seed decides which replica is struck, and at which arrival.
+func (e Experiment) begin(s *system.System, seed uint64, watch Watch, board *Board) *Run {
+	if watch == nil {
+		watch = func(string, any) {}
 	}
 	r := &Run{
 		Result: &Result{Experiment: e.Name, Seed: seed, Outcome: verify.Pass}, Experiment: e, System: s, load: e.load(seed),
-		show: show, stage: stage, Live: cmp.Or(e.Load.Live, &fire.Live{}), stopRepeats: func() {},
+		show: watch, board: board, Live: cmp.Or(e.Load.Live, &fire.Live{}), stopRepeats: func() {},
 	}
 	if r.load.Live = r.Live; len(r.load.OrderURLs)+len(r.load.StockURLs) == 0 {
 		r.load.Target = s.Target()
@@ -119,33 +119,24 @@ func (e Experiment) begin(s *system.System, seed uint64, show Show, stage *Stage
 	for _, a := range e.Acts {
 		r.Acts = append(r.Acts, New(s, a.drawn(rng)))
 	}
-	if stage != nil {
-		r.open()
+	if board != nil {
+		r.ready = nil
+		if s.Attached() { // what others break there is not known
+			r.load.Disturbed = true
+		} else {
+			r.mend = board.Heal
+		}
 	}
 	return r
 }
 
-// open lets others break and heal things during the run. All is healed once its acts are over.
-func (r *Run) open() {
-	r.ready = nil
-	if r.System.Attached() { // what others break there is not known
-		r.load.Disturbed = true
-	} else {
-		r.mend = func(ctx context.Context) error {
-			ctx, cancel := context.WithTimeout(ctx, time.Minute)
-			defer cancel()
-			return r.stage.Board.Heal(ctx)
-		}
-	}
-}
-
 // watch follows an act at each of its moments.
 func (r *Run) watch(ctx context.Context, a *Act, m Moment) error {
-	if r.stage != nil {
+	if r.board != nil {
 		if m == Armed {
-			r.stage.Board.add(ctx, a, r.stage.Board.SinceMS(), false)
+			r.board.add(ctx, a, r.board.SinceMS(), false)
 		} else {
-			r.stage.Board.Read(ctx)
+			r.board.Read(ctx)
 		}
 	}
 	if m == Intact {
@@ -158,10 +149,10 @@ func (r *Run) watch(ctx context.Context, a *Act, m Moment) error {
 }
 
 // over reports whether somebody else has healed the act.
-func (r *Run) over(a *Act) bool { return r.stage != nil && r.stage.Board.over(a) }
+func (r *Run) over(a *Act) bool { return r.board != nil && r.board.over(a) }
 
 // optional reports whether the run goes on if the act fails.
-func (r *Run) optional(a *Act) bool { return r.stage != nil || a.Action.Optional }
+func (r *Run) optional(a *Act) bool { return r.board != nil || a.Action.Optional }
 
 // check makes the checks of a moment.
 func (r *Run) check(ctx context.Context, m Moment) error {

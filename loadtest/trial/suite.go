@@ -10,8 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
+	"orderstock/loadtest/fire"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/mysqlgroup"
@@ -37,15 +39,15 @@ type Suite struct {
 	Out string
 	// Print gets a line for each run as it ends. Default: discarded.
 	Print io.Writer
-	// Show, if not nil, is called with what a run shows while it goes on.
-	Show Show
+	// Watch, if not nil, is called with what happens.
+	Watch Watch
+	// Board, if not nil, is where others may break and heal things during the runs. It has the system to run on.
+	Board *Board
 	// Turns, if above 0, lets the experiments run side by side, each on what Open returns for it, and take that many turns
-	// in alternating order, all with FirstSeed, so that a drift of the machine affects all of them. Show gets the rates of
+	// in alternating order, all with FirstSeed, so that a drift of the machine affects all of them. Watch gets the rates of
 	// each turn. TurnsBefore is the number of turns of an earlier suite that they continue.
 	Turns, TurnsBefore int
 	Open               func(ctx context.Context, e Experiment) (*Side, error)
-	// Stage, if not nil, is where the runs are watched. It needs On. Once the context ends, the run so far is judged.
-	Stage *Stage
 }
 
 // freshAfter is the number of runs after which the services start again with empty databases.
@@ -60,11 +62,17 @@ type job struct {
 // Run runs the experiments and returns the report. An error means that not all runs could be made, or that ctx ended;
 // the report, if not nil, then covers the completed runs.
 func (s Suite) Run(ctx context.Context) (*Report, error) {
+	if s.Watch == nil {
+		s.Watch = func(string, any) {}
+	}
 	if s.Turns > 0 {
 		return s.takeTurns(ctx)
 	}
 	s.Seeds, s.FirstSeed, s.Lanes = max(s.Seeds, 1), max(s.FirstSeed, 1), max(s.Lanes, 1)
 	s.Out, s.Print = cmp.Or(s.Out, "out"), cmp.Or(s.Print, io.Discard)
+	if s.Board != nil {
+		s.On = s.Board.System
+	}
 	cluster := slices.ContainsFunc(s.Experiments, func(e Experiment) bool { return e.Services.Cluster })
 	if cluster || s.On != nil {
 		s.Lanes = 1
@@ -101,7 +109,7 @@ func (s Suite) Run(ctx context.Context) (*Report, error) {
 		})
 	}
 	working.Wait()
-	if s.Stage == nil {
+	if s.Board == nil {
 		errs = append(errs, ctx.Err())
 	}
 	report, failed := newReport(s, progress), errors.Join(errs...)
@@ -132,7 +140,7 @@ const mostFailures = 3
 func (w *lane) work(ctx context.Context, todo <-chan job) (errs error) {
 	failures := 0
 	for j := range todo {
-		if ctx.Err() != nil && w.suite.Stage == nil {
+		if ctx.Err() != nil && w.suite.Board == nil {
 			break
 		}
 		err := w.try(ctx, j)
@@ -167,7 +175,10 @@ func (w *lane) try(ctx context.Context, j job) error {
 		if seed > j.seed {
 			w.progress.oneMore()
 		}
-		r, err := w.perform(ctx, j.Experiment, seed)
+		e := j.Experiment
+		e.Load.Live = cmp.Or(e.Load.Live, &fire.Live{})
+		w.suite.Watch("try", Try{Experiment: e, Seed: seed, N: int(seed-j.seed) + 1, Live: e.Load.Live})
+		r, err := w.run(ctx, e, seed)
 		if r != nil { // also if its evidence could not be kept, or the servers not be repaired
 			w.progress.add(j.Experiment, r)
 		}
@@ -186,14 +197,6 @@ func (w *lane) try(ctx context.Context, j job) error {
 		}
 	}
 	return nil
-}
-
-// perform runs an experiment, on a stage if there is one.
-func (w *lane) perform(ctx context.Context, e Experiment, seed uint64) (*Result, error) {
-	if w.suite.Stage == nil {
-		return w.run(ctx, e, seed)
-	}
-	return w.suite.Stage.Try(ctx, e, seed, func(e Experiment) (*Result, error) { return w.run(ctx, e, seed) })
 }
 
 // run runs an experiment on services as it wants them.
@@ -216,8 +219,14 @@ func (w *lane) run(ctx context.Context, e Experiment, seed uint64) (*Result, err
 	if w.since++; !e.Services.shareable() {
 		w.since = freshAfter
 	}
-	r := e.Run(ctx, w.lab, seed, w.suite.Show, w.suite.Stage)
-	if r.Outcome == verify.Pass || w.suite.Stage != nil { // a stage keeps what it wants, and is healed
+	r := e.Run(ctx, w.lab, seed, w.suite.Watch, w.suite.Board)
+	if r.Verdict != nil {
+		w.suite.Watch("judged", r)
+	}
+	switch {
+	case w.suite.Board != nil && r.Verdict == nil:
+		return nil, errors.New(strings.Join(r.Why, "; "))
+	case r.Outcome == verify.Pass || w.suite.Board != nil: // a board is healed, and who watches keeps what he wants
 		return r, nil
 	}
 	if err := ctx.Err(); err != nil {
@@ -233,11 +242,10 @@ func (w *lane) run(ctx context.Context, e Experiment, seed uint64) (*Result, err
 
 // start starts the services.
 func (w *lane) start(ctx context.Context, v Services) error {
-	do := func() error { return v.Start(ctx, w.lab) }
-	if w.suite.Stage == nil {
-		return do()
+	if w.suite.Board == nil {
+		return v.Start(ctx, w.lab)
 	}
-	return w.suite.Stage.Start(ctx, v, do)
+	return w.suite.Board.Start(ctx, v, true)
 }
 
 // shareable reports whether several runs may use the services, one after the other: they are the product's.

@@ -1,11 +1,11 @@
 package trial
 
 import (
-	"context"
-	"errors"
 	"strings"
 	"testing"
 
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/system/systemtest"
 	"orderstock/loadtest/verify"
 )
@@ -13,8 +13,8 @@ import (
 // TestAnExperimentThatCannotRunDropsNoOther. Its row is unknown, and so is the report. If none can be run, the suite
 // gives up.
 func TestAnExperimentThatCannotRunDropsNoOther(t *testing.T) {
-	t.Parallel()
-	broken := errors.New("no server starts")
+	up := systemtest.Up(t, systemtest.Build(t), func(c *system.Config) { c.OrderServices, c.StockServices = 1, 1 })
+	st := system.Attach(up.Target(), up.Databases())
 	for _, test := range []struct {
 		names  string // of the experiments; those that begin with x cannot be run
 		runs   string
@@ -25,17 +25,21 @@ func TestAnExperimentThatCannotRunDropsNoOther(t *testing.T) {
 	} {
 		var experiments []Experiment
 		for _, name := range strings.Fields(test.names) {
-			experiments = append(experiments, Experiment{Name: name})
+			e := Experiment{Name: name, Load: fire.Config{Orders: 1, Concurrency: 1, Mix: fire.Mix{Goods: 1, Stock: 9}}}
+			if name[0] == 'x' {
+				e.Load.Mix.Stock = -1
+			}
+			experiments = append(experiments, e)
 		}
 		var runs []string
-		try := func(_ context.Context, e Experiment, _ uint64, _ func(Experiment) (*Result, error)) (*Result, error) {
-			if runs = append(runs, e.Name); e.Name[0] == 'x' {
-				return nil, broken
+		watch := func(section string, value any) {
+			if try, is := value.(Try); is {
+				runs = append(runs, try.Experiment.Name)
 			}
-			return &Result{Experiment: e.Name, Outcome: verify.Pass}, nil
 		}
-		report, err := Suite{Experiments: experiments, On: systemtest.Idle(t), Stage: &Stage{Try: try}}.Run(t.Context())
-		if !errors.Is(err, broken) || !strings.Contains(err.Error(), "run x") || report.Verdict != verify.Unknown {
+		board := &Board{System: st, Declared: func() []string { return nil }, Watch: watch}
+		report, err := Suite{Experiments: experiments, Board: board, Watch: watch}.Run(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "run x") || report.Verdict != verify.Unknown {
 			t.Errorf("%s: %v, %s; want which could not be run", test.names, err, report.Verdict)
 		}
 		if got := strings.Join(runs, " "); got != test.runs {

@@ -48,7 +48,7 @@ func (s Suite) takeTurns(ctx context.Context) (_ *Report, err error) {
 			r.judgeStrikes()
 			side.turns = append(side.turns, r.Result)
 		}
-		s.Show("turn", fmt.Sprintf("%d of %d: %s", turn+1, s.Turns, rates(sides)))
+		s.Watch("turn", fmt.Sprintf("%d of %d: %s", turn+1, s.Turns, rates(sides)))
 	}
 	ended := newProgress(io.Discard, s.Turns*len(sides))
 	for _, side := range sides {

@@ -15,17 +15,11 @@ import (
 // longer than an act waits.
 const tries = 3
 
-// Plan is an experiment that a Player plays, with the description of its next try: a side of a published fault, or free
-// play.
-type Plan struct {
-	trial.Experiment
-	Run Run
-	// TraceSample is the share of the orders that are traced.
-	TraceSample float64
-}
+// FirstSeed is the first seed of a published fault.
+const FirstSeed = 42
 
-// Plan returns the plan that plays a side of the fault, with that first seed.
-func (f Fault) Plan(s Side, seed uint64) Plan {
+// Play returns the experiment that plays a side of the fault, with that first seed, and its first run.
+func (f Fault) Play(s Side, seed uint64) (trial.Experiment, Run) {
 	v, n, expect := f.Fixed, 1, trial.Expect{}
 	if s == Broken {
 		v = f.Broken
@@ -40,11 +34,10 @@ func (f Fault) Plan(s Side, seed uint64) Plan {
 			Strategy: cmp.Or(v.Strategy, deduct.Default), Mutants: v.Mutants, Env: with(Env, f.Env, v.Env), Fresh: true,
 		},
 	}
-	e.Load.Patience = v.Settle
-	p := Plan{Experiment: e, TraceSample: traced, Run: Run{
-		Title: f.Title, Fault: f.Letter, Variant: s, Says: v.Says, Faults: f.code(s, v),
-	}}
-	return p.Try(1, seed)
+	e.Load.Patience, e.Load.Mix.Seed = v.Settle, seed
+	return e, Run{
+		Title: f.Title, Fault: f.Letter, Variant: s, Says: v.Says, Faults: f.code(s, v), TraceSample: traced,
+	}.of(e, 1, seed)
 }
 
 // code returns the patches and switches of a side's code or, if a broken one has none, the source of the fault.
@@ -69,14 +62,12 @@ func (f Fault) Acts() (acts []trial.Action) {
 	return acts
 }
 
-// Try returns the plan of a try, counted from 1, with that seed.
-func (p Plan) Try(n int, seed uint64) Plan {
-	p.Load.Mix.Seed = seed
-	load, r := p.Load, &p.Run
-	r.At, r.Seed, r.Attempt, r.Attempts = time.Now().UTC(), strconv.FormatUint(seed, 10), n, max(n, p.Tries)
+// of returns the description of a try of the experiment, counted from 1, with that seed.
+func (r Run) of(e trial.Experiment, n int, seed uint64) Run {
+	r.At, r.Seed, r.Attempt, r.Attempts = time.Now().UTC(), strconv.FormatUint(seed, 10), n, max(n, e.Tries)
 	r.ID = r.At.Format("20060102-150405.000") + "-" + strconv.Itoa(n)
-	r.Orders, r.Buyers, r.Goods = load.Orders, max(load.Concurrency, 1), load.Mix.Goods
-	r.Stock, r.Strategy = load.Mix.Stock*int64(load.Mix.Goods), p.Services.Strategy
+	r.Orders, r.Buyers, r.Goods = e.Load.Orders, max(e.Load.Concurrency, 1), e.Load.Mix.Goods
+	r.Stock, r.Strategy = e.Load.Mix.Stock*int64(e.Load.Mix.Goods), cmp.Or(r.Strategy, e.Services.Strategy)
 	r.Faults = append([]string{}, r.Faults...) // JSON has a list
 	if r.Fault != "" {
 		r.Command = fmt.Sprintf("make play FAULT=%s SEED=%s", r.Fault, r.Seed)
@@ -84,5 +75,5 @@ func (p Plan) Try(n int, seed uint64) Plan {
 			r.Command += " FIXED=1"
 		}
 	}
-	return p
+	return r
 }
