@@ -63,10 +63,10 @@ func around(of ...string) trial.Experiment {
 	return Cell(e)
 }
 
-// Alone returns the cells of the faults that last longer than the others. Each makes an extra demand of the system
+// Lasting returns the cells of the faults that last longer than the others. Each makes an extra demand of the system
 // while it lasts or just after. Their loads last as long. There are many clients, since a call to a paused process
 // occupies its client until it times out.
-func Alone() []trial.Experiment {
+func Lasting() []trial.Experiment {
 	// A frozen stock service holds the lock of the stock and the rows of the few products until its session and its
 	// connection end, about 6 s later. Every order is sent to two replicas at once.
 	frozen := func(target string, step faultpoint.Step, d time.Duration) trial.Action {

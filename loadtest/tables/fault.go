@@ -53,8 +53,9 @@ type Fault struct {
 	Fixed  Variant `json:"fixed"`
 	// Strike, if not "", names the cell of the fault matrix that strikes during the run.
 	Strike string `json:"-"`
-	// Others are points of the other stock service that must have struck before a holder wakes up that Strike pauses.
-	Others []faultpoint.Rule `json:"-"`
+	// OtherStocks are points of the other stock service that must have struck before a holder wakes up that Strike
+	// pauses.
+	OtherStocks []faultpoint.Rule `json:"-"`
 	// Always are acts from the first order to the end of the load.
 	Always []trial.Action `json:"-"`
 	// Checks are made in addition to the verdict.

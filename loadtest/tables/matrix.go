@@ -108,7 +108,7 @@ func Cells() []trial.Experiment {
 			all = append(all, around(a, b))
 		}
 	}
-	return append(all, Alone()...)
+	return append(all, Lasting()...)
 }
 
 // Reduced returns a part of the matrix that covers each step and each fault at least once.
@@ -134,7 +134,7 @@ func Reduced() []trial.Experiment {
 			some = append(some, around(fault, Surroundings[i+2]))
 		}
 	}
-	return append(some, Alone()...)
+	return append(some, Lasting()...)
 }
 
 // everyCell is made once, since mutants and published faults look for a cell each while a program starts.

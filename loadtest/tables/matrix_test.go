@@ -30,7 +30,7 @@ func TestEachSetCoversEachStepAndEachFault(t *testing.T) {
 		}
 		want = append(want, tables.Strikes...)
 		want = append(want, tables.Surroundings...)
-		for _, c := range tables.Alone() {
+		for _, c := range tables.Lasting() {
 			want = append(want, strings.TrimPrefix(c.Name, "around/during/"))
 		}
 		for _, w := range append(want, "before", "after", "during") {
@@ -53,7 +53,7 @@ func TestWholeMatrix(t *testing.T) {
 		t.Errorf("%d cells of baskets", baskets)
 	}
 	steps, around := len(faultpoint.Steps), len(tables.Surroundings)
-	want := steps*2*len(tables.Strikes) + around + around*(around-1)/2 + len(tables.Alone())
+	want := steps*2*len(tables.Strikes) + around + around*(around-1)/2 + len(tables.Lasting())
 	if len(cells)-baskets != want {
 		t.Errorf("%d cells and %d of baskets, want %d", len(cells)-baskets, baskets, want)
 	}

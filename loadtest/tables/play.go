@@ -56,7 +56,7 @@ func (f Fault) Acts() (acts []trial.Action) {
 	acts = append(acts, f.Always...)
 	cell, _ := FindCell(f.Strike) // none: nothing
 	for _, a := range cell.Acts {
-		a.EndsLoad, a.Outlast, a.Others = false, true, f.Others
+		a.EndsLoad, a.Outlast, a.OtherStocks = false, true, f.OtherStocks
 		acts = append(acts, a.At(500*time.Millisecond))
 	}
 	return acts

@@ -83,10 +83,10 @@ func TestLateDeductionIsNotFound(t *testing.T) {
 func TestSleeperMeetsAnotherHolder(t *testing.T) {
 	for letter, want := range map[string]string{"M": "update-stock before hold", "O": "commit after delay"} {
 		for _, a := range find(t, letter).Acts() {
-			if len(a.Others) != 1 || a.Action != "arm-pause" {
+			if len(a.OtherStocks) != 1 || a.Action != "arm-pause" {
 				t.Fatalf("%s: %+v strikes, want a pause until another one has come to a point", letter, a)
 			}
-			if r := a.Others[0]; fmt.Sprint(r.Step, " ", r.When, " ", r.Action) != want {
+			if r := a.OtherStocks[0]; fmt.Sprint(r.Step, " ", r.When, " ", r.Action) != want {
 				t.Errorf("%s: a sleeper wakes up after %+v, want %s", letter, r, want)
 			}
 		}

@@ -39,9 +39,9 @@ type Action struct {
 	Outage time.Duration `json:"-"`
 	// Outlast lets a delayed step wait until its caller has given up.
 	Outlast bool `json:"-"`
-	// Others are rules of the other stock services from the end of For on. A paused stock service sleeps on until all
+	// OtherStocks are rules of the other stock services from the end of For on. A paused stock service sleeps on until all
 	// have struck. A hold among them lasts until it has done its step, and another one has committed if it can.
-	Others []faultpoint.Rule `json:"-"`
+	OtherStocks []faultpoint.Rule `json:"-"`
 	// EndsLoad ends the load once the action is healed. The load's own end is only a bound.
 	EndsLoad bool `json:"-"`
 	// Then makes AfterMS, of this action and of those behind it, count from when all actions before it are over.
@@ -78,9 +78,9 @@ func (a Action) drawn(rng *rand.Rand) Action {
 	return a
 }
 
-// alone reports whether it is armed before others of the same time. Adding a fault to a connection while another act
+// armedFirst reports whether it is armed before others of the same time. Adding a fault to a connection while another act
 // closes it can block for ever, and a flush has to meet the flags of orders that other acts hold up.
-func (a Action) alone() bool {
+func (a Action) armedFirst() bool {
 	return a.Wire != "" && a.Step == "" || a.Action == "keep-flushing-redis"
 }
 

@@ -47,7 +47,7 @@ func (r *Run) fire(ctx context.Context) error {
 		close(begun)
 	}
 	var acting sync.WaitGroup
-	var before <-chan struct{}                                  // closed when the last act that is armed alone is
+	var before <-chan struct{}                                  // closed when the last act that is armed first is
 	from, wave := (<-chan struct{})(begun), new(sync.WaitGroup) // the acts whose times count from the same moment
 	for i, a := range r.Acts {
 		after, armed := before, make(chan struct{})
@@ -57,7 +57,7 @@ func (r *Run) fire(ctx context.Context) error {
 		if i > 0 && (r.Acts[i-1].Action.AfterMS != a.Action.AfterMS || a.Action.Then) {
 			after = nil
 		}
-		if before = after; a.Action.alone() {
+		if before = after; a.Action.armedFirst() {
 			before = armed
 		}
 		begin, end := from, wave.Done

@@ -205,22 +205,22 @@ func (s *strike) losesReply() bool { return s.action.Action == "arm-reply-lost" 
 // outlastWithin bounds how long a pause goes on for others.
 const outlastWithin = 20 * time.Second
 
-// others are the stock services that are not struck.
-func (s *strike) others() []*system.Service {
+// otherStocks are the stock services that are not struck.
+func (s *strike) otherStocks() []*system.Service {
 	return slices.DeleteFunc(slices.Clone(s.lab.Stocks), func(r *system.Service) bool {
 		return slices.Contains(s.replicas, r)
 	})
 }
 
-// holdOthers arms the other stock services with Others, and waits until all of that has struck.
-func (s *strike) holdOthers(ctx context.Context) error {
-	for _, r := range s.others() {
-		if err := r.Arm(ctx, s.action.Others...); err != nil {
+// holdOtherStocks arms the other stock services with OtherStocks, and waits until all of that has struck.
+func (s *strike) holdOtherStocks(ctx context.Context) error {
+	for _, r := range s.otherStocks() {
+		if err := r.Arm(ctx, s.action.OtherStocks...); err != nil {
 			return err
 		}
 	}
 	return await(ctx, outlastWithin, "for another replica", func(ctx context.Context) error {
-		for _, r := range s.others() {
+		for _, r := range s.otherStocks() {
 			if left, err := r.Armed(ctx); err != nil || len(left) > 0 {
 				return errors.Join(err, fmt.Errorf("%d points of %s have not struck", len(left), r.Name()))
 			}
@@ -232,10 +232,10 @@ func (s *strike) holdOthers(ctx context.Context) error {
 // nextWithin is how long the next holder of a lock may take to commit.
 const nextWithin = 5 * time.Second
 
-// freeOthers ends Others once the replicas that slept have done the step before which they did, and another stock
-// service has committed since, if that lets one.
-func (s *strike) freeOthers(ctx context.Context) error {
-	commits, err := passed(ctx, s.others(), faultpoint.Commit, faultpoint.After)
+// freeOtherStocks ends OtherStocks once the replicas that slept have done the step before which they did, and another
+// stock service has committed since, if that lets one.
+func (s *strike) freeOtherStocks(ctx context.Context) error {
+	commits, err := passed(ctx, s.otherStocks(), faultpoint.Commit, faultpoint.After)
 	done := 0
 	err = errors.Join(err, await(ctx, outlastWithin, "for the step", func(ctx context.Context) (err error) {
 		if done == 0 {
@@ -246,9 +246,9 @@ func (s *strike) freeOthers(ctx context.Context) error {
 		return reach(ctx, s.replicas, s.rule.Step, done)
 	}))
 	_ = await(ctx, nextWithin, "for a commit", func(ctx context.Context) error { // there is none if nothing is broken
-		return reach(ctx, s.others(), faultpoint.Commit, commits+1)
+		return reach(ctx, s.otherStocks(), faultpoint.Commit, commits+1)
 	})
-	for _, r := range s.others() {
+	for _, r := range s.otherStocks() {
 		err = errors.Join(err, r.Disarm(ctx))
 	}
 	return err
@@ -274,9 +274,9 @@ func passed(
 	return n, err
 }
 
-// holds reports whether a rule of Others holds others until they are freed.
+// holds reports whether a rule of OtherStocks holds them until they are freed.
 func (s *strike) holds() bool {
-	return slices.ContainsFunc(s.action.Others, func(r faultpoint.Rule) bool { return r.Action == faultpoint.Hold })
+	return slices.ContainsFunc(s.action.OtherStocks, func(r faultpoint.Rule) bool { return r.Action == faultpoint.Hold })
 }
 
 // mend mends the wires that were struck. If ctx ends, it does so at once.
@@ -307,8 +307,8 @@ func (s *strike) heal(ctx context.Context) error {
 	}
 	var errs []error
 	asleep := slices.ContainsFunc(s.replicas, func(r *system.Service) bool { return system.Paused(r) })
-	if asleep && len(s.action.Others) > 0 {
-		errs = append(errs, s.holdOthers(ctx))
+	if asleep && len(s.action.OtherStocks) > 0 {
+		errs = append(errs, s.holdOtherStocks(ctx))
 	}
 	errs = append(errs, s.mend(ctx))
 	if len(s.action.Reach) > 0 {
@@ -318,7 +318,7 @@ func (s *strike) heal(ctx context.Context) error {
 		errs = append(errs, system.Repair(ctx, r))
 	}
 	if asleep && s.holds() {
-		errs = append(errs, s.freeOthers(ctx))
+		errs = append(errs, s.freeOtherStocks(ctx))
 	}
 	return errors.Join(errs...)
 }
