@@ -87,7 +87,7 @@ func Lasting() []trial.Experiment {
 			Checks: []trial.Check{trial.Pace(0.5)},
 		},
 		{
-			Name: "zookeeper-frozen", Load: fire.Config{Orders: 600, Rate: 40, Concurrency: 256, Mix: once},
+			Name: "zookeeper-frozen", Load: fire.Config{Orders: 680, Rate: 40, Concurrency: 256, Mix: once},
 			Acts:   []trial.Action{{Action: "pause-server", Target: "zookeeper", For: 14 * time.Second}},
 			Checks: []trial.Check{trial.Confirming},
 		},
@@ -97,7 +97,7 @@ func Lasting() []trial.Experiment {
 			Checks: []trial.Check{trial.Pace(0.8)},
 		},
 		{ // no reply of a stock service reaches the order service that reconciles
-			Name: "leader-cut", Load: fire.Config{Orders: 600, Rate: 40, Concurrency: 256, Mix: once},
+			Name: "leader-cut", Load: fire.Config{Orders: 680, Rate: 40, Concurrency: 256, Mix: once},
 			Acts:   []trial.Action{{Action: "mislead-leader", For: 14 * time.Second}},
 			Checks: []trial.Check{trial.Relieved},
 		},
@@ -107,8 +107,8 @@ func Lasting() []trial.Experiment {
 		if e.Name == "stock-frozen" {
 			e.Services.Env = Env // so that the first stock service has work
 		}
+		e.Acts[0] = e.Acts[0].At(strikeAt + trial.PacedFor)
 		e.Name, e.Group, e.Several = "around/during/"+e.Name, trial.Around, several
-		e.Acts[0] = e.Acts[0].At(strikeAt)
 		cells[i] = Cell(e)
 	}
 	return cells

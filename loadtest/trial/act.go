@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync"
 	"time"
-
-	"orderstock/pkg/retry"
 )
 
 // Act breaks one thing and heals it. It is armed and then healed once, and strikes when it is armed, or as often as
@@ -55,8 +53,7 @@ func (s *Act) countBefore(ctx context.Context) error {
 	if s.Count == nil {
 		return nil
 	}
-	pauses := retry.Policy{First: 100 * time.Millisecond, Max: 100 * time.Millisecond, Tries: 50}
-	return retry.Run(ctx, pauses, func() (err error) {
+	return await(ctx, 5*time.Second, "for the server that counts", func(ctx context.Context) (err error) {
 		s.before, err = s.Count(ctx)
 		return err
 	})

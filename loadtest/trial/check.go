@@ -95,38 +95,41 @@ var Locked = When(Judged, isLocked, func(_ context.Context, r *Run) error {
 	return nil
 })
 
-// Pace checks that, while the fault lasts, orders finish at least at that share of the rate of the two seconds before
-// it.
+// PacedFor is how long the rate before a fault is measured. The fault must not strike earlier.
+const PacedFor = 2 * time.Second
+
+// Pace checks that, while the fault lasts, clients learn the outcomes of orders at least at that share of the rate just
+// before it.
 func Pace(share float64) Check {
-	return Check{Unmet, "", func(ctx context.Context, r *Run, at Moment) (err error) {
-		p := &r.pace
-		switch at {
-		case Intact:
-			if err := p.begin(ctx, r.System.OrderDB); err != nil {
-				return err
-			}
-			if err := Sleep(ctx, 2*time.Second); err != nil {
-				return err
-			}
-			if p.before, err = p.rate(ctx, r.System.OrderDB); err != nil {
-				return err
-			}
-			return p.begin(ctx, r.System.OrderDB) // for an act that takes a while to strike
-		case Broken:
-			return p.begin(ctx, r.System.OrderDB)
-		case Mending:
-			p.during, err = p.rate(ctx, r.System.OrderDB)
-		case Sent:
-			if p.before == 0 {
-				return errors.New("no order ended before the fault")
-			}
-			if p.during < share*p.before {
-				r.Violate(Unmet, 1, "%.1f orders a second ended under the fault, %.1f before: less than %.1f of it", p.during,
-					p.before, share)
-			}
+	return When(Sent, Unmet, func(_ context.Context, r *Run) error {
+		a := r.Acts[0]
+		before := r.rate(a.Armed.Add(-PacedFor), PacedFor)
+		if before == 0 {
+			return errors.New("no order ended before the fault")
 		}
-		return err
-	}}
+		if during := r.rate(a.Struck, a.Action.For); during < share*before {
+			r.Violate(Unmet, 1, "%.1f orders a second ended under the fault, %.1f before: less than %.1f of it", during,
+				before, share)
+		}
+		return nil
+	})
+}
+
+// rate returns how many orders a second got their first answer with an outcome in that time.
+func (r *Result) rate(from time.Time, d time.Duration) float64 {
+	first, n := map[int32]time.Duration{}, 0
+	for _, c := range r.History.Calls {
+		if done, known := first[c.Op]; c.Kind.Places() && c.Ended() && (!known || c.Done < done) {
+			first[c.Op] = c.Done
+		}
+	}
+	begin := from.Sub(r.History.Started)
+	for _, done := range first {
+		if done >= begin && done < begin+d {
+			n++
+		}
+	}
+	return float64(n) / d.Seconds()
 }
 
 // Repeated is no check: it repeats the orders held by the frozen first order service at the second, while the fault

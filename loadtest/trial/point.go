@@ -243,10 +243,10 @@ func (s *strike) freeOtherStocks(ctx context.Context) error {
 				return err
 			}
 		}
-		return reach(ctx, s.replicas, s.rule.Step, done)
+		return didPass(ctx, s.replicas, s.rule.Step, done)
 	}))
 	_ = await(ctx, nextWithin, "for a commit", func(ctx context.Context) error { // there is none if nothing is broken
-		return reach(ctx, s.otherStocks(), faultpoint.Commit, commits+1)
+		return didPass(ctx, s.otherStocks(), faultpoint.Commit, commits+1)
 	})
 	for _, r := range s.otherStocks() {
 		err = errors.Join(err, r.Disarm(ctx))
@@ -254,8 +254,8 @@ func (s *strike) freeOtherStocks(ctx context.Context) error {
 	return err
 }
 
-// reach returns an error unless the services have passed a step that many times.
-func reach(ctx context.Context, services []*system.Service, step faultpoint.Step, times int) error {
+// didPass returns an error unless the services have passed a step that many times.
+func didPass(ctx context.Context, services []*system.Service, step faultpoint.Step, times int) error {
 	n, err := passed(ctx, services, step, faultpoint.After)
 	if err == nil && n < times {
 		err = fmt.Errorf("%s was passed %d times, want %d", step, n, times)

@@ -34,7 +34,6 @@ type Run struct {
 	declared    []string // see Declare
 	show        Watch
 	board       *Board // nil if nobody else breaks anything
-	pace        pace
 	stopRepeats func() // see Repeated
 	primary     string // of the cluster, before the fault
 }

@@ -1,0 +1,43 @@
+package trial
+
+import (
+	"testing"
+	"time"
+
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/verify"
+)
+
+// An order counts once, when its outcome is told first. In the calls, one order a second ends before the fault, from
+// the third second on, and half as many or fewer while it lasts.
+func TestPace(t *testing.T) {
+	t.Parallel()
+	began := time.Unix(1000, 0)
+	call := func(op int32, kind history.Kind, second float64, code uint16, status history.Status) history.Call {
+		return history.Call{Op: op, Kind: kind, Done: time.Duration(second * float64(time.Second)), Code: code, Status: status}
+	}
+	calls := []history.Call{
+		call(0, history.Place, 1.5, 201, history.Confirmed), call(1, history.Twin, 2.5, 409, history.Rejected),
+		call(1, history.Place, 2.6, 409, history.Rejected), call(0, history.Again, 2.7, 201, history.Confirmed),
+		call(2, history.Place, 4, 202, history.Pending), call(2, history.Again, 5, 201, history.Confirmed),
+		call(2, history.Cancel, 6, 200, history.Cancelled), call(3, history.Place, 6.9, 201, history.Confirmed),
+		call(4, history.Place, 7.1, 201, history.Confirmed),
+	}
+	for _, test := range []struct {
+		share float64
+		armed float64 // second
+		want  verify.Outcome
+	}{{0.5, 3, verify.Pass}, {0.6, 3, verify.Violation}, {0.5, 1, verify.Unknown}} {
+		at := began.Add(time.Duration(test.armed * float64(time.Second)))
+		r := &Run{Result: &Result{
+			Outcome: verify.Pass, History: &history.History{Started: began, Calls: calls},
+			Acts: []*Act{{Action: Action{For: 4 * time.Second}, Armed: at, Struck: at}},
+		}}
+		if err := Pace(test.share).At(t.Context(), r, Sent); err != nil {
+			r.fail(verify.Unknown, "%v", err)
+		}
+		if r.Outcome != test.want {
+			t.Errorf("a share of %g after %gs: %s %q, want %s", test.share, test.armed, r.Outcome, r.Why, test.want)
+		}
+	}
+}
