@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"orderstock/loadtest/fire"
@@ -12,7 +13,8 @@ import (
 )
 
 // Play starts the broken or the fixed variant of a published fault and returns the run. A broken variant that passes is
-// tried again, with up to three seeds in all. seed is the first; 0 is the default. The error is a *problem.Problem: the
+// tried again, with up to three seeds in all. seed is the first; 0 is the default or, for a fixed variant just after the
+// broken one, the seed of that. The error is a *problem.Problem: the
 // request is invalid, or another run is in progress.
 func (c *Console) Play(letter string, v tables.Side, seed uint64) (tables.Run, error) {
 	if c.lab == nil {
@@ -24,6 +26,10 @@ func (c *Console) Play(letter string, v tables.Side, seed uint64) (tables.Run, e
 	}
 	if v != tables.Broken && v != tables.Fixed {
 		return tables.Run{}, invalid("variant %q: want broken or fixed", v)
+	}
+	last, _ := c.player.Running()
+	if seed == 0 && v == tables.Fixed && last.Fault == f.Letter && last.Variant == tables.Broken {
+		seed, _ = strconv.ParseUint(last.Seed, 10, 64) // it was made of a number
 	}
 	return c.begin(f.Play(v, cmp.Or(seed, tables.FirstSeed)))
 }
