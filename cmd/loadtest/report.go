@@ -30,11 +30,14 @@ func writeReport(
 	return record.Sheet().Save(file)
 }
 
-// runOf describes the run of a history. This program breaks nothing during it; others may have.
+// runOf describes the run of a history, with what broke during it as far as that is known.
 func runOf(h *history.History) tables.Run {
 	run := tables.Run{
 		ID: h.Run, At: h.Started.UTC(), Title: "orders fired", Seed: strconv.FormatUint(h.Seed, 10),
 		Command: "loadtest " + strings.Join(os.Args[1:], " "),
+	}
+	for _, a := range h.Acts {
+		run.Faults = append(run.Faults, a.Cause)
 	}
 	if h.Disturbed {
 		run.Faults = []string{"not known here (--disturbed)"}

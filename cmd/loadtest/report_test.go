@@ -147,10 +147,14 @@ func TestSheetsShowTheMeasurements(t *testing.T) {
 // A run that others disturb is not said to be one in which nothing broke.
 func TestReportOfADisturbedRun(t *testing.T) {
 	t.Parallel()
-	for disturbed, want := range map[bool]string{false: "nothing", true: "not known here (--disturbed)"} {
-		facts := (&tables.Record{Run: runOf(&history.History{Disturbed: disturbed})}).Sheet().Facts
+	for want, h := range map[string]*history.History{
+		"nothing":                      {},
+		"not known here (--disturbed)": {Disturbed: true},
+		"kill at stock-1, flush-redis": {Acts: []history.Act{{Cause: "kill at stock-1"}, {Cause: "flush-redis"}}},
+	} {
+		facts := (&tables.Record{Run: runOf(h)}).Sheet().Facts
 		if !slices.Contains(facts, report.Fact{Name: "What broke", Value: want}) {
-			t.Errorf("disturbed: %t: the report does not say that %s broke: %v", disturbed, want, facts)
+			t.Errorf("the report does not say that %s broke: %v", want, facts)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
@@ -103,7 +104,10 @@ func lostBefore(c *change) bool {
 // sentAgain reports whether an answer is now marked as a repeat of a call that may have been sent again.
 func sentAgain(c *change) bool {
 	_, after := c.calls()
-	return after.Replayed && (after.Resent || c.of.history.Disturbed)
+	return after.Replayed && (after.Resent || c.of.history.Disturbed ||
+		slices.ContainsFunc(c.of.history.Acts, func(a history.Act) bool {
+			return a.From <= after.Done && after.Sent <= a.To+2*time.Second // a breaker's rest
+		}))
 }
 
 // lostFirst reports whether an answer is no longer marked as a repeat, and no answer of before shows that it was one.
