@@ -77,7 +77,8 @@ func (p *Player) Play(ctx context.Context, e trial.Experiment, run Run) (last *R
 			case trial.Try:
 				run = p.begin(run, v)
 			case *trial.Result:
-				last, failed = p.keep(ctx, v, e.Expect.Word(v.Outcome))
+				kept, err := p.keep(ctx, v, e.Expect.Word(v.Outcome))
+				last, failed = kept, errors.Join(failed, err)
 			default:
 				p.watch(section, value)
 			}
