@@ -90,6 +90,25 @@ func (s *Act) Heal(ctx context.Context) error {
 	return s.Undo(ctx)
 }
 
+// repeatedly does each thing again and again, with a pause, until stop is called or ctx ends. stop returns when nothing is
+// done any more.
+func repeatedly(ctx context.Context, pause time.Duration, things ...func(context.Context)) (stop func()) {
+	var busy sync.WaitGroup
+	ctx, cancel := context.WithCancel(ctx)
+	for _, do := range things {
+		busy.Go(func() {
+			for ctx.Err() == nil {
+				do(ctx)
+				_ = Sleep(ctx, pause)
+			}
+		})
+	}
+	return func() {
+		cancel()
+		busy.Wait()
+	}
+}
+
 // Sleep waits for d, or returns the cause of the end of ctx.
 func Sleep(ctx context.Context, d time.Duration) error {
 	select {

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"orderstock/loadtest/system"
@@ -18,20 +17,13 @@ func repeatHeld(ctx context.Context, l *system.System) (stop func(), err error) 
 	if err != nil {
 		return func() {}, err
 	}
-	var repeating sync.WaitGroup
-	ctx, cancel := context.WithCancel(ctx)
+	var repeats []func(context.Context)
 	for key, body := range held {
-		repeating.Go(func() {
-			for ctx.Err() == nil {
-				_, _ = l.Orders[1].PostOrder(ctx, key, body) // the databases show its outcome
-				_ = Sleep(ctx, 20*time.Millisecond)
-			}
+		repeats = append(repeats, func(ctx context.Context) {
+			_, _ = l.Orders[1].PostOrder(ctx, key, body) // the databases show its outcome
 		})
 	}
-	return func() {
-		cancel()
-		repeating.Wait()
-	}, nil
+	return repeatedly(ctx, 20*time.Millisecond, repeats...), nil
 }
 
 // heldOrders returns the body of each order that is inserted and not committed, by its key.

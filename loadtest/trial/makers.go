@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -203,24 +202,14 @@ func keepFlushing(l *system.System, _ Action) (*Act, error) {
 	var (
 		count atomic.Int32
 		on    atomic.Bool
-		busy  sync.WaitGroup
 		stop  = func() {}
 	)
 	return &Act{
 		Do: func(ctx context.Context) error {
-			flushing, cancel := context.WithCancel(ctx)
 			on.Store(true)
-			stop = func() {
-				cancel()
-				busy.Wait()
-				on.Store(false)
-			}
-			busy.Go(func() {
-				for flushing.Err() == nil {
-					if n, err := l.FlushRedis(flushing); err == nil && n > 0 { // an error: Redis is down as well
-						count.Add(1)
-					}
-					_ = Sleep(flushing, 5*time.Millisecond)
+			stop = repeatedly(ctx, 5*time.Millisecond, func(ctx context.Context) {
+				if n, err := l.FlushRedis(ctx); err == nil && n > 0 { // an error: Redis is down as well
+					count.Add(1)
 				}
 			})
 			var err error
@@ -231,6 +220,7 @@ func keepFlushing(l *system.System, _ Action) (*Act, error) {
 		},
 		Undo: func(context.Context) error {
 			stop()
+			on.Store(false)
 			return nil
 		},
 		On:    func(context.Context) bool { return on.Load() },
