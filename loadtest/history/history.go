@@ -50,7 +50,7 @@ type History struct {
 	// Disturbed is true if something was broken or limited at times that are not known, so that any call may have to be
 	// repeated.
 	Disturbed bool
-	// Acts are what broke the system on purpose. They excuse the calls beside them.
+	// Acts broke the system on purpose. They excuse calls.
 	Acts []Act
 	// Keyed is true if each order has a key, so that it can be repeated: no order is Keyless.
 	Keyed bool
@@ -94,8 +94,8 @@ type Away struct {
 	Announced bool
 }
 
-// Act is a time in which something was broken on purpose, from the start of the run. It ends when all is healed and has
-// no known effect any more, which may be after the run.
+// Act is a time with something broken on purpose, from the start of the run. It ends when all is healed and has no known
+// effect any more, which may be after the run.
 type Act struct {
 	Cause    string
 	From, To time.Duration

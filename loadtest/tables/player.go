@@ -29,8 +29,8 @@ type Player struct {
 	Progress io.Writer
 	// Tracer, if not nil, returns a tracer of that share of the calls.
 	Tracer func(share float64) (*fire.Tracer, error)
-	// Show gets each part of what goes on that changes, by its name: besides what a trial.Watch gets, a Run when a try
-	// begins, and a Record when it is judged. A Sample or an Entry is added to those before.
+	// Show gets each part of a play that changes, by its name, as a trial.Watch does; a Run when a try begins, and a Record
+	// when it is judged. A Sample or an Entry is added to those before.
 	Show func(section string, value any)
 
 	mu    sync.Mutex
@@ -53,7 +53,7 @@ func NewPlayer(at *system.System, out string) (*Player, error) {
 	return p, err
 }
 
-// Play plays all tries of an experiment, of which run is the first, and returns the record of the last. Once ctx ends,
+// Play plays all tries of an experiment and returns the record of the last. run describes the first try. Once ctx ends,
 // no more orders are sent, and the run so far is judged.
 func (p *Player) Play(ctx context.Context, e trial.Experiment, run Run) (last *Record, err error) {
 	e.Services.Env = with(e.Services.Env, p.Env)

@@ -37,8 +37,8 @@ func (s Shown) String() string { return strings.TrimSpace(s.What + " " + s.Where
 // use: the services are replaced, one act by hand is armed, or all are healed, at a time. The fields are set before its
 // first use; the functions do not call the board.
 //
-// A run on a board heals all when its acts are over, and no act of it must succeed. Once its context ends, what it has
-// done so far is judged.
+// A run on a board heals all when its acts are over, and goes on if one fails. Once its context ends, the run so far is
+// judged.
 type Board struct {
 	System *system.System
 	// SinceMS returns the milliseconds since the run began.

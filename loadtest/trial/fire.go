@@ -155,19 +155,10 @@ var ErrOver = errors.New("the load was over before anything broke")
 // ended is closed when the load is over.
 func (r *Run) act(ctx context.Context, a *Act, begun, ended, after <-chan struct{}, armed func()) {
 	defer armed()
-	select {
-	case <-begun:
-	case <-ended:
-		a.Err = ErrOver
-		return
+	if a.Err = begins(ctx, ended, begun); a.Err == nil {
+		a.Err = begins(ctx, ended, time.After(time.Duration(a.Action.AfterMS)*time.Millisecond))
 	}
-	select {
-	case <-time.After(time.Duration(a.Action.AfterMS) * time.Millisecond):
-	case <-ended:
-		a.Err = ErrOver
-		return
-	case <-ctx.Done():
-		a.Err = context.Cause(ctx)
+	if a.Err != nil {
 		return
 	}
 	if after != nil {
@@ -205,6 +196,18 @@ func (r *Run) act(ctx context.Context, a *Act, begun, ended, after <-chan struct
 		a.Err = errors.Join(a.Err, r.ready(ctx))
 	}
 	a.Healed = time.Now()
+}
+
+// begins returns nil once at has come, or why it does not: the load is over, or ctx ends.
+func begins[T any](ctx context.Context, ended <-chan struct{}, at <-chan T) error {
+	select {
+	case <-at:
+		return nil
+	case <-ended:
+		return ErrOver
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // await waits until the act has struck, for at most strikeWithin.

@@ -120,7 +120,7 @@ func (e Experiment) begin(s *system.System, seed uint64, watch Watch, board *Boa
 	}
 	if board != nil {
 		r.ready = nil
-		if s.Attached() { // what others break there is not known
+		if s.Attached() { // nobody knows when others break something there
 			r.load.Disturbed = true
 		} else {
 			r.mend = board.Heal
