@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"orderstock/loadtest/lanes"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/tables"
 	"orderstock/loadtest/trial"
@@ -256,16 +257,21 @@ func conclude(w io.Writer, r *tables.Record) error {
 		}
 		fmt.Fprintf(w, "not caught this time, with the seeds %s\n", strings.Join(seeds, ", "))
 	}
-	if r.Run.Sentence != "" {
-		fmt.Fprintf(w, "%s: %s\n", r.Run, r.Run.Sentence)
-	}
-	if r.Scene != nil {
-		fmt.Fprintln(w)
-		r.Scene.Text(w)
-		fmt.Fprintln(w)
-	}
+	show(w, r.Run, r.Scene)
 	if err := r.Verdict.Write(w, false); err != nil {
 		return err
 	}
 	return exit(r.Verdict.Outcome)
+}
+
+// show prints the sentence of a run that is judged and, if it is known, what happened.
+func show(w io.Writer, r tables.Run, happened *lanes.Scene) {
+	if r.Sentence != "" {
+		fmt.Fprintf(w, "%s: %s\n", r, r.Sentence)
+	}
+	if happened != nil {
+		fmt.Fprintln(w)
+		happened.Text(w)
+		fmt.Fprintln(w)
+	}
 }

@@ -182,7 +182,8 @@ func (cfg *runConfig) tour(cmd *cobra.Command, sides []trial.Experiment, seed ui
 			if err = cmp.Or(err, cmd.Context().Err()); err != nil {
 				return err
 			}
-			say(fmt.Sprintf("%s, broken: %s; fixed: %s", pair.Letter, pair.Broken.Sentence, pair.Fixed.Sentence))
+			show(cfg.text(cmd), pair.Broken, pair.BrokenScene)
+			show(cfg.text(cmd), pair.Fixed, pair.FixedScene)
 			pairs = append(pairs, pair)
 		}
 		return nil

@@ -72,7 +72,7 @@ func (st Step) Lines() []string {
 		text = "◄── " + text
 	}
 	lines := []string{text}
-	for _, more := range []struct{ sign, text string }{{"✗ ", st.Wrong}, {"✓ ", st.Right}, {"⏸ ", st.Held}} {
+	for _, more := range []struct{ sign, text string }{{"✗ ", st.Wrong}, {"✓ ", st.Right}, {"‖ ", st.Held}} {
 		if more.text != "" {
 			lines = append(lines, more.sign+more.text)
 		}

@@ -110,16 +110,20 @@ func Orphan(r *Run) *Scene {
 	return d.end(r.rows(flag))
 }
 
-// Negative shows an order for fewer pieces than none.
+// Negative shows the order for the fewest pieces.
 func Negative(r *Run) *Scene {
+	var most Flow
 	for _, f := range r.Flows {
-		if f.Kind == "deduct" && f.Num > 0 {
-			d := r.path(f.Flag)
-			d.wrongAt("stock", "update-stock/after", "nobody brought them")
-			return d.end(fmt.Sprintf("order %s put %s on the shelf", short(f.Flag), pieces(f.Num)))
+		if f.Kind == "deduct" && f.Num > most.Num {
+			most = f
 		}
 	}
-	return nil
+	if most.Num == 0 {
+		return nil
+	}
+	d := r.path(most.Flag)
+	d.wrongAt("stock", "update-stock/after", "nobody brought them")
+	return d.end(fmt.Sprintf("order %s put %s on the shelf", short(most.Flag), pieces(most.Num)))
 }
 
 // owner returns the attempt with that place in the queue of a lock, or nil.

@@ -66,7 +66,7 @@ func TwoReaders(r *Run) *Scene {
 	if a == nil {
 		return r.turns(all)
 	}
-	d := r.follow(min(a.began, b.began), max(a.ended, b.ended), by(a), by(b))
+	d := r.follow(min(a.acquired, b.acquired), max(a.ended, b.ended), by(a), by(b))
 	d.forgets(a, b, 0, 1)
 	if b.node != "" && a.holds(b.acquired) {
 		d.wrong(1, "queue/after", "order "+short(a.flag)+" holds the lock, with "+node(a.node))
@@ -169,7 +169,7 @@ func Sleeper(r *Run) *Scene {
 		if b == nil {
 			continue
 		}
-		d := r.follow(a.began, max(a.ended, b.ended), by(a), by(b))
+		d := r.follow(a.acquired, max(a.ended, b.ended), by(a), by(b))
 		d.stress(1, "acquire-lock/after", ": the sleeper's session is over")
 		switch {
 		case a.refused:

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"orderstock/loadtest/lanes"
 	"orderstock/loadtest/report"
 	"orderstock/loadtest/verify"
 )
@@ -18,6 +19,9 @@ type Pair struct {
 	Kind   string `json:"kind"` // "books" or "time"
 	Broken Run    `json:"broken"`
 	Fixed  Run    `json:"fixed"`
+	// What happened in both; nil if the events do not show it.
+	BrokenScene *lanes.Scene `json:"broken_scene"`
+	FixedScene  *lanes.Scene `json:"fixed_scene"`
 }
 
 // shownBy is how many times the rate of the broken variant the fixed one's must be to show a fault of time. Two runs
@@ -39,15 +43,16 @@ func (p *Player) Both(ctx context.Context, f Fault, seed uint64) (Pair, error) {
 	seed = cmp.Or(seed, FirstSeed)
 	pair := Pair{Letter: f.Letter, Title: f.Title, Kind: f.Kind()}
 	for _, of := range []struct {
-		side Side
-		run  *Run
-	}{{Broken, &pair.Broken}, {Fixed, &pair.Fixed}} {
+		side  Side
+		run   *Run
+		scene **lanes.Scene
+	}{{Broken, &pair.Broken, &pair.BrokenScene}, {Fixed, &pair.Fixed, &pair.FixedScene}} {
 		e, run := f.Play(of.side, seed)
 		r, err := p.Play(ctx, e, run)
 		if err != nil {
 			return pair, fmt.Errorf("play %s, %s: %w", f.Letter, of.side, err)
 		}
-		*of.run = r.Run
+		*of.run, *of.scene = r.Run, r.Scene
 		if r.Run.Verdict == verify.Violation {
 			seed, _ = strconv.ParseUint(r.Run.Seed, 10, 64) // it was made of a number
 		}
@@ -105,6 +110,11 @@ func (pairs Pairs) Sheet() report.Sheet {
 		s.Sentence = fmt.Sprintf("%d of %d faults go wrong broken and right fixed", shown, len(pairs))
 		s.Facts = []report.Fact{{Name: "Seed", Value: pairs[0].Broken.Seed}}
 		s.Add(report.Part{Title: "Every fault", Says: s.Sentence + ", seed " + pairs[0].Broken.Seed + ".", Table: table})
+	}
+	for _, p := range pairs {
+		broken, fixed := scenePart(p.Letter+", broken", p.BrokenScene), scenePart(p.Letter+", fixed", p.FixedScene)
+		broken.Detail, fixed.Detail = true, true
+		s.Add(broken, fixed)
 	}
 	return s
 }

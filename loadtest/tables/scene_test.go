@@ -46,7 +46,7 @@ var scenes = map[string]shown{
 	"C": {[]string{"0 orders", "[23] dies", "[23] ✗ it takes the order for a repeat", "1 ✗ nothing was ever deducted"}, givenUp},
 	"D": {[]string{"0 orders", "[23] .*commits", "1 hears: a repeat, and no outcome", "1 ✗ the first attempt", "0 is told: failed"}, lost},
 	"E": {[]string{
-		"0 orders", "2 takes ", "2 ⏸ held there", "1 hears: nothing in time", "1 the order is REJECTED", "0 is told: failed", "2 .*commits",
+		"0 orders", "2 takes ", "2 ‖ held there", "1 hears: nothing in time", "1 the order is REJECTED", "0 is told: failed", "2 .*commits",
 	}, lost},
 	"F": {[]string{"0 orders", "1 writes the order: PENDING", "1 dies", "1 ✗ nobody looks"}, pending},
 	"G": {[]string{"2 takes the lock", "2 ✗ a new session: .* for the lock"}, ""},
@@ -64,7 +64,7 @@ var scenes = map[string]shown{
 	}, outOrMore},
 	"N": {[]string{"0 takes the lock", "1 takes the lock", "1 reads N", "1 ✗ .* has not committed", "[01] ✗ .* is forgotten"}, outOrMore},
 	"O": {[]string{
-		"0 takes the lock", "0 reads N", "0 sleeps for", "0 ⏸ held there", "1 takes the lock", "1 .*commits", "0 writes .* commits",
+		"0 takes the lock", "0 reads N", "0 sleeps for", "0 ‖ held there", "1 takes the lock", "1 .*commits", "0 writes .* commits",
 		"0 ✗ it forgets .* made meanwhile",
 	}, differing},
 	"P": {[]string{"0 orders", "1 hears: done", "1 reads the ledger: done", "1 ✗ it has slept for 3"}, ""},

@@ -12,7 +12,7 @@ function Step({ step, lanes }) {
   return html`<tr class=${step.wrong ? "bad" : step.right ? "good" : ""}>
     <th scope="row" class="number">${time(step.at_ms)}</th>
     ${lanes.map((lane, i) => html`<td key=${i} class=${i === step.lane ? "step" : "rest"} data-lane=${named(lane)}>${i !== step.lane ? null
-      : html`<span class="does">${step.text}${to}</span>${note("wrong", "✗", step.wrong)}${note("right", "✓", step.right)}${note("held", "⏸", step.held)}`}</td>`)}
+      : html`<span class="does">${step.text}${to}</span>${note("wrong", "✗", step.wrong)}${note("right", "✓", step.right)}${note("held", "‖", step.held)}`}</td>`)}
   </tr>`;
 }
 
@@ -22,7 +22,7 @@ export function Happened() {
   return html`
     <section class="happened" id="happened" aria-label="What happened">
       <h2>What happened</h2>
-      <table>
+      <table class=${`lanes-${scene.lanes.length}`}>
         <thead><tr><th scope="col" class="number"><span class="hidden">After</span></th>
           ${scene.lanes.map((lane, i) => html`<th scope="col" key=${i}>${lane.process}${lane.order ? html` <small>${lane.order}</small>` : null}</th>`)}</tr></thead>
         <tbody>${scene.steps.map((step, i) => html`<${Step} key=${i} step=${step} lanes=${scene.lanes} />`)}</tbody>
