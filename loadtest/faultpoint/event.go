@@ -37,7 +37,7 @@ type Event struct {
 	Values
 }
 
-// Values are what a step has in hand. A nil pointer or "" is a value that it has not.
+// Values are in the hands of a step. A nil pointer or "" is a value that it does not have.
 type Values struct {
 	// Flag is the operation's flag, which is the id of its order, or the name of a Group.
 	Flag string `json:"flag,omitempty"`

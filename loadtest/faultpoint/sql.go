@@ -67,7 +67,7 @@ func (c conn) ExecContext(ctx context.Context, query string, args []driver.Named
 	return done, err
 }
 
-// valuesOf returns what a statement is about to write, if it changes one product.
+// valuesOf returns the values of a statement that changes one product.
 func valuesOf(query string, args []driver.NamedValue) (v Values) {
 	before, _, one := strings.Cut(query, "goods_id = ?")
 	if !one {

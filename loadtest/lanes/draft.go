@@ -106,7 +106,7 @@ func begun(e faultpoint.Event) time.Duration {
 	return e.At
 }
 
-// The words for what the experiment does: the first time in a scene, and later.
+// The words for a hold by the experiment: the first one in a scene, and later ones.
 const heldThere, heldAgain = "held there by the experiment, so that it happens each time", "held by the experiment, too"
 
 // span returns a duration in words.
@@ -187,7 +187,7 @@ func (d *draft) mark(lane int, point string, set func(*Step)) bool {
 	return false
 }
 
-// end returns the scene, with what the books say.
+// end returns the scene. books is its last line.
 func (d *draft) end(books string) *Scene {
 	slices.SortStableFunc(d.all, func(a, b moment) int { return cmp.Compare(a.at, b.at) })
 	d.pass()
@@ -242,7 +242,7 @@ func (r *Run) between(from, to time.Duration) bool {
 	return slices.ContainsFunc(r.timeline, func(e faultpoint.Event) bool { return acquires(e) && from < e.At && e.At < to })
 }
 
-// join joins neighbours of one lane that are alike, and a write with its commit.
+// join joins equal neighbours of one lane, and a write with its commit.
 func (d *draft) join() {
 	var all []moment
 	for _, m := range d.all {

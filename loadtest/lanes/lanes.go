@@ -16,7 +16,7 @@ import (
 type Scene struct {
 	Lanes []Lane `json:"lanes"`
 	Steps []Step `json:"steps"` // in the order of time, at most mostSteps
-	// Books is the last line: what the books say of it.
+	// Books is the last line, by the rows.
 	Books string `json:"books"`
 }
 
@@ -26,7 +26,7 @@ type Lane struct {
 	Order   string `json:"order"` // "" for all orders of the process
 }
 
-// Step is what a lane does at a moment.
+// Step is an action of a lane at a moment.
 type Step struct {
 	AtMS float64 `json:"at_ms"` // since the first step
 	Lane int     `json:"lane"`

@@ -19,7 +19,7 @@ func (r *Run) first(is func(e faultpoint.Event) bool) (faultpoint.Event, bool) {
 	return faultpoint.Event{}, false
 }
 
-// Basket shows an order of several products of which one is short.
+// Basket shows an order of several products. One of them is short.
 func Basket(r *Run) *Scene {
 	for _, a := range r.attempts() {
 		o := r.order[a.flag]
@@ -146,7 +146,7 @@ func attemptOf(all []*attempt, e faultpoint.Event) (found *attempt) {
 	return found
 }
 
-// Parent shows two newcomers that both miss the parent node of a lock, and of which one gets the lock.
+// Parent shows two newcomers that both miss the parent node of a lock. One gets the lock.
 func Parent(r *Run) *Scene {
 	all := r.attempts()
 	made := map[string]*attempt{} // by the node that it made

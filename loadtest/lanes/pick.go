@@ -9,7 +9,7 @@ import (
 	"orderstock/loadtest/faultpoint"
 )
 
-// held reports whether the attempt held its lock at that time.
+// holds reports whether the attempt held its lock at that time.
 func (a *attempt) holds(at time.Duration) bool {
 	return a.acquired > 0 && a.acquired <= at && (a.released == 0 || at < a.released)
 }
@@ -31,13 +31,13 @@ func sameLevel(all []*attempt, also func(a, b *attempt) bool) (a, b *attempt) {
 	return nil, nil
 }
 
-// inTurn returns the first two updates of a product of which one waited for the other's lock, and that satisfy the
-// condition; nil if there are none.
+// inTurn returns the first two updates of a product that satisfy the condition, where the second waited for the first
+// one's lock; nil if there are none.
 func inTurn(all []*attempt, also func(a, b *attempt) bool) (a, b *attempt) {
 	for _, b := range all {
 		for _, a := range all {
-			if a != b && a.goods == b.goods && a.holds(b.asked) && a.released < b.acquired && a.committed > 0 &&
-				b.committed > 0 && also(a, b) {
+			if a != b && a.goods == b.goods && a.acquired > 0 && b.asked < a.released && a.released < b.acquired &&
+				a.committed > 0 && b.committed > 0 && also(a, b) {
 				return a, b
 			}
 		}
@@ -77,7 +77,10 @@ func TwoReaders(r *Run) *Scene {
 // turns shows two updates of which one waits for the other: of two orders or, where many are deducted together, of the
 // last group of a holder and the first one of the next.
 func (r *Run) turns(all []*attempt) *Scene {
-	a, b := inTurn(all, anyTwo)
+	a, b := inTurn(all, func(a, b *attempt) bool { return !r.between(a.released, b.acquired) })
+	if a == nil {
+		a, b = inTurn(all, anyTwo)
+	}
 	if a == nil {
 		a, b = r.groups(all)
 	}
@@ -149,7 +152,7 @@ func Vanished(r *Run) *Scene {
 	return d.end(r.Books)
 }
 
-// Sleeper shows a holder that sleeps for longer than its session, and the first one that takes the lock meanwhile.
+// Sleeper shows a holder that sleeps for longer than its session, and the next holder.
 func Sleeper(r *Run) *Scene {
 	all := r.attempts()
 	for _, a := range all {
@@ -175,7 +178,7 @@ func Sleeper(r *Run) *Scene {
 		case a.refused:
 			d.right(0, "update-stock/after", fmt.Sprintf("%s is lower than the row's: refused", words(a.token)))
 		case a.committed > 0:
-			d.wrong(0, "commit/after", fmt.Sprintf("it forgets %s made meanwhile", sales(n)))
+			d.wrong(0, "commit/after", fmt.Sprintf("it forgets %s made in between", sales(n)))
 		}
 		return d.end(r.Books)
 	}

@@ -4,12 +4,13 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"orderstock/loadtest/faultpoint"
 )
 
-// describe returns what an event is in words, and how much it matters: 0 if it is left out.
+// describe returns an event in words, and its weight: 0 if it is left out.
 func (r *Run) describe(e faultpoint.Event) (text string, weight int) {
 	of := ""
 	if e.Goods != 0 && len(r.History.Goods) > 1 {
@@ -26,7 +27,7 @@ func (r *Run) describe(e faultpoint.Event) (text string, weight int) {
 		if e.From == "twin" || e.From == "again" {
 			return "", 0
 		}
-		return "is told: " + r.told(e), 5
+		return "is told: " + r.heard(e), 5
 	case "insert-order/after":
 		if e.Said == "false" {
 			return "finds the key's first order", 1
@@ -128,8 +129,8 @@ func (r *Run) update(e faultpoint.Event, of string) string {
 	return "writes the levels"
 }
 
-// told says what a client was told.
-func (r *Run) told(e faultpoint.Event) string {
+// heard describes an answer to a client.
+func (r *Run) heard(e faultpoint.Event) string {
 	switch {
 	case e.Said == "REJECTED" || e.Said == "CANCELLED":
 		return "failed"
@@ -181,7 +182,8 @@ func token(text string) string {
 
 // node returns the number of a node in a lock's queue.
 func node(name string) string {
-	return "…" + strings.TrimLeft(name[strings.LastIndex(name, "-")+1:], "0")
+	n, _ := strconv.Atoi(name[strings.LastIndex(name, "-")+1:]) // ZooKeeper's ten digits
+	return fmt.Sprintf("…%d", n)
 }
 
 func pieces(n int64) string {

@@ -49,8 +49,8 @@ func (s *Service) Armed(ctx context.Context) ([]faultpoint.Rule, error) {
 	return slices.DeleteFunc(points.Rules, func(r faultpoint.Rule) bool { return r.Fired >= max(1, r.Times) }), err
 }
 
-// Events returns the last steps that the service has passed, the oldest first, also those of a process that killed
-// itself there. One that is not breakable has none.
+// Events returns the last steps that the service has passed, the oldest first. They outlive a kill by a fault
+// point. One that is not breakable has none.
 func (s *Service) Events(ctx context.Context) ([]faultpoint.Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
