@@ -34,6 +34,8 @@ type Ends struct {
 	GivenUp int
 	// Unserved orders have a first answer that is no end; 0 unless the run asks for one.
 	Unserved int
+	// Unsent orders were to be sent, and are not in the database.
+	Unsent int
 	// Added pieces came into the stock by Negative orders, for fewer pieces than none.
 	Negative int
 	Added    int64
@@ -45,6 +47,9 @@ func endsOf(
 	ctx context.Context, stock *sql.DB, orderDSN string, h *history.History, b Books, v *verify.Verdict,
 ) (Ends, error) {
 	e := Ends{Orders: v.Orders, OrdersPerS: v.OrdersPerS, Stock: b.Stock, Sold: b.Sold, Open: v.Pending}
+	if h.Path == history.PathOrder && h.Asked > 0 {
+		e.Unsent = max(0, h.Asked-v.Orders)
+	}
 	for _, row := range b.Rows {
 		e.Uncounted += row.There - (row.In - row.Out + row.Back)
 	}
@@ -195,7 +200,11 @@ func (e Ends) sentence(f Fault, side Side, v *verify.Verdict) string {
 		return firstBroken(v)
 	}
 	if text == "" {
-		return sold(e.Sold, e.Stock, "")
+		text = sold(e.Sold, e.Stock, "")
+	}
+	if side == Broken && f.Rate == "" && v.Outcome != verify.Violation && e.Open+e.GivenUp+e.Unsent > 0 {
+		text += English.Sprintf(": too slow to show it, as %s came to no end in time; try it on a machine that is less busy",
+			orders(e.Open+e.GivenUp+e.Unsent))
 	}
 	return text
 }

@@ -92,6 +92,7 @@ var scenes = map[string]shown{
 // values that the rows have, too, and whether the sentence has the rows' numbers. It takes minutes: each run has new
 // services, and some last as long as a session. It makes one run of each fault with testing.Short().
 func TestWhatHappened(t *testing.T) {
+	t.Parallel()
 	seeds := []uint64{42, 7, 1001}
 	if testing.Short() {
 		seeds = seeds[:1]

@@ -15,6 +15,12 @@ function Seen({ runs, letter, variant }) {
   return html`<span class="seen ${kind}" title="${variant}, last time: ${run.verdict}"><span aria-hidden="true">${mark}</span><span class="hidden">${variant}: ${run.verdict}</span></span>`;
 }
 
+// Changes lists all in which a variant's services differ from the product.
+function Changes({ of, words }) {
+  if (!of?.length) return null;
+  return html`<p>${words}:</p><ul class="changes">${of.map((one) => html`<li key=${one.name}>${one.says} <small>${one.name}</small></li>`)}</ul>`;
+}
+
 function Fault({ fault, open, runs, why, notHere }) {
   const id = `fault-${fault.letter}`;
   return html`
@@ -30,6 +36,9 @@ function Fault({ fault, open, runs, why, notHere }) {
           return html`<span key=${i}>${code}${remark ? html`<i>${code.trim() ? "  " : ""}${remark}</i>` : null}${"\n"}</span>`;
         })}</pre>
         ${fault.fix ? html`<p class="fix">Here: ${fault.fix}</p>` : null}
+        <${Changes} of=${fault.broken_changes} words="Broken changes" />
+        ${fault.lesson ? html`<p>${fault.lesson}</p>` : null}
+        ${fault.fixed_changes?.length ? html`<${Changes} of=${fault.fixed_changes} words="Fixed changes" />` : html`<p>Fixed is the product.</p>`}
         <div class="two">
           <${Button} class="broken" why=${why} onClick=${() => play("broken", fault.letter)}>Broken<//>
           <${Button} class="fixed" why=${why} onClick=${() => play("fixed", fault.letter)}>Fixed<//>
