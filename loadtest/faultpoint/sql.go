@@ -69,10 +69,13 @@ func (c conn) ExecContext(ctx context.Context, query string, args []driver.Named
 
 // valuesOf returns the values of a statement that changes one product.
 func valuesOf(query string, args []driver.NamedValue) (v Values) {
-	before, _, one := strings.Cut(query, "goods_id = ?")
-	if !one {
-		before, _, one = strings.Cut(query, "goods_id IN (?)")
+	if strings.Contains(query, "num = num - CASE goods_id WHEN ? THEN ? END") && len(args) > 1 {
+		v.Goods, _ = args[0].Value.(int64)
+		num, _ := args[1].Value.(int64)
+		v.Taken = &num
+		return v
 	}
+	before, _, one := strings.Cut(query, "goods_id = ?")
 	if !one || len(args) == 0 {
 		return v
 	}

@@ -36,8 +36,8 @@ func sameLevel(all []*attempt, also func(a, b *attempt) bool) (a, b *attempt) {
 func inTurn(all []*attempt, also func(a, b *attempt) bool) (a, b *attempt) {
 	for _, b := range all {
 		for _, a := range all {
-			if a != b && a.goods == b.goods && a.acquired > 0 && b.asked < a.released && a.released < b.acquired &&
-				a.committed > 0 && b.committed > 0 && also(a, b) {
+			if a != b && a.goods == b.goods && a.acquired > 0 && b.asked > 0 && b.asked < a.released &&
+				a.released < b.acquired && a.committed > 0 && b.committed > 0 && also(a, b) {
 				return a, b
 			}
 		}

@@ -1,6 +1,10 @@
 package readme
 
 import (
+	"fmt"
+	"path"
+	"strings"
+
 	"orderstock/loadtest/report"
 	"orderstock/loadtest/tables"
 	"orderstock/loadtest/verify"
@@ -14,11 +18,20 @@ func invariants(sources) (string, error) {
 	return table.Markdown(), nil
 }
 
+// broken lists what the broken variant of a fault changes.
+func broken(f tables.Fault) string {
+	var names []string
+	for _, c := range f.Changes(tables.Broken) {
+		names = append(names, "`"+c.Name+"`")
+	}
+	return strings.Join(names, ", ")
+}
+
 // caseStudyFaults lists the published faults from the package tables.
 func caseStudyFaults(sources) (string, error) {
-	table := report.NewTable("", "fault", "how it is right here", "what brings it back")
+	table := report.NewTable("", "fault", "how it is right here", "what the broken variant changes")
 	for _, f := range tables.Published {
-		table.Add(false, f.Letter, f.Title, f.Fix, "`"+f.Source.Name+"`")
+		table.Add(false, fmt.Sprintf("[%s](faults/%s)", f.Letter, path.Base(f.PageFile())), f.Title, f.Fix, broken(f))
 	}
 	return table.Markdown(), nil
 }

@@ -52,7 +52,7 @@ const (
 	resultsDoc  = "loadtest/RESULTS.md"
 )
 
-// Fill fills the tables of the module in the folder root, and the services' help texts. A table without results in the
+// Fill fills the tables of the module in the folder root, the faults' pages and the services' help texts. A table without results in the
 // folder out stays as it is. Fill fills as many tables as it can, and returns an error that names the others.
 func Fill(ctx context.Context, root, out string) (err error) {
 	from := sources{root: root, out: out, history: history(ctx, root)}
@@ -65,6 +65,7 @@ func Fill(ctx context.Context, root, out string) (err error) {
 			err = errors.Join(err, fmt.Errorf("table %s: %w", t.name, e))
 		}
 	}
+	err = errors.Join(err, pages(root, out))
 	for _, binary := range helps {
 		text, e := help(root, binary)
 		if e == nil {

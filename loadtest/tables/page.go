@@ -1,0 +1,77 @@
+package tables
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"orderstock/loadtest/lanes"
+)
+
+// PageFile is the file of the fault's page, relative to the module's root.
+func (f Fault) PageFile() string { return "loadtest/faults/" + strings.ToLower(f.Letter) + ".md" }
+
+// Page returns the fault's page in Markdown. played is the part about a run: see Played.
+func (f Fault) Page(played string) string {
+	var b strings.Builder
+	link := func(l Link) string { return fmt.Sprintf("[`%s`](../../%s)", l.Name, l.File) }
+	fmt.Fprintf(&b, "# %s. %s\n\n%s\n\n```\n%s\n```\n\n", f.Letter, f.Title, f.Says, strings.TrimSpace(f.Idea))
+	fmt.Fprintf(&b, "## What is right\n\n%s\n\n", f.Fix)
+	fmt.Fprintf(&b, "## What happened\n\n%s\n%s\n%s\n\n", playedBegin, strings.TrimSpace(played), playedEnd)
+	b.WriteString("## What the variants change\n\n")
+	for _, side := range []Side{Broken, Fixed} {
+		fmt.Fprintf(&b, "%s%s\n\n", strings.ToUpper(string(side[:1])), string(side[1:])+f.changes(side))
+	}
+	if lesson := f.Lesson(); lesson != "" {
+		b.WriteString(lesson + "\n\n")
+	}
+	fmt.Fprintf(&b, "## Play it\n\n```sh\nmake play FAULT=%s\nmake play FAULT=%s FIXED=1\n```\n\n", f.Letter, f.Letter)
+	fmt.Fprintf(&b, "The code that brings it back: %s. The tests that keep it away:\n\n", link(f.Source))
+	for _, test := range f.Tests {
+		fmt.Fprintf(&b, "- %s\n", link(test))
+	}
+	return b.String()
+}
+
+// changes lists what a side changes, after its name.
+func (f Fault) changes(s Side) string {
+	all := f.Changes(s)
+	if len(all) == 0 {
+		return " is the product."
+	}
+	text := ":\n"
+	for _, c := range all {
+		text += fmt.Sprintf("\n- %s (`%s`)", c.Says, c.Name)
+	}
+	return text
+}
+
+// The marks of the part about a run.
+const playedBegin, playedEnd = "<!-- run:begin -->", "<!-- run:end -->"
+
+// Played returns the part about a run of a page; "" if the page has none.
+func Played(page string) string {
+	_, rest, _ := strings.Cut(page, playedBegin)
+	played, _, _ := strings.Cut(rest, playedEnd)
+	return strings.TrimSpace(played)
+}
+
+// Played returns the part of the fault's page about a run of both variants.
+func (p Pair) Played() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Recorded on %s, with seed %s.\n\n", p.Broken.At.Format(time.DateOnly), p.Broken.Seed)
+	for _, of := range []struct {
+		name  string
+		run   Run
+		scene *lanes.Scene
+	}{{"Broken", p.Broken, p.BrokenScene}, {"Fixed", p.Fixed, p.FixedScene}} {
+		fmt.Fprintf(&b, "**%s: %s.**\n\n", of.name, of.run.Sentence)
+		if of.scene != nil {
+			b.WriteString(of.scene.Markdown() + "\n")
+		}
+	}
+	if times := p.Fixed.OrdersPerS / max(p.Broken.OrdersPerS, 0.1); p.Kind == "time" {
+		fmt.Fprintf(&b, "That is %.1f times as many orders without the fault.\n", times)
+	}
+	return strings.TrimSpace(b.String())
+}
