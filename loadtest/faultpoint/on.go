@@ -152,6 +152,20 @@ func At(ctx context.Context, step Step, when When, with ...Values) error {
 	return nil
 }
 
+// held notes what held the process at the event until now, if something did.
+func (r *events) held(e *Event, a Action) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e.Action, e.Held = a, now()-e.At
+}
+
+// save writes the events to the file, if there is one.
+func (r *events) save() {
+	if r.file != "" {
+		_ = os.WriteFile(r.file, r.json(), 0o600) // without it, the events before the kill are missing
+	}
+}
+
 // outlast returns shortly after ctx has ended: a deadline that came with a call is a little earlier than the caller's.
 func outlast(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, outlastWithin)

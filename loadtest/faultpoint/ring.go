@@ -46,26 +46,12 @@ func (r *events) add(e *Event) {
 	r.next = (r.next + 1) % mostEvents
 }
 
-// held notes what held the process at the event until now, if something did.
-func (r *events) held(e *Event, a Action) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	e.Action, e.Held = a, now()-e.At
-}
-
 // json returns the events in JSON, the oldest first.
 func (r *events) json() []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	text, _ := json.Marshal(append(append([]*Event{}, r.kept[r.next:]...), r.kept[:r.next]...)) // nothing in it can fail
 	return text
-}
-
-// save writes the events to the file, if there is one.
-func (r *events) save() {
-	if r.file != "" {
-		_ = os.WriteFile(r.file, r.json(), 0o600) // without it, the events before the kill are missing
-	}
 }
 
 // now returns the machine's monotonic time.

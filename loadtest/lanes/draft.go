@@ -239,7 +239,9 @@ func acquires(e faultpoint.Event) bool {
 
 // between reports whether somebody took a lock between two moments.
 func (r *Run) between(from, to time.Duration) bool {
-	return slices.ContainsFunc(r.timeline, func(e faultpoint.Event) bool { return acquires(e) && from < e.At && e.At < to })
+	return slices.ContainsFunc(r.timeline, func(e faultpoint.Event) bool {
+		return acquires(e) && from < e.At && e.At < to
+	})
 }
 
 // join joins equal neighbours of one lane, and a write with its commit.

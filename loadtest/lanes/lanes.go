@@ -1,8 +1,8 @@
-// Package lanes shows what happened in a run: the steps of the two to four parties that met, side by side in the order of
-// time, with their values.
+// Package lanes shows what happened in a run: the steps of the two to four parties that met, side by side in the order
+// of time, with their values.
 //
-// A Scene is cut from the events of one run, its calls and its rows; nothing in it is made up. A function for each fault
-// picks the orders that met, always the first that did.
+// A Scene is cut from the events of one run, its calls and its rows; nothing in it is made up. A function for each
+// fault picks the orders that met, always the first that did.
 package lanes
 
 import (

@@ -260,8 +260,8 @@ func (r *Run) wakesLate(all []*attempt) *Scene {
 
 // rate says how many orders there were in what time.
 func (r *Run) rate() string {
-	n := len(r.Orders)
-	return fmt.Sprintf("%d orders in %s, %.1f a second", n, span(r.History.Elapsed), float64(n)/r.History.Elapsed.Seconds())
+	n, took := len(r.Orders), r.History.Elapsed
+	return fmt.Sprintf("%d orders in %s, %.1f a second", n, span(took), float64(n)/took.Seconds())
 }
 
 // Session shows the order that waited longest from asking for its lock to holding it.

@@ -34,7 +34,8 @@ func pages(root, out string) error {
 				run = p.Played()
 			}
 		}
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(f.Page(run)), 0o644)); err != nil {
+		err = os.MkdirAll(filepath.Dir(file), 0o755)
+		if err = errors.Join(err, os.WriteFile(file, []byte(f.Page(run)), 0o644)); err != nil {
 			return fmt.Errorf("page of fault %s: %w", f.Letter, err)
 		}
 	}

@@ -52,8 +52,9 @@ const (
 	resultsDoc  = "loadtest/RESULTS.md"
 )
 
-// Fill fills the tables of the module in the folder root, the faults' pages and the services' help texts. A table without results in the
-// folder out stays as it is. Fill fills as many tables as it can, and returns an error that names the others.
+// Fill fills the tables of the module in the folder root, the faults' pages and the services' help texts. A table
+// without results in the folder out stays as it is. Fill fills as many tables as it can, and returns an error that names
+// the others.
 func Fill(ctx context.Context, root, out string) (err error) {
 	from := sources{root: root, out: out, history: history(ctx, root)}
 	for _, t := range all {
