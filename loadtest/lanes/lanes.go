@@ -62,7 +62,7 @@ func (st Step) Time() string {
 	}
 }
 
-// Lines returns the words of a step: what it does, and in further lines why that is wrong or right, and what holds it.
+// Lines returns the words of a step and, in further lines, why it is wrong or right, and its hold.
 func (st Step) Lines() []string {
 	text := st.Text
 	switch {

@@ -58,8 +58,8 @@ func (d *draft) forgets(a, b *attempt, laneA, laneB int) {
 		*second.written, *first.written, short(first.flag)))
 }
 
-// TwoReaders shows two updates of one product that read the same level or, where that does not happen, two of which one
-// waits for the other.
+// TwoReaders shows two updates of one product that read the same level or, where that does not happen, two updates of
+// one lock.
 func TwoReaders(r *Run) *Scene {
 	all := r.attempts()
 	a, b := sameLevel(all, anyTwo)
@@ -74,8 +74,8 @@ func TwoReaders(r *Run) *Scene {
 	return d.end(r.Books)
 }
 
-// turns shows two updates of which one waits for the other: of two orders or, where many are deducted together, of the
-// last group of a holder and the first one of the next.
+// turns shows two holders of a lock, one after the other: two orders or, where many are deducted together, the last
+// group of a holder and the first group of the next.
 func (r *Run) turns(all []*attempt) *Scene {
 	a, b := inTurn(all, func(a, b *attempt) bool { return !r.between(a.released, b.acquired) })
 	if a == nil {
@@ -270,7 +270,7 @@ func (r *Run) struck(a faultpoint.Action) string {
 	return ""
 }
 
-// rows says what the order's row and the ledger say.
+// rows sums up the order's row and the ledger's.
 func (r *Run) rows(flag string) string {
 	r.prepare()
 	n, status := r.gone(flag), r.order[flag].Status

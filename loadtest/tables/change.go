@@ -11,7 +11,7 @@ import (
 	"orderstock/stock-service/deduct"
 )
 
-// Change is one thing in which the services of a side differ from the product.
+// Change is one difference of the services of a side from the product.
 type Change struct {
 	// Name is a patch, a switch of the published lock, or a setting.
 	Name string `json:"name"`
@@ -28,7 +28,7 @@ var titles = sync.OnceValue(func() map[string]string {
 	return all
 })
 
-// Changes returns all in which the code and the strategy of a side differ from the product.
+// Changes returns all differences of the code and the strategy of a side from the product.
 func (f Fault) Changes(s Side) []Change {
 	v := f.Fixed
 	if s == Broken {
@@ -63,7 +63,7 @@ func (f Fault) Lesson() string {
 		"Either would have caught it."
 }
 
-// MarshalJSON adds what a page shows of the changes.
+// MarshalJSON adds the changes of both sides, for a page.
 func (f Fault) MarshalJSON() ([]byte, error) {
 	type plain Fault
 	return json.Marshal(struct {

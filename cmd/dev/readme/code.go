@@ -18,7 +18,7 @@ func invariants(sources) (string, error) {
 	return table.Markdown(), nil
 }
 
-// broken lists what the broken variant of a fault changes.
+// broken lists the changes of the broken variant of a fault.
 func broken(f tables.Fault) string {
 	var names []string
 	for _, c := range f.Changes(tables.Broken) {
