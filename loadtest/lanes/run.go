@@ -20,7 +20,7 @@ type Run struct {
 	History *history.History
 	Orders  []Order // by ascending id
 	Flows   []Flow
-	// Books says what the books of all products say.
+	// Books is the sum of the books of all products, in words.
 	Books string
 
 	timeline []faultpoint.Event // and the client's, in the order of time

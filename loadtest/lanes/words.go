@@ -144,7 +144,7 @@ func (r *Run) heard(e faultpoint.Event) string {
 	return "an error, " + e.Error
 }
 
-// answer says what a service answered.
+// answer describes an answer of a service.
 func answer(e faultpoint.Event) string {
 	switch {
 	case e.Action == faultpoint.Error:
@@ -159,7 +159,7 @@ func answer(e faultpoint.Event) string {
 	return strings.ToLower(e.Said)
 }
 
-// found says what the ledger has under a flag.
+// found describes the outcome under a flag in the ledger.
 func found(state string) string {
 	if state == "" {
 		return "nothing yet"
