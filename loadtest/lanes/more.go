@@ -159,10 +159,13 @@ func Parent(r *Run) *Scene {
 			continue
 		}
 		a, b := made[e.Node], attemptOf(all, e)
-		if a == nil || b == nil || a.acquired == 0 {
+		if a == nil || b == nil || a.flag == b.flag || a.acquired == 0 {
 			continue
 		}
 		d := r.follow(min(a.began, b.began), max(a.ended, b.ended), by(a), by(b))
+		d.stress(0, "make-parent/before", "")
+		d.stress(0, "make-parent/after", "")
+		d.stress(1, "make-parent/before", "")
 		d.wrong(1, "make-parent/after", "order "+short(a.flag)+" has just created it, and this order fails")
 		return d.end(fmt.Sprintf("order %s took its pieces, order %s nothing", short(a.flag), short(b.flag)))
 	}
@@ -181,6 +184,7 @@ func Unheard(r *Run) *Scene {
 		return nil
 	}
 	d := r.follow(min(a.began, b.began), max(a.ended, b.ended), by(a), by(b))
+	d.stress(1, "queue/after", "")
 	d.wrong(1, "unlatched/after", "it does not listen yet, and nobody wakes it again")
 	return d.end(r.Books)
 }

@@ -353,7 +353,7 @@ func OneLock(r *Run) *Scene {
 	}
 	var b *attempt
 	for _, a := range all {
-		if a.acquired > 0 && (b == nil || a.acquired-a.asked > b.acquired-b.asked) {
+		if a.committed > 0 && (b == nil || a.acquired-a.asked > b.acquired-b.asked) {
 			b = a
 		}
 	}

@@ -101,12 +101,12 @@ func (r *Run) describe(e faultpoint.Event) (text string, weight int) {
 	case "leave-node/after":
 		return "leaves its node " + node(e.Node), 4
 	case "make-parent/before":
-		return "finds no parent node", 4
+		return "finds no parent node", 1
 	case "make-parent/after":
 		if e.Error != "" {
-			return "creates it: it exists", 4
+			return "creates it: it exists", 1
 		}
-		return "creates it", 4
+		return "creates it", 1
 	}
 	return "", 0
 }
