@@ -1,15 +1,45 @@
 package demo_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"orderstock/loadtest/judge/demo"
 	"orderstock/pkg/servers/serverstest"
 )
 
-// The right shop passes with ten seeds, and each wrong one is found with three, in its phase and for its mistake.
+// TestMain makes the test's binary a shop if Judge asks for it.
+func TestMain(m *testing.M) {
+	if demo.Asked() {
+		fmt.Fprintln(os.Stderr, demo.Serve(context.Background())) //nolint:forbidigo // it ends with the process
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// The document has each shop, with what it does.
+func TestTheDocumentHasEachShop(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range demo.Shops() {
+		row := fmt.Sprintf("| %s | %s | `%s` | %s |\n", s.Name, s.Phase, s.Violates, s.Says)
+		if s.Phase == "" {
+			row = fmt.Sprintf("| %s | | | %s |\n", s.Name, s.Says)
+		}
+		if !strings.Contains(string(text), row) {
+			t.Errorf("README.md has no row\n%s", row)
+		}
+	}
+}
+
+// The right shops pass with ten seeds, and each wrong one is found with three, in its phase and for its mistake.
 func TestEachShopIsJudgedForWhatItDoes(t *testing.T) {
 	t.Parallel()
 	for _, s := range demo.Shops() {

@@ -33,10 +33,7 @@ func earlyCheck(ctx context.Context, db *sql.DB) func(string, int) answer {
 }
 
 // available reads the counter.
-func available(ctx context.Context, from interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-},
-) (pieces int, err error) {
+func available(ctx context.Context, from database) (pieces int, err error) {
 	err = from.QueryRowContext(ctx, "SELECT available FROM inventory WHERE product = 1").Scan(&pieces)
 	return pieces, err
 }

@@ -18,8 +18,7 @@ func givesBack(ctx context.Context, db *sql.DB) func(string, int) answer {
 				return answer{}, err
 			}
 			if !taken {
-				_, err := tx.ExecContext(ctx, "UPDATE inventory SET available = available + ? WHERE product = 1", pieces)
-				return soldOut(), err
+				return soldOut(), giveBack(ctx, tx, pieces)
 			}
 			id, err := insert(ctx, tx, key, pieces, "CONFIRMED")
 			return confirmed(id), err
