@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -142,13 +145,24 @@ func (c *output) text(cmd *cobra.Command) io.Writer {
 }
 
 func fileCommand() *cobra.Command {
-	var curl string
+	var curl, openapi, har, operation string
 	cmd := &cobra.Command{
-		Use:   "new --curl COMMAND",
-		Short: "Print a file for the order that a curl command places, to be completed",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			text, err := shop.FromCurl(curl)
+		Use:   "new",
+		Short: "Print a file for an order, to be completed: of a curl command, an OpenAPI document or a HAR file",
+		Example: `  loadtest judge new --curl "curl http://127.0.0.1/orders -d '{…}'" >shop.yaml
+  loadtest judge new --openapi openapi.yaml --operation createOrder >shop.yaml
+  loadtest judge new --har shop.har --operation "POST /orders" >shop.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			var text string
+			switch {
+			case curl != "":
+				text, err = shop.FromCurl(curl)
+			case openapi != "":
+				text, err = fileOf(cmd, openapi, operation, shop.FromOpenAPI)
+			default:
+				text, err = fileOf(cmd, har, operation, shop.FromHAR)
+			}
 			if err != nil {
 				return command.Misuse(err)
 			}
@@ -157,10 +171,51 @@ func fileCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&curl, "curl", "", "the command, as a browser copies it")
-	if err := cmd.MarkFlagRequired("curl"); err != nil {
-		panic(err) // there is no such flag
-	}
+	cmd.Flags().StringVar(&openapi, "openapi", "", "file with an OpenAPI document, in JSON or YAML")
+	cmd.Flags().StringVar(&har, "har", "", "file of requests, as the browser's network panel saves it")
+	cmd.Flags().StringVar(&operation, "operation", "",
+		"the one that orders: its operationId, or its method and path (default: it asks)")
+	cmd.MarkFlagsOneRequired("curl", "openapi", "har")
+	cmd.MarkFlagsMutuallyExclusive("curl", "openapi", "har")
+	cmd.MarkFlagsMutuallyExclusive("curl", "operation")
 	return cmd
+}
+
+// fileOf returns the file for the operation of a document that its user names, or chooses when asked.
+func fileOf(
+	cmd *cobra.Command, name, operation string, read func([]byte) ([]shop.Operation, error),
+) (string, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return "", err
+	}
+	operations, err := read(text)
+	if err != nil {
+		return "", err
+	}
+	list := ""
+	for i, o := range operations {
+		if o.Is(operation) {
+			return o.File()
+		}
+		list += fmt.Sprintf("%3d  %s  %s\n", i+1, o.Name, o.ID)
+	}
+	if operation != "" {
+		return "", fmt.Errorf("there is no operation %q; there are\n%s", operation, list)
+	}
+	if len(operations) == 1 {
+		return operations[0].File()
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%sWhich one orders? Its number, or Enter for 1: ", list)
+	line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+	if err != nil {
+		return "", fmt.Errorf("no operation was chosen: give --operation, one of\n%s", list)
+	}
+	number, err := strconv.Atoi(cmp.Or(strings.TrimSpace(line), "1"))
+	if err != nil || number < 1 || number > len(operations) {
+		return "", fmt.Errorf("%q: want a number from 1 to %d", strings.TrimSpace(line), len(operations))
+	}
+	return operations[number-1].File()
 }
 
 func tryCommand() *cobra.Command {
@@ -221,7 +276,7 @@ func demoCommand() *cobra.Command {
 	var seed uint64
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Judge six small shops, one right and five wrong, on a new MySQL server",
+		Short: "Judge thirteen small shops, two right and eleven wrong, on a new MySQL server",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runDemo(cmd, seed) },
 	}

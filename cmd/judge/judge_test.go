@@ -90,13 +90,14 @@ func TestItExitsAsItJudges(t *testing.T) {
 			[]string{shopFile(t, seller(t, 9)), "--phase", "together", "--for", "1m"},
 			1, "smallest, of ",
 		},
-		"no time":         {[]string{shopFile(t, seller(t, 5)), "--for", "-1s"}, 64, "want a time above 0"},
-		"a wrong phase":   {[]string{shopFile(t, seller(t, 5)), "--phase", "night"}, 64, `phase "night": want alone`},
-		"a wrong line":    {[]string{shopFile(t, "x://y")}, 65, `shop.yaml: line 1, column 1: target "x://y": want http`},
-		"no clients":      {[]string{shopFile(t, seller(t, 5)), "--clients", "0"}, 64, `"--clients" flag: want 1 to 1000`},
-		"no file":         {[]string{"none.yaml"}, 65, "no such file"},
-		"new":             {[]string{"new", "--curl", "curl http://127.0.0.1/buy -d a=1"}, 0, `post: "/buy"`},
-		"new, of nothing": {[]string{"new", "--curl", "curl"}, 64, "the command has no address"},
+		"no time":                {[]string{shopFile(t, seller(t, 5)), "--for", "-1s"}, 64, "want a time above 0"},
+		"a wrong phase":          {[]string{shopFile(t, seller(t, 5)), "--phase", "night"}, 64, `phase "night": want alone`},
+		"a wrong line":           {[]string{shopFile(t, "x://y")}, 65, `shop.yaml: line 1, column 1: target "x://y": want http`},
+		"no clients":             {[]string{shopFile(t, seller(t, 5)), "--clients", "0"}, 64, `"--clients" flag: want 1 to 1000`},
+		"no file":                {[]string{"none.yaml"}, 65, "no such file"},
+		"new":                    {[]string{"new", "--curl", "curl http://127.0.0.1/buy -d a=1"}, 0, `post: "/buy"`},
+		"new, of nothing at all": {[]string{"new"}, 64, "at least one of the flags"},
+		"new, of nothing":        {[]string{"new", "--curl", "curl"}, 64, "the command has no address"},
 	} {
 		out, errs, exit := program(t.Context(), c.args...)
 		if exit != c.exit || !strings.Contains(out+errs, c.want) {
@@ -128,6 +129,35 @@ func TestItExitsAsItJudges(t *testing.T) {
 		len(read.Suites[0].Cases) != 12 || read.Suites[0].Cases[0].Failure == nil ||
 		!strings.Contains(read.Suites[0].Cases[0].Failure.Text, "first  at") {
 		t.Errorf("the report of JUnit: %v\n%s", err, text)
+	}
+}
+
+// A document has several operations: its user names one, or is asked.
+func TestNewAsksWhichOperationOrders(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "shop.har")
+	const har = `{"log":{"entries":[{"request":{"method":"POST","url":"http://127.0.0.1/login"}},
+		{"request":{"method":"POST","url":"http://127.0.0.1/orders"}}]}}`
+	if err := os.WriteFile(name, []byte(har), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		in, operation string
+		exit          int
+		want          string
+	}{
+		{"\n", "", 0, `post: "/orders"`}, {"2\n", "", 0, `post: "/login"`}, {"", "post /login", 0, `post: "/login"`},
+		{"", "", 64, "no operation was chosen: give --operation, one of\n  1  POST /orders"},
+		{"3\n", "", 64, "want a number from 1 to 2"}, {"", "order", 64, `there is no operation "order"; there are`},
+	} {
+		var stdout, stderr bytes.Buffer
+		cmd := newCommand(&stdout, &stderr)
+		cmd.SetIn(strings.NewReader(c.in))
+		cmd.SetArgs([]string{"new", "--har", name, "--operation", c.operation})
+		exit := command.Run(t.Context(), cmd)
+		if exit != c.exit || !strings.Contains(stdout.String()+stderr.String(), c.want) {
+			t.Errorf("%+v: exit code %d\n%s%s", c, exit, &stdout, &stderr)
+		}
 	}
 }
 

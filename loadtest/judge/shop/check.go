@@ -181,7 +181,7 @@ func (c *checker) request(r *Request, known names, each string) {
 			methods++
 		}
 	}
-	for _, is := range []bool{r.JSON != nil, r.Form != nil, r.Body != ""} {
+	for _, is := range []bool{r.JSON != nil, r.Form != nil, r.Multipart != nil, r.Body != ""} {
 		if is {
 			bodies++
 		}
@@ -196,7 +196,7 @@ func (c *checker) request(r *Request, known names, each string) {
 		c.say(r.At, "path %q: want one that begins with /, or an address", target)
 	}
 	if bodies > 1 {
-		c.say(r.At, "a request has one of json, form and body")
+		c.say(r.At, "a request has one of json, form, multipart and body")
 	}
 	if r.Each != "" && r.Each != each {
 		c.say(r.At, "each: %s: %s", r.Each, map[string]string{

@@ -13,30 +13,36 @@ import (
 	"unicode/utf8"
 )
 
-// curl is a parsed command of curl.
-type curl struct {
+// draft is a request that places an order, of which a file is made.
+type draft struct {
 	method, address string
 	headers         []string // "Name: value"
-	data            []string
-	json            bool
+	data            []string // "name=value" of a form, or a body
+	parts           []string // "name=value" of a form with parts
+	json            bool     // the data are parts of one text
 	insecure        bool
+	// login: it needs one. before are requests that were sent before it. answers are lines for the file, or "".
+	login   bool
+	before  []string
+	answers string
 }
 
 // option is what an option of curl does with its value.
-type option func(c *curl, value string)
+type option func(c *draft, value string)
 
 // options are the options of curl with a value, by their long names and letters.
 var options = map[string]option{
-	"--request": func(c *curl, v string) { c.method = v }, "-X": func(c *curl, v string) { c.method = v },
-	"--header": addHeader, "-H": addHeader, "--url": func(c *curl, v string) { c.address = v },
+	"--request": func(c *draft, v string) { c.method = v }, "-X": func(c *draft, v string) { c.method = v },
+	"--header": addHeader, "-H": addHeader, "--url": func(c *draft, v string) { c.address = v },
 	"--data": addData, "-d": addData, "--data-raw": addData, "--data-binary": addData, "--data-ascii": addData,
-	"--data-urlencode": func(c *curl, v string) {
+	"--data-urlencode": func(c *draft, v string) {
 		if name, value, ok := strings.Cut(v, "="); ok {
 			v = name + "=" + url.QueryEscape(value)
 		}
 		addData(c, v)
 	},
-	"--json": func(c *curl, v string) { addData(c, v); c.json = true },
+	"--json": func(c *draft, v string) { addData(c, v); c.json = true },
+	"--form": addPart, "-F": addPart, "--form-string": addPart,
 	"--user": addUser, "-u": addUser, "--cookie": addCookie, "-b": addCookie,
 }
 
@@ -44,15 +50,16 @@ var options = map[string]option{
 const ignored = " --output -o --max-time -m --user-agent -A --referer -e --write-out -w --cookie-jar -c " +
 	"--connect-timeout --retry --proxy -x --cacert --cert -E --key "
 
-func addHeader(c *curl, v string) { c.headers = append(c.headers, v) }
-func addData(c *curl, v string)   { c.data = append(c.data, v) }
-func addCookie(c *curl, v string) { addHeader(c, "Cookie: "+v) }
-func addUser(c *curl, v string) {
+func addHeader(c *draft, v string) { c.headers = append(c.headers, v) }
+func addData(c *draft, v string)   { c.data = append(c.data, v) }
+func addPart(c *draft, v string)   { c.parts = append(c.parts, v) }
+func addCookie(c *draft, v string) { addHeader(c, "Cookie: "+v) }
+func addUser(c *draft, v string) {
 	addHeader(c, "Authorization: Basic "+base64.StdEncoding.EncodeToString([]byte(v)))
 }
 
 // parseCurl reads a command line, as a browser copies it.
-func parseCurl(command string) (*curl, error) {
+func parseCurl(command string) (*draft, error) {
 	words, err := Words(command)
 	if err != nil {
 		return nil, fmt.Errorf("curl: %w", err)
@@ -60,7 +67,7 @@ func parseCurl(command string) (*curl, error) {
 	if len(words) > 0 && words[0] == "curl" {
 		words = words[1:]
 	}
-	c := &curl{}
+	c := &draft{}
 	for i := 0; i < len(words); i++ {
 		name, value, joined := cutOption(words[i])
 		do, known := options[name]
@@ -68,8 +75,6 @@ func parseCurl(command string) (*curl, error) {
 		case !strings.HasPrefix(name, "-"):
 			c.address = name
 			continue
-		case name == "-F" || name == "--form":
-			return nil, errors.New("curl: a form with parts cannot be described; use body: with its text")
 		case !known && !strings.Contains(ignored, " "+name+" "): // an option, or letters, without a value
 			letters := !strings.HasPrefix(name, "--")
 			c.insecure = c.insecure || name == "--insecure" || letters && strings.Contains(words[i], "k")
@@ -207,18 +212,27 @@ func FromCurl(command string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	text, err := c.file()
+	if err != nil {
+		return "", fmt.Errorf("curl: %w", err)
+	}
+	return text, nil
+}
+
+// file returns a file for the order, with comments where its user must look.
+func (c *draft) file() (string, error) {
 	if !strings.Contains(c.address, "://") {
 		c.address = "http://" + c.address
 	}
 	u, err := url.Parse(c.address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", fmt.Errorf("curl: address %q: want http://host:port/path or https://host:port/path", c.address)
+		return "", fmt.Errorf("address %q: want http://host:port/path or https://host:port/path", c.address)
 	}
-	body := strings.Join(c.data, "&")
+	body := strings.Join(c.data, map[bool]string{true: "", false: "&"}[c.json])
 	method := strings.ToLower(c.method)
 	if method == "" {
 		method = "get"
-		if len(c.data) > 0 {
+		if len(c.data)+len(c.parts) > 0 {
 			method = "post"
 		}
 	}
@@ -227,7 +241,7 @@ func FromCurl(command string) (string, error) {
 	decoder.UseNumber()
 	isJSON := decoder.Decode(&value) == nil && body != ""
 	product, found := guess(value, "product_id", "productid", "product", "sku", "variant_id", "item_id", "id")
-	if !found {
+	if !found || hole.MatchString(product) {
 		product = "1"
 	}
 	headers, keyed := c.kept(isJSON)
@@ -240,6 +254,12 @@ func FromCurl(command string) (string, error) {
 		quoted(product))
 	b.WriteString(newReset)
 	b.WriteString(newBuyer)
+	if c.login {
+		b.WriteString("# the order needs a login: write the buyer's steps above, and {{token}} into a header of the order\n")
+	}
+	if len(c.before) > 0 {
+		b.WriteString("# before it, the browser sent " + strings.Join(c.before, ", ") + ": are they steps of the buyer?\n")
+	}
 	b.WriteString("order:\n")
 	fmt.Fprintf(b, "  %s: %s\n", methodOf(method), quoted(u.RequestURI()))
 	if !slices.Contains(methods, method) {
@@ -248,13 +268,23 @@ func FromCurl(command string) (string, error) {
 	if len(headers) > 0 {
 		b.WriteString("  headers:\n    " + strings.Join(headers, "\n    ") + "\n")
 	}
-	b.WriteString(bodyLines(body, value, isJSON))
+	lines, err := c.bodyLines(body, value, isJSON)
+	if err != nil {
+		return "", err
+	}
+	b.WriteString(lines)
+	keyed = keyed || strings.Contains(strings.ToLower(lines), "idempotency") && strings.Contains(lines, "{{key}}")
 	if keyed {
 		b.WriteString("  repeats: key # a repeat under the same key is the same order\n")
 	} else {
 		b.WriteString("  repeats: none # key, if a repeat of the same bytes is the same order; then put {{key}} into it\n")
 	}
-	b.WriteString(newAnswers)
+	b.WriteString("answers: # the first match counts; what none matches is unknown\n")
+	if c.answers == "" {
+		c.answers = newAnswers
+	}
+	b.WriteString(c.answers)
+	b.WriteString(newBooks)
 	return b.String(), nil
 }
 
@@ -268,7 +298,7 @@ func methodOf(method string) string {
 }
 
 // kept returns the headers as lines, and whether one is a key.
-func (c *curl) kept(isJSON bool) (lines []string, keyed bool) {
+func (c *draft) kept(isJSON bool) (lines []string, keyed bool) {
 	for _, header := range c.headers {
 		name, value, _ := strings.Cut(header, ":")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
@@ -278,6 +308,8 @@ func (c *curl) kept(isJSON bool) (lines []string, keyed bool) {
 		case lower == "content-length" || lower == "host" || lower == "accept-encoding" || lower == "connection":
 			continue
 		case lower == "content-type" && isJSON && strings.HasPrefix(value, "application/json"):
+			continue
+		case lower == "content-type" && len(c.parts) > 0: // it has a boundary
 			continue
 		case strings.Contains(lower, "idempotency"):
 			value, keyed = "{{key}}", true
@@ -290,19 +322,22 @@ func (c *curl) kept(isJSON bool) (lines []string, keyed bool) {
 }
 
 // bodyLines returns the body as a part of the order.
-func bodyLines(body string, value any, isJSON bool) string {
+func (c *draft) bodyLines(body string, value any, isJSON bool) (string, error) {
+	if len(c.parts) > 0 {
+		return partLines(c.parts)
+	}
 	if isJSON {
 		text, err := json.Marshal(value)
 		if err == nil {
-			return "  json: " + string(text) + "\n"
+			return "  json: " + string(text) + "\n", nil
 		}
 	}
 	if body == "" {
-		return ""
+		return "", nil
 	}
 	form, err := url.ParseQuery(body)
 	if err != nil || !strings.Contains(body, "=") {
-		return "  body: " + quoted(body) + "\n"
+		return "  body: " + quoted(body) + "\n", nil
 	}
 	lines := "  form:\n"
 	for pair := range strings.SplitSeq(body, "&") {
@@ -321,7 +356,30 @@ func bodyLines(body string, value any, isJSON bool) string {
 		lines += "    " + quoted(name) + ": " + text + "\n"
 		delete(form, name)
 	}
-	return lines
+	return lines, nil
+}
+
+// partLines returns the fields of a form with parts.
+func partLines(parts []string) (lines string, err error) {
+	fields, names := map[string][]string{}, []string{}
+	for _, part := range parts {
+		name, value, found := strings.Cut(part, "=")
+		if !found || strings.HasPrefix(value, "@") || strings.HasPrefix(value, "<") {
+			return "", fmt.Errorf("-F %q: a file in a form cannot be described: write its text as name=value", part)
+		}
+		if fields[name] == nil {
+			names = append(names, name)
+		}
+		fields[name] = append(fields[name], quoted(value))
+	}
+	lines = "  multipart:\n"
+	for _, name := range names {
+		lines += "    " + quoted(name) + ": " + fields[name][0] + "\n"
+		if len(fields[name]) > 1 {
+			lines = strings.TrimSuffix(lines, fields[name][0]+"\n") + "[" + strings.Join(fields[name], ",") + "]\n"
+		}
+	}
+	return lines, nil
 }
 
 // guess returns the first value under one of the names in a value of JSON.
@@ -378,10 +436,11 @@ const newBuyer = `# buyer: # once for each order, before: register, log in, fill
 #     capture: {token: $.access_token}
 `
 
-const newAnswers = `answers: # the first match counts; what none matches is unknown
-  - {status: [200, 201], means: accepted, order: $.id} # where the order's id is in the answer
+const newAnswers = `  - {status: [200, 201], means: accepted, order: $.id} # where the order's id is in the answer
   - {status: [400, 409, 422], contains: [stock, sold out], means: rejected} # the text of the refusal
-# books: # what the databases say; without them the answers alone are judged
+`
+
+const newBooks = `# books: # what the databases say; without them the answers alone are judged
 #   dsn: postgres://user:password@127.0.0.1/shop # or mysql://…; or command: sqlite3 -csv -header shop.db
 #   stock: SELECT id AS product, stock AS pieces FROM products
 #   orders: SELECT o.id, i.product_id AS product, i.quantity AS pieces, o.status AS state

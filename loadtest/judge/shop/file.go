@@ -65,10 +65,11 @@ type Request struct {
 	URL     string `yaml:"url"`
 	Method  string `yaml:"method"`
 	Headers Table  `yaml:"headers"`
-	// JSON, Form or Body is the body.
-	JSON any    `yaml:"json"`
-	Form Form   `yaml:"form"`
-	Body string `yaml:"body"`
+	// JSON, Form, Multipart, which is a form with parts, or Body is the body.
+	JSON      any    `yaml:"json"`
+	Form      Form   `yaml:"form"`
+	Multipart Form   `yaml:"multipart"`
+	Body      string `yaml:"body"`
 	// Capture gives names to parts of the answer.
 	Capture map[string]Capture `yaml:"capture"`
 	// Follow follows redirects.

@@ -3,9 +3,13 @@ package shop
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"mime/multipart"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -37,10 +41,12 @@ func (r *Request) texts() []any {
 	for name, value := range r.Headers {
 		out = append(out, name, value)
 	}
-	for name, values := range r.Form {
-		out = append(out, name)
-		for _, value := range values {
-			out = append(out, value)
+	for _, form := range []Form{r.Form, r.Multipart} {
+		for name, values := range form {
+			out = append(out, name)
+			for _, value := range values {
+				out = append(out, value)
+			}
 		}
 	}
 	return out
@@ -90,6 +96,24 @@ func (r *Request) Render(base string, vars Vars) (*Rendered, error) {
 	return out, nil
 }
 
+// values returns the fields of a form with the values of their variables.
+func (f Form) values(vars Vars) (url.Values, error) {
+	form := url.Values{}
+	for name, values := range f {
+		name, err := vars.Text(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, value := range values {
+			if value, err = vars.Text(value); err != nil {
+				return nil, err
+			}
+			form.Add(name, value)
+		}
+	}
+	return form, nil
+}
+
 // body renders the body and returns its content type.
 func (r *Request) body(out *Rendered, vars Vars) (kind string, err error) {
 	switch {
@@ -107,21 +131,24 @@ func (r *Request) body(out *Rendered, vars Vars) (kind string, err error) {
 		out.Body = bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 		return "application/json", nil
 	case r.Form != nil:
-		form := url.Values{}
-		for name, values := range r.Form {
-			name, err := vars.Text(name)
-			if err != nil {
-				return "", err
-			}
-			for _, value := range values {
-				if value, err = vars.Text(value); err != nil {
-					return "", err
-				}
-				form.Add(name, value)
+		form, err := r.Form.values(vars)
+		out.Body = []byte(form.Encode())
+		return "application/x-www-form-urlencoded", err
+	case r.Multipart != nil:
+		form, err := r.Multipart.values(vars)
+		if err != nil {
+			return "", err
+		}
+		var text bytes.Buffer
+		parts := multipart.NewWriter(&text)
+		for _, name := range slices.Sorted(maps.Keys(form)) {
+			for _, value := range form[name] {
+				err = errors.Join(err, parts.WriteField(name, value))
 			}
 		}
-		out.Body = []byte(form.Encode())
-		return "application/x-www-form-urlencoded", nil
+		err = errors.Join(err, parts.Close())
+		out.Body = text.Bytes()
+		return parts.FormDataContentType(), err
 	case r.Body != "":
 		text, err := vars.Text(r.Body)
 		out.Body = []byte(text)

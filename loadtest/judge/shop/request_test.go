@@ -104,6 +104,11 @@ func TestAFileFromCurl(t *testing.T) {
 			`curl 127.0.0.1/o -d "{\"sku\":\"a\\b\$1\",\"re\":\"\d\"}"`,
 			[]string{`body: "{\"sku\":\"a\\b$1\",\"re\":\"\\d\"}"`}, // as a shell reads it: no JSON
 		},
+		{
+			`curl 127.0.0.1/o -F product=7 -F 'note=a b' --form-string x=1 -F x=2 -H 'Content-Type: multipart/form-data; boundary=y'`,
+			[]string{`post: "/o"`, "  multipart:\n    \"product\": \"7\"\n    \"note\": \"a b\"\n    \"x\": [\"1\",\"2\"]\n  repeats"},
+		},
+		{`curl --json '{"sku":"A-1",' --json '"n":2}' 127.0.0.1/o`, []string{`json: {"n":2,"sku":"A-1"}`}},
 		{`curl --json '{"sku":"A-1"}' "http://[::1]:80/o"`, []string{`post: "/o"`, `stock: {"A-1": 100}`}},
 	} {
 		text, err := shop.FromCurl(c.curl)
@@ -121,7 +126,7 @@ func TestAFileFromCurl(t *testing.T) {
 		}
 	}
 	for _, curl := range []string{
-		"", "curl", "curl 'http://x", "curl http://127.0.0.1 -H", "curl http://127.0.0.1 -F a=b",
+		"", "curl", "curl 'http://x", "curl http://127.0.0.1 -H", "curl http://127.0.0.1 -F a=@b",
 		"curl http://127.0.0.1 -d $'a", "curl ftp://127.0.0.1/x",
 	} {
 		if text, err := shop.FromCurl(curl); err == nil {
