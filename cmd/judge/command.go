@@ -56,12 +56,7 @@ func newCommand(out, progress io.Writer) *cobra.Command {
 more than there is in up to five phases, and compares the answers with each
 other and with the shop's databases:
 
-  alone     one client after another
-  together  calls that overlap
-  repeated  double clicks, lost answers, repeats under the same key
-  killed    kill -9 in the middle, a restart, repeats (needs service: in the file)
-  cancelled cancels once, twice and again, while others buy (needs cancel:)
-
+` + phases() + `
 loadtest/judge/README.md describes the file and what each violation means.
 
 ` + codes,
@@ -93,6 +88,15 @@ loadtest/judge/README.md describes the file and what each violation means.
 	cmd.Flags().StringVar(&cfg.Out, "out", "", "keep all calls, rows and the file in this new folder, for judge again")
 	cmd.AddCommand(fileCommand(), tryCommand(), againCommand(), demoCommand())
 	return cmd
+}
+
+// phases lists the phases, for the help.
+func phases() (lines string) {
+	needs := map[string]string{judge.Killed: " (needs service:)", judge.Cancelled: " (needs cancel:)"}
+	for _, name := range judge.Phases() {
+		lines += fmt.Sprintf("  %-9s %s%s\n", name, judge.Sends(name), needs[name])
+	}
+	return lines
 }
 
 // judge judges once, or searches for so long.

@@ -119,7 +119,7 @@ func Again(ctx context.Context, dir string) (*Result, error) {
 	r := kept.Result
 	again := &Result{
 		File: r.File, Target: r.Target, Run: r.Run, Seed: r.Seed, Outcome: verify.Pass, AnswersAlone: r.AnswersAlone,
-		Reasons: r.Reasons,
+		Reasons: r.Reasons, Shop: f.WithoutSecrets(),
 	}
 	if len(r.Reasons) > 0 {
 		again.Outcome = verify.Unknown

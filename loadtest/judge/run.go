@@ -32,6 +32,16 @@ const (
 	Cancelled = "cancelled"
 )
 
+// sends says what each phase sends.
+var sends = map[string]string{
+	Alone: "one client after another", Together: "calls that overlap",
+	Repeated: "double clicks, lost answers, repeats under the same key", Killed: "kill -9 in the middle, a restart, repeats",
+	Cancelled: "cancels once, twice and again, while others buy",
+}
+
+// Sends returns what a phase sends.
+func Sends(phase string) string { return sends[phase] }
+
 // Phases returns the phases in their order.
 func Phases() []string { return []string{Alone, Together, Repeated, Killed, Cancelled} }
 
@@ -87,7 +97,9 @@ type Result struct {
 	Checked   []string    `json:"checked"`
 	Unchecked []Unchecked `json:"unchecked,omitempty"`
 	// Runs is the number of runs of a search, and Smallest, if not nil, the smallest load for the violation.
-	Runs     int       `json:"runs,omitempty"`
+	Runs int `json:"runs,omitempty"`
+	// Shop is the file, without its secrets.
+	Shop     string    `json:"-"`
 	Smallest *Smallest `json:"smallest,omitempty"`
 	// Reasons say why nothing could be judged.
 	Reasons []string `json:"reasons,omitempty"`
@@ -235,6 +247,7 @@ func (r *run) renewed() bool { return len(r.f.Reset) > 0 || r.f.Fresh() || r.f.B
 func (r *run) result(outcome verify.Outcome) *Result {
 	return &Result{
 		File: r.Name, Target: r.f.Target, Run: r.id, Seed: r.Seed, Outcome: outcome, AnswersAlone: r.f.Books == nil,
+		Shop: r.f.WithoutSecrets(),
 	}
 }
 

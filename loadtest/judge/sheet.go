@@ -174,18 +174,18 @@ func (r *Result) Sheet() report.Sheet {
 	if r.Smallest != nil {
 		s.Facts = append(s.Facts, report.Fact{Name: "Smallest", Value: r.Smallest.command(r.File)})
 	}
-	phases := report.NewTable("phase", "verdict", "orders", "accepted", "rejected", "pending", "unknown", "violated")
+	phases := report.NewTable("phase", "what is sent", "verdict", "orders", "accepted", "rejected", "pending", "unknown", "violated")
 	for i := range r.Phases {
 		p := &r.Phases[i]
 		if p.Skipped != "" {
-			phases.Add(false, p.Name, "not run: "+p.Skipped, "", "", "", "", "", "")
+			phases.Add(false, p.Name, p.sends(), "not run: "+p.Skipped, "", "", "", "", "", "")
 			continue
 		}
 		word := strings.ToUpper(string(p.Outcome))
 		if loud := p.Loud(); loud != "" {
 			word += " **" + loud + "**"
 		}
-		phases.Add(p.Outcome == verify.Violation || p.Loud() != "", p.Name, word, p.Orders, p.Accepted, p.Rejected,
+		phases.Add(p.Outcome == verify.Violation || p.Loud() != "", p.Name, p.sends(), word, p.Orders, p.Accepted, p.Rejected,
 			p.Pending, p.Unknown, strings.Join(p.Violated(), ", "))
 	}
 	s.Add(report.Part{Title: "The phases", Table: phases, Says: strings.Join(r.Reasons, "\n")})
@@ -199,7 +199,20 @@ func (r *Result) Sheet() report.Sheet {
 		}
 		s.Add(report.Part{Title: r.checked(), Table: t})
 	}
+	if r.Shop != "" {
+		s.Add(report.Part{Title: "The file, without its secrets", Text: r.Shop, Folded: true})
+	}
 	return s
+}
+
+// sends says what the phase sends.
+func (p *Phase) sends() string {
+	for _, name := range Phases() {
+		if strings.HasPrefix(p.Name, name) {
+			return Sends(name)
+		}
+	}
+	return ""
 }
 
 // sentence is the headline.
@@ -235,7 +248,9 @@ func (p *Phase) parts(s *report.Sheet) {
 			t.Add(true, e.Text, strings.Join(e.lines(), " · "))
 		}
 		s.Add(report.Part{
-			Title: p.Name + ": " + v.Invariant, Says: fmt.Sprintf("%d times. What must hold: %s.", v.Count, v.Says), Table: t,
+			Title: p.Name + ": " + v.Invariant, Table: t,
+			Says: fmt.Sprintf("%d times. What must hold: %s. **%s.** What to do: %s.",
+				v.Count, v.Says, AdviceOn(v.Invariant).Means, strings.TrimSuffix(AdviceOn(v.Invariant).Do, ".")),
 		})
 	}
 }

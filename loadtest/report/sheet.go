@@ -36,6 +36,8 @@ type Part struct {
 	// Title is the heading. Documents have other headings.
 	Title string
 	Says  string
+	// Text is shown as it is, with its lines.
+	Text  string
 	Table *Table
 	// Picture is an SVG, made by this program. In a document it is File, with the text Alt in its place.
 	Picture   template.HTML

@@ -1,0 +1,36 @@
+package shop
+
+import (
+	"regexp"
+	"strings"
+)
+
+// secrets find the parts of a file that may be secret: the last group, after the first one.
+var secrets = []*regexp.Regexp{
+	regexp.MustCompile(`(://[^:@/\s"']*:)([^@\s"']+)@`),
+	regexp.MustCompile(`([\w.-]+:)([^@\s"'/]+)@(?:tcp|unix)\(`),
+	regexp.MustCompile(`(?i)([\w-]*(?:passw|pwd|secret|token|api[-_]?key|authorization|cookie)[\w-]*["']?\s*:\s*["'])([^"'\n]+)`),
+	regexp.MustCompile(`(?i)([\w-]*(?:passw|pwd|secret|token|api[-_]?key|authorization|cookie)[\w-]*:\s+)([^"'{\[\s][^,}\n#]*)`),
+	regexp.MustCompile(`(?i)(\w*(?:passw|pwd|secret|token|api_?key)\w*=)([^&\s"',}]+)`),
+	regexp.MustCompile(`(\bmysql[^\n]*? -p)(\S+)`),
+}
+
+// WithoutSecrets returns the text of the file with … in the place of passwords, tokens and keys. Variables and paths
+// into answers are no secrets, and stay.
+func (f *File) WithoutSecrets() string {
+	text := string(f.Text)
+	for _, secret := range secrets {
+		var out strings.Builder
+		last := 0
+		for _, m := range secret.FindAllStringSubmatchIndex(text, -1) {
+			value := strings.TrimRight(text[m[4]:m[5]], " ")
+			if strings.Contains(value, "{{") || strings.HasPrefix(value, "$") {
+				continue
+			}
+			out.WriteString(text[last:m[4]] + "…")
+			last = m[4] + len(value)
+		}
+		text = out.String() + text[last:]
+	}
+	return text
+}
