@@ -90,14 +90,14 @@ func TestItExitsAsItJudges(t *testing.T) {
 			[]string{shopFile(t, seller(t, 9)), "--phase", "together", "--for", "1m"},
 			1, "smallest, of ",
 		},
-		"no time":                {[]string{shopFile(t, seller(t, 5)), "--for", "-1s"}, 64, "want a time above 0"},
-		"a wrong phase":          {[]string{shopFile(t, seller(t, 5)), "--phase", "night"}, 64, `phase "night": want alone`},
-		"a wrong line":           {[]string{shopFile(t, "x://y")}, 65, `shop.yaml: line 1, column 1: target "x://y": want http`},
-		"no clients":             {[]string{shopFile(t, seller(t, 5)), "--clients", "0"}, 64, `"--clients" flag: want 1 to 1000`},
-		"no file":                {[]string{"none.yaml"}, 65, "no such file"},
-		"new":                    {[]string{"new", "--curl", "curl http://127.0.0.1/buy -d a=1"}, 0, `post: "/buy"`},
-		"new, of nothing at all": {[]string{"new"}, 64, "at least one of the flags"},
-		"new, of nothing":        {[]string{"new", "--curl", "curl"}, 64, "the command has no address"},
+		"no time":         {[]string{shopFile(t, seller(t, 5)), "--for", "-1s"}, 64, "want a time above 0"},
+		"a wrong phase":   {[]string{shopFile(t, seller(t, 5)), "--phase", "night"}, 64, `phase "night": want alone`},
+		"a wrong line":    {[]string{shopFile(t, "x://y")}, 65, `shop.yaml: line 1, column 1: target "x://y": want http`},
+		"no clients":      {[]string{shopFile(t, seller(t, 5)), "--clients", "0"}, 64, `"--clients" flag: want 1 to 1000`},
+		"no file":         {[]string{"none.yaml"}, 65, "no such file"},
+		"new":             {[]string{"new", "--curl", "curl http://127.0.0.1/buy -d a=1"}, 0, `post: "/buy"`},
+		"new, of none":    {[]string{"new"}, 64, "at least one of the flags"},
+		"new, of nothing": {[]string{"new", "--curl", "curl"}, 64, "the command has no address"},
 	} {
 		out, errs, exit := program(t.Context(), c.args...)
 		if exit != c.exit || !strings.Contains(out+errs, c.want) {

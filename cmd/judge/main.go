@@ -15,7 +15,8 @@ import (
 func main() {
 	cmd := newCommand(command.Output(os.Stdout), command.Output(os.Stderr))
 	if demo.Asked() {
-		cmd = &cobra.Command{Use: "judge", RunE: func(cmd *cobra.Command, _ []string) error { return demo.Serve(cmd.Context()) }}
+		cmd = &cobra.Command{Use: "judge"}
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return demo.Serve(cmd.Context()) }
 	}
 	command.Main(cmd)
 }

@@ -1,6 +1,6 @@
 package judge
 
-// Advice is what a violation means for people, and what to do about it. README.md has the same.
+// Advice explains a violation to people, and names the remedy. README.md has the same.
 type Advice struct{ Means, Do string }
 
 // advice is the advice for each invariant.

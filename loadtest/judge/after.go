@@ -24,8 +24,8 @@ func (p *phase) buy(ctx context.Context, o *prepared) {
 // goesOn reports whether there are steps after an order.
 func (p *phase) goesOn() bool { return len(p.f.Then) > 0 || p.f.Cancel != nil }
 
-// finish does the steps after the order, once for each of the orders that is accepted or pending: step by step, and each
-// one for all of them at the same moment.
+// finish does the steps after the order, once for each of the orders that is accepted or pending: step by step, and
+// each one for all of them at the same moment.
 func (p *phase) finish(ctx context.Context, orders ...*prepared) {
 	var live []*prepared
 	for _, o := range orders {
@@ -43,7 +43,7 @@ func (p *phase) finish(ctx context.Context, orders ...*prepared) {
 	}
 }
 
-// captures gives the steps after an order its id and what its answer holds.
+// captures gives the steps after an order its id and the parts of its answer.
 func (p *phase) captures(o *prepared) {
 	a := o.placed
 	o.session.Remember(o.wire.URL, a)
@@ -145,7 +145,7 @@ const pollEvery = 10 * time.Millisecond
 // line is the head of a shot's request.
 func (s *shot) line() string { return fmt.Sprintf("step %d of then", s.Step) }
 
-// done takes what a step captures from its answer, or notes why it could not be done.
+// done captures from the answer to a step, or notes why the step could not be done.
 func (p *phase) done(s *shot, step *shop.Step) {
 	if s.Answer == nil {
 		s.Halted = s.line() + ": " + s.Failure
@@ -173,7 +173,7 @@ func (p *phase) awaitService() {
 const cancelAgain = time.Second
 
 // cancelled sells the stock, and cancels about half of the accepted orders, while others buy: once, twice at the same
-// moment, or again after a second. Then it buys what has come back, until that is sold, too.
+// moment, or again after a second. Then it buys until the shop is sold out again.
 func (p *phase) cancelled(ctx context.Context) error {
 	clients := max(1, p.Clients/2)
 	if err := p.each(ctx, clients, p.orders, p.buy); err != nil {
@@ -234,7 +234,7 @@ func (p *phase) cancel(ctx context.Context, o *prepared, times int) {
 	p.atOnce(ctx, shots...)
 }
 
-// buyAgain buys what the cancels gave back, one order after another, until one is rejected for which there are too few
+// buyAgain buys the returned pieces, one order after another, until one is rejected for which there are too few
 // pieces, more is accepted than there is, or some in a row have no known end. If an order is rejected while its pieces
 // must come back, others follow until the time to settle is over, and one after it.
 func (p *phase) buyAgain(ctx context.Context) error {

@@ -99,7 +99,7 @@ cancel: {post: "/orders/{{order}}/cancel"}
 settle: 1s
 `
 
-// An order is paid once, and counts as what its last step says. A cancelled one gives back its pieces once.
+// An order is paid once, and its last step decides. A cancelled one gives back its pieces once.
 func TestOrdersArePaidAndCancelled(t *testing.T) {
 	t.Parallel()
 	for mistake, want := range map[string]struct{ phase, violated string }{
@@ -132,7 +132,7 @@ func TestAStepThatCannotBeDoneIsNamed(t *testing.T) {
 	t.Parallel()
 	for change, want := range map[string]string{
 		"/pay|/refund":                      "", // it cancels the order, which is not seen
-		"Ticket:|X:":                        "a step of then could not be done: 20× step 1 of then was answered 403 this is not",
+		"Ticket:|X:":                        "could not be done: 20× step 1 of then was answered 403 this is not",
 		"ticket: $.ticket|ticket: $.coupon": "capture ticket: nothing at",
 		"state: PAID|state: SENT":           "20× step 2 of then has no end after 1s: 200",
 	} {
@@ -151,7 +151,7 @@ func TestAStepThatCannotBeDoneIsNamed(t *testing.T) {
 	}
 }
 
-// A buyer's steps may be statements and commands, from which the order takes what they capture. A command may read the
+// A buyer's steps may be statements and commands, whose captures the order takes. A command may read the
 // books without a query.
 func TestBuyersByStatementsAndCommands(t *testing.T) {
 	t.Parallel()
@@ -210,7 +210,7 @@ func TestMistakesInTheStepsAfterTheOrder(t *testing.T) {
 		"means: pending|means: cancelled": "only an answer to cancel means cancelled",
 		"$.state: PAID, means|means":      "the answer has no condition",
 		"cancel: {post|cancel: {answers: [{status: 200, means: accepted}], post": "an answer to cancel means cancelled or",
-		"cancel: {post|cancel: {restart: true, post":                             "a step of cancel is one of a request, sql and command",
+		"cancel: {post|cancel: {restart: true, post":                             "a step of cancel is one of",
 		"[{post: /reset}]|[{post: /reset, poll: true}]":                          "answers and poll belong to a step of then",
 	} {
 		old, with, _ := strings.Cut(change, "|")

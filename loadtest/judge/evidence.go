@@ -35,7 +35,7 @@ type Evidence struct {
 
 	// Deaths are the ends of the service that the judge did not cause.
 	Deaths []Death
-	// Limit is what one buyer may have; 0 for no limit.
+	// Limit bounds the pieces of one buyer; 0 for no limit.
 	Limit shop.Pieces
 	// Noun is the word for a product, "" for "product".
 	Noun string
@@ -90,7 +90,7 @@ type item struct {
 
 // sums are the pieces of one product in the orders, their answers and the books.
 type sums struct {
-	ordered       map[shop.Means]shop.Pieces // by what the orders hold, without orders that cannot have reached the shop
+	ordered       map[shop.Means]shop.Pieces // by the orders' holdings, without orders that cannot have reached the shop
 	last          *Order                     // the accepted one that was sent last
 	held          byClass                    // by the orders that were added to the books
 	before, after shop.Pieces                // in stock

@@ -222,7 +222,8 @@ func withinLimit(e *Evidence, f *finding) {
 			f.add(last, e.rows(ids), "buyer %d has %s in the orders %s, and may have %s", buyer, accepted,
 				strings.Join(ids, " and "), e.Limit)
 		case held > e.Limit:
-			f.add(e.byBuyer[buyer][0], nil, "the books have %s in sold orders of buyer %d, who may have %s", held, buyer, e.Limit)
+			f.add(e.byBuyer[buyer][0], nil, "the books have %s in sold orders of buyer %d, who may have %s",
+				held, buyer, e.Limit)
 		}
 	}
 }

@@ -40,8 +40,8 @@ type (
 	}
 )
 
-// SaveJUnit writes the result as a report of JUnit: a suite for each phase, with a test for each invariant. What is
-// unknown is an error.
+// SaveJUnit writes the result as a report of JUnit: a suite for each phase, with a test for each invariant. An
+// unknown verdict is an error.
 func (r *Result) SaveJUnit(file string) error {
 	report := junitReport{Name: r.File}
 	if len(r.Reasons) > 0 {

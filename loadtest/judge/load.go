@@ -107,8 +107,7 @@ func (p *phase) failed(s *shot, err error) {
 	s.Means = shop.Unknown
 }
 
-// keep keeps the call of a shot, and its whole answer only if the evidence is kept, or if it is the one from which the
-// steps after the order capture.
+// keep keeps the call of a shot. The whole answer is kept only as evidence, or for the steps after the order.
 func (p *phase) keep(s *shot) Call {
 	c := s.Call
 	if p.keeper == nil {

@@ -28,7 +28,7 @@ type Order struct {
 	Basket []Item `json:"basket"`
 	// Probe: it was sent alone after the phase, to see whether the service still serves. No figure counts it.
 	Probe bool `json:"probe,omitempty"`
-	// Halted says why a step after the order could not be done, so that nobody knows what became of it; or "".
+	// Halted says why a step after the order could not be done, which leaves its end unknown; or "".
 	Halted string `json:"halted,omitempty"`
 	Calls  []Call `json:"calls"`
 	// Vars are the variables of the order, if the evidence is kept.
@@ -136,8 +136,8 @@ func (o *Order) cancelled() (at time.Duration, sure, maybe bool) {
 	return at, sure, sure || maybe
 }
 
-// holds is the end of the order as far as its pieces go: a cancelled one has none, as a rejected one, and one of which
-// nobody knows whether it was paid or cancelled is unknown.
+// holds is the end of the order as far as its pieces go: a cancelled one has none, as a rejected one. It is unknown if
+// the order may be cancelled, or a step after it was not done.
 func (o *Order) holds() shop.Means {
 	_, sure, maybe := o.cancelled()
 	switch end := o.end(); {
@@ -196,7 +196,7 @@ func (o *Order) times() shop.Pieces {
 	return shop.Pieces(max(1, len(o.ids(shop.Accepted, shop.Pending))))
 }
 
-// pieces are those of all products.
+// pieces adds up all products.
 func (o *Order) pieces() (sum shop.Pieces) {
 	for _, it := range o.Basket {
 		sum += it.Pieces

@@ -26,7 +26,8 @@ func TestOurServices(t *testing.T) {
 			if strategy == "unsafe" {
 				cfg.Phases = []string{judge.Together}
 			}
-			if r := run(t, cfg); r.Outcome != want || want == verify.Pass && (r.Phases[3].Kills == 0 || r.Phases[4].Cancelled == 0) {
+			r := run(t, cfg)
+			if r.Outcome != want || want == verify.Pass && (r.Phases[3].Kills == 0 || r.Phases[4].Cancelled == 0) {
 				t.Errorf("%s; want %s\n%s", r, want, text(r))
 			}
 		})

@@ -351,7 +351,7 @@ func (p *phase) buyer(ctx context.Context, o *prepared) error {
 	return err
 }
 
-// step does one step of a buyer or a reset, and returns what it captures, or the call that failed.
+// step does one step of a buyer or a reset, and returns its captures, or the call that failed.
 func (p *phase) step(
 	ctx context.Context, session *send.Session, s *shop.Step, vars shop.Vars,
 ) (captured shop.Vars, failed *Call) {

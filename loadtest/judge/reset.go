@@ -61,7 +61,7 @@ func (p *phase) eachProduct() (each []shop.Vars) {
 	return each
 }
 
-// inside does a step that is no request, and returns what it captures: from the first row that its last statement
+// inside does a step that is no request, and returns its captures: from the first row that its last statement
 // returns, as a value of JSON, or from the command's output.
 func (p *phase) inside(ctx context.Context, s *shop.Step, vars shop.Vars) (shop.Vars, error) {
 	out := &shop.Answer{Status: http.StatusOK}

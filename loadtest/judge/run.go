@@ -32,14 +32,16 @@ const (
 	Cancelled = "cancelled"
 )
 
-// sends says what each phase sends.
+// sends describes the calls of each phase.
 var sends = map[string]string{
-	Alone: "one client after another", Together: "calls that overlap",
-	Repeated: "double clicks, lost answers, repeats under the same key", Killed: "kill -9 in the middle, a restart, repeats",
+	Alone:     "one client after another",
+	Together:  "calls that overlap",
+	Repeated:  "double clicks, lost answers, repeats under the same key",
+	Killed:    "kill -9 in the middle, a restart, repeats",
 	Cancelled: "cancels once, twice and again, while others buy",
 }
 
-// Sends returns what a phase sends.
+// Sends describes the calls of a phase.
 func Sends(phase string) string { return sends[phase] }
 
 // Phases returns the phases in their order.
@@ -307,7 +309,8 @@ func (r *run) runPhase(ctx context.Context, w *phase, first bool) (Phase, error)
 		v, err := w.judge(ctx, first)
 		if err != nil {
 			n := len(w.orders)
-			v, w.evidence = &Verdict{Outcome: verify.Unknown, Orders: n, Unknown: n, Reasons: []string{words(r.f.Noun, err.Error())}}, nil
+			reasons := []string{words(r.f.Noun, err.Error())}
+			v, w.evidence = &Verdict{Outcome: verify.Unknown, Orders: n, Unknown: n, Reasons: reasons}, nil
 		}
 		p.Verdict, p.Kills, p.Took = *v, w.kills, time.Since(start).Milliseconds()
 	}

@@ -174,7 +174,8 @@ func (r *Result) Sheet() report.Sheet {
 	if r.Smallest != nil {
 		s.Facts = append(s.Facts, report.Fact{Name: "Smallest", Value: r.Smallest.command(r.File)})
 	}
-	phases := report.NewTable("phase", "what is sent", "verdict", "orders", "accepted", "rejected", "pending", "unknown", "violated")
+	phases := report.NewTable("phase", "what is sent", "verdict", "orders", "accepted", "rejected", "pending", "unknown",
+		"violated")
 	for i := range r.Phases {
 		p := &r.Phases[i]
 		if p.Skipped != "" {
@@ -205,7 +206,7 @@ func (r *Result) Sheet() report.Sheet {
 	return s
 }
 
-// sends says what the phase sends.
+// sends describes the calls of the phase.
 func (p *Phase) sends() string {
 	for _, name := range Phases() {
 		if strings.HasPrefix(p.Name, name) {

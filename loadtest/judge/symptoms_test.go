@@ -13,8 +13,8 @@ import (
 	"orderstock/pkg/servers/serverstest"
 )
 
-// The page of symptoms has files that can be read, invariants and phases that exist, links to its headings, and SQL that
-// a server accepts.
+// The page of symptoms has files that can be read, invariants and phases that exist, links to its headings, and SQL
+// for a server.
 func TestThePageOfSymptoms(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("SYMPTOMS.md")

@@ -346,7 +346,7 @@ func cancelled(e *judge.Evidence, means shop.Means, status int) {
 	e.Orders[0].Calls = append(e.Orders[0].Calls, c)
 }
 
-// A cancelled order is not sold, and its pieces are back, once. If nobody knows whether it was cancelled, both are
+// A cancelled order is not sold, and its pieces are back, once. If its cancel has no known end, both are
 // right.
 func TestACancelledOrder(t *testing.T) {
 	t.Parallel()
@@ -393,9 +393,15 @@ func TestTheLimitOfABuyer(t *testing.T) {
 			e.Orders[0].Buyer, e.After.Orders[0].State = 2, "VOID"
 			cancelled(e, shop.Cancelled, 200)
 		}, ""},
-		"refused":      {func(e *judge.Evidence) { e.Orders[11].Buyer, e.Stock["1"] = 4, 99*shop.Whole }, "rejected-only-when-short"},
-		"both refused": {func(e *judge.Evidence) { e.Orders[11].Buyer, e.Orders[10].Buyer, e.Stock["1"] = 4, 5, 99*shop.Whole }, ""},
-		"in the books": {func(e *judge.Evidence) { e.Orders[4].Calls[0].Means, e.Orders[4].Buyer = shop.Unknown, 4 }, "within-limit"},
+		"refused": {func(e *judge.Evidence) {
+			e.Orders[11].Buyer, e.Stock["1"] = 4, 99*shop.Whole
+		}, "rejected-only-when-short"}, // the other one was refused for nothing
+		"both refused": {func(e *judge.Evidence) {
+			e.Orders[11].Buyer, e.Orders[10].Buyer, e.Stock["1"] = 4, 5, 99*shop.Whole
+		}, ""},
+		"in the books": {func(e *judge.Evidence) {
+			e.Orders[4].Calls[0].Means, e.Orders[4].Buyer = shop.Unknown, 4
+		}, "within-limit"},
 	} {
 		e := world()
 		e.Limit = shop.Whole

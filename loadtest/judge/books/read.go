@@ -29,7 +29,9 @@ type Reader struct {
 
 // NewReader returns a Reader of the file's books. Commands run in the folder of the file.
 func NewReader(f *shop.File) *Reader {
-	return &Reader{dir: f.Dir, file: f.Books, stock: f.Stock, timeout: time.Duration(f.Timeout), open: map[string]*sql.DB{}}
+	return &Reader{
+		dir: f.Dir, file: f.Books, stock: f.Stock, timeout: time.Duration(f.Timeout), open: map[string]*sql.DB{},
+	}
 }
 
 // Close closes the connections.

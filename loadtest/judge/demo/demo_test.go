@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The document has each shop, with what it does.
+// The document has each shop, with its mistake.
 func TestTheDocumentHasEachShop(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../README.md")

@@ -63,9 +63,9 @@ func open(dsn string) (*sql.DB, error) {
 	return db, nil
 }
 
-// Judge serves a shop over an empty database, which the DSN of an administrator names, and judges it: a right one in all
-// phases, a wrong one up to the phase that must find it. The shop is this program, started again: its main function must
-// ask Asked. Several may run at the same time, over different databases.
+// Judge serves a shop over an empty database, which the DSN of an administrator names, and judges it: a right one in
+// all phases, a wrong one up to the phase that must find it. The shop is this program, started again: its main function
+// must ask Asked. Several may run at the same time, over different databases.
 func Judge(ctx context.Context, s Shop, dsn string, seed uint64, progress io.Writer) (*judge.Result, error) {
 	f, err := s.prepare(ctx, dsn)
 	if err != nil {

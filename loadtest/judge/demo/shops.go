@@ -24,7 +24,7 @@ type Shop struct {
 	Phase, Violates string
 	// order returns what handles an order. The key is the request's Idempotency-Key. The context ends with the shop.
 	order func(ctx context.Context, db *sql.DB) func(key string, pieces int) answer
-	// pay and cancel, if not nil, handle what comes after an order.
+	// pay and cancel, if not nil, handle the calls after an order.
 	pay, cancel func(ctx context.Context, db *sql.DB, id int64) answer
 	// login, if not nil, checks who orders.
 	login *tokens
@@ -99,7 +99,7 @@ CREATE TABLE items (order_id BIGINT NOT NULL, pieces INT NOT NULL);
 CREATE TABLE deductions (order_id BIGINT NOT NULL, pieces INT NOT NULL);
 INSERT INTO inventory VALUES (1, 0)`
 
-// file is the file for the judge, in which the upper-case words are replaced.
+// file is the file for the judge. Its upper-case words are replaced.
 const file = `target: http://ADDRESS
 stock: {"1": 30}
 reset:
@@ -175,7 +175,7 @@ func failed(err error) answer {
 	return answer{http.StatusInternalServerError, map[string]any{"error": err.Error()}}
 }
 
-// handler serves POST /orders, and what comes after an order.
+// handler serves POST /orders, and the calls after an order.
 func (s Shop) handler(ctx context.Context, db *sql.DB) http.Handler {
 	order := s.order(ctx, db)
 	mux := http.NewServeMux()

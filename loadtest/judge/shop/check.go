@@ -66,7 +66,7 @@ func (c *checker) limit(l *Limit) {
 		uses = uses || slices.Contains(found, "buyer")
 	}
 	if !uses {
-		c.say(l.At, "limit: neither the order nor a step of buyer holds {{buyer}}, so the shop does not know whose order it is")
+		c.say(l.At, "limit: neither the order nor a step of buyer holds {{buyer}}: how does the shop know whose order it is?")
 	}
 }
 
@@ -100,7 +100,7 @@ func (c *checker) vars(at At, known names, in ...any) {
 	}
 }
 
-// eachOf says by what the steps of a part of the file can be repeated.
+// eachOf names the repetition that a step of a part of the file can have.
 var eachOf = map[string]string{"reset": "stock", "buyer": "item"}
 
 // step checks a step of a part of the file, and adds the names that it captures.
@@ -157,7 +157,7 @@ func (c *checker) then(known names) {
 	known = known.with(OrderID)
 	c.captures(&c.f.Order.Request, known)
 	if len(c.f.Order.Capture) > 0 && len(c.f.Then) == 0 && c.f.Cancel == nil {
-		c.say(c.f.Order.At, "the order captures nothing without then or cancel; the order's id is found by order: under answers")
+		c.say(c.f.Order.At, "the order captures nothing without then or cancel; order: under answers finds its id")
 	}
 	for i := range c.f.Then {
 		c.step(&c.f.Then[i], known, "then")
@@ -306,7 +306,8 @@ func (c *checker) rules(rules []Rule, known names, order bool) {
 			c.say(r.At, "the answer has no condition: status, contains, matches, headers, or a path such as $.status")
 		case r.Means == Accepted && r.Order == nil && order:
 			c.say(r.At, "an accepted answer needs the order's id: order: $.id, or {header: Location, regexp: …}")
-		case r.Means == Accepted && r.Order != nil && r.Order.Text != "" && !r.says() && slices.Contains(r.Status, http.StatusOK):
+		case r.Means == Accepted && r.Order != nil && r.Order.Text != "" && !r.says() &&
+			slices.Contains(r.Status, http.StatusOK):
 			c.say(r.At, "status 200 may also be any page, and the order's id is not in the answer: "+
 				"add contains: or another condition that only a placed order fulfils")
 		}
@@ -406,7 +407,7 @@ func Allowed(host string, hosts []string) bool {
 // SQLite begins the address of a database that is a file, whose path follows.
 const SQLite = "sqlite:"
 
-// schemes are those of the addresses of databases on a server.
+// schemes begin the addresses of databases on a server.
 var schemes = []string{"postgres", "postgresql", "mysql", "mariadb", "redis", "rediss"}
 
 // dsn says whether a database's address cannot be read, or is not on this machine.
@@ -422,7 +423,7 @@ func (c *checker) dsn(at At, text string) {
 	if u, err := url.Parse(expanded); strings.Contains(expanded, "://") {
 		switch {
 		case err != nil:
-			c.say(at, "dsn: want postgres://user:password@host/name, mysql://user:password@host/name or redis://host:port/number")
+			c.say(at, "dsn: want postgres://user:password@host/name, mysql://user:password@host/name or redis://host/number")
 		case !slices.Contains(schemes, u.Scheme):
 			c.say(at, "dsn: a database of %s can be read by command:, not by dsn:", u.Scheme)
 		case u.Host != "":

@@ -25,7 +25,7 @@ type File struct {
 	Stock map[string]Pieces `yaml:"stock"`
 	// Noun is the word for a product in the output, such as "coupon". Default: product.
 	Noun string `yaml:"noun"`
-	// Limit, if not nil, is what one buyer may have.
+	// Limit, if not nil, bounds the pieces of one buyer.
 	Limit *Limit `yaml:"limit"`
 	// Reset brings the stock there before each phase.
 	Reset []Step `yaml:"reset"`
@@ -99,7 +99,7 @@ type Step struct {
 	DSN     string `yaml:"dsn"`
 	Command string `yaml:"command"`
 	Restart bool   `yaml:"restart"`
-	// Answers say what an answer to a step after the order means for it.
+	// Answers give an answer to a step after the order its meaning for the order.
 	Answers []Rule `yaml:"answers"`
 	// Poll repeats a request after the order until its answer means accepted or rejected, for at most the time to settle.
 	Poll bool `yaml:"poll"`
@@ -121,7 +121,7 @@ type Books struct {
 	Void Texts `yaml:"void"`
 }
 
-// Limit is what a buyer may have, in all products. Several orders then have the same buyer, {{buyer}}.
+// Limit bounds the pieces of one buyer, in all products. Several orders then have the same buyer, {{buyer}}.
 type Limit struct {
 	At At `yaml:"-"`
 	// Per is "buyer".

@@ -281,7 +281,7 @@ func idOf(ref *openapi3.ResponseRef) string {
 	return ""
 }
 
-// FromHAR returns the requests of a HAR file, as a browser saves what it has sent, that may order: the likely ones first.
+// FromHAR returns the requests of a HAR file, as a browser saves them, that may order: the likely ones first.
 func FromHAR(text []byte) ([]Operation, error) {
 	var file struct {
 		Log struct {

@@ -32,7 +32,9 @@ paths:
       responses:
         "201":
           description: placed
-          content: {application/json: {schema: {type: object, properties: {order: {type: object, properties: {id: {type: integer}}}}}}}
+          content:
+            application/json:
+              schema: {type: object, properties: {order: {type: object, properties: {id: {type: integer}}}}}
         "409": {description: sold out}
 components:
   securitySchemes: {bearer: {type: http, scheme: bearer}}
@@ -47,7 +49,10 @@ components:
           type: array
           items:
             type: object
-            properties: {product_id: {type: integer}, quantity: {type: integer, minimum: 1}, parent: {$ref: "#/components/schemas/NewOrder"}}
+            properties:
+              product_id: {type: integer}
+              quantity: {type: integer, minimum: 1}
+              parent: {$ref: "#/components/schemas/NewOrder"}
             required: [product_id, quantity]
 `
 
@@ -79,13 +84,15 @@ func TestAFileFromADocument(t *testing.T) {
 		want  []string
 	}{
 		{read(shop.FromOpenAPI([]byte(openAPI))), "POST /orders", "createorder", []string{
-			"target: http://127.0.0.1:3000\n", `post: "/api/orders?dry=true"`, `"Idempotency-Key": "{{key}}"`, `stock: {"1": 100}`,
+			"target: http://127.0.0.1:3000\n", `post: "/api/orders?dry=true"`, `"Idempotency-Key": "{{key}}"`,
+			`stock: {"1": 100}`,
 			`json: {"email":"{{key}}@example.com","items":[{"product_id":"{{product|number}}","quantity":"{{pieces}}"}]}`,
 			"repeats: key", "the order needs a login", "{status: [201], means: accepted, order: $.order.id}",
 			"{status: [409], contains: [stock, sold out], means: rejected}",
 		}},
 		{read(shop.FromHAR([]byte(har))), "POST /checkout", "POST /checkout", []string{
-			`post: "/checkout?x=1"`, `"X-Csrf": "t"`, `"sku": "A 1"`, "repeats: none", "before it, the browser sent POST /login:",
+			`post: "/checkout?x=1"`, `"X-Csrf": "t"`, `"sku": "A 1"`, "repeats: none",
+			"before it, the browser sent POST /login:",
 		}},
 		{read(shop.FromHAR([]byte(har))), "POST /checkout", "post /upload", []string{"multipart:\n    \"note\": \"hi\""}},
 	} {
@@ -97,7 +104,8 @@ func TestAFileFromADocument(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s: %v", o.Name, err)
 			}
-			if _, err := shop.Parse([]byte(text), nil); err != nil && !strings.Contains(err.Error(), "all orders would be the same") {
+			const same = "all orders would be the same"
+			if _, err := shop.Parse([]byte(text), nil); err != nil && !strings.Contains(err.Error(), same) {
 				t.Errorf("%s: %v in\n%s", o.Name, err, text)
 			}
 			for _, want := range c.want {

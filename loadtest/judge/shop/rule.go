@@ -48,7 +48,8 @@ func (r *Rule) set(name string, v *ast.MappingValueNode) error {
 		return decode(v.Value, &r.Headers)
 	case "means":
 		text, _, err := scalar(v.Value)
-		if r.Means = Means(text); err == nil && !slices.Contains([]Means{Accepted, Rejected, Pending, Unknown, Cancelled}, r.Means) {
+		all := []Means{Accepted, Rejected, Pending, Unknown, Cancelled}
+		if r.Means = Means(text); err == nil && !slices.Contains(all, r.Means) {
 			err = mistake(at(v.Value), "means %q: want accepted, rejected, pending or unknown; cancelled under cancel", text)
 		}
 		return err

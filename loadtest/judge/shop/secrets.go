@@ -9,11 +9,14 @@ import (
 var secrets = []*regexp.Regexp{
 	regexp.MustCompile(`(://[^:@/\s"']*:)([^@\s"']+)@`),
 	regexp.MustCompile(`([\w.-]+:)([^@\s"'/]+)@(?:tcp|unix)\(`),
-	regexp.MustCompile(`(?i)([\w-]*(?:passw|pwd|secret|token|api[-_]?key|authorization|cookie)[\w-]*["']?\s*:\s*["'])([^"'\n]+)`),
-	regexp.MustCompile(`(?i)([\w-]*(?:passw|pwd|secret|token|api[-_]?key|authorization|cookie)[\w-]*:\s+)([^"'{\[\s][^,}\n#]*)`),
-	regexp.MustCompile(`(?i)(\w*(?:passw|pwd|secret|token|api_?key)\w*=)([^&\s"',}]+)`),
+	regexp.MustCompile(`(?i)(` + secretName + `["']?\s*:\s*["'])([^"'\n]+)`),
+	regexp.MustCompile(`(?i)(` + secretName + `:\s+)([^"'{\[\s][^,}\n#]*)`),
+	regexp.MustCompile(`(?i)(` + secretName + `=)([^&\s"',}]+)`),
 	regexp.MustCompile(`(\bmysql[^\n]*? -p)(\S+)`),
 }
+
+// secretName is the name of a field, a header or a variable with a secret.
+const secretName = `[\w-]*(?:passw|pwd|secret|token|api[-_]?key|authorization|cookie)[\w-]*`
 
 // WithoutSecrets returns the text of the file with … in the place of passwords, tokens and keys. Variables and paths
 // into answers are no secrets, and stay.
