@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -66,7 +67,8 @@ func (s *view) zooKeeper(ctx context.Context) (*zklock.Session, error) {
 	if len(s.ZooKeeper) == 0 {
 		return nil, errors.New("no ZooKeeper to look at")
 	}
-	session, err := zklock.Connect(ctx, s.ZooKeeper, zklock.WithAuth("digest", []byte(s.ZooKeeperAuth)))
+	session, err := zklock.Connect(ctx, s.ZooKeeper, zklock.WithAuth("digest", []byte(s.ZooKeeperAuth)),
+		zklock.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return nil, err
 	}

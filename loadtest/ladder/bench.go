@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime"
 	"strings"
@@ -105,7 +106,8 @@ const warmFor = 8 * time.Second
 // warmUp sends ZooKeeper a lock's requests until Java has compiled the code for them. Otherwise the compilers
 // would slow the first measurement. Before short measurements, which are not precise anyway, it takes ten of them.
 func warmUp(ctx context.Context, zookeeper string, measurement time.Duration) error {
-	session, err := zklock.Connect(ctx, []string{zookeeper})
+	session, err := zklock.Connect(ctx, []string{zookeeper},
+		zklock.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package locks
 
 import (
 	"context"
+	"log/slog"
 	"path"
 	"sync/atomic"
 
@@ -9,12 +10,15 @@ import (
 	"orderstock/pkg/zklock"
 )
 
+// quiet keeps the log of the measured locks out of the measurement's output.
+var quiet = zklock.WithLogger(slog.New(slog.DiscardHandler))
+
 // connect connects for the locks that work on a zklock.Session, or by connectClient.
 func (w Worker) connect(ctx context.Context) (*subject, error) {
 	if w.Lock == clientLock || w.Lock == rawLock {
 		return w.connectClient()
 	}
-	session, err := zklock.Connect(ctx, w.Servers, zklock.WithSessionTimeout(sessionTimeout))
+	session, err := zklock.Connect(ctx, w.Servers, zklock.WithSessionTimeout(sessionTimeout), quiet)
 	if err != nil {
 		return nil, err
 	}

@@ -151,6 +151,19 @@ func TestAnnouncedWhileAServerHasNoName(t *testing.T) {
 	}
 }
 
+// Only the locks would be below the path: all nodes are below the root.
+func TestAPathInTheConnectStringIsRefused(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.ZooKeeper[0] += "/shop"
+	s := open(t, cfg)
+	eventually(t, "the error names ZOOKEEPER_ROOT", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		_, err := s.Get(ctx)
+		return err != nil && strings.Contains(err.Error(), "ZOOKEEPER_ROOT")
+	})
+}
+
 func TestOneLeadsAndAnotherTakesOver(t *testing.T) {
 	cfg := testConfig(t)
 	var (

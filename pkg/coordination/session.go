@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,6 +39,9 @@ type Config struct {
 // pauses are those between tries to connect that fail, for example because ZooKeeper refuses the password.
 var pauses = retry.Policy{First: 500 * time.Millisecond, Max: 10 * time.Second}
 
+// errChroot refuses what package zklock would put before the paths of the locks alone.
+var errChroot = errors.New("ZOOKEEPER_ADDRS ends with a path (chroot): set ZOOKEEPER_ROOT in its place")
+
 // Connect returns a new session as soon as ZooKeeper grants it. It fails only if ctx ends first.
 func Connect(ctx context.Context, cfg Config) (*zklock.Session, error) {
 	return connect(ctx, cfg, func(error) {})
@@ -44,9 +49,12 @@ func Connect(ctx context.Context, cfg Config) (*zklock.Session, error) {
 
 // connect is Connect, and calls note with each failure.
 func connect(ctx context.Context, cfg Config, note func(error)) (*zklock.Session, error) {
-	return retry.Do(ctx, pauses, func() (*zklock.Session, error) {
-		session, err := zklock.Connect(ctx, cfg.ZooKeeper, zklock.WithSessionTimeout(cfg.SessionTimeout),
-			zklock.WithAuth("digest", []byte(cfg.Auth)), zklock.WithLogger(cfg.Log))
+	chroot := slices.ContainsFunc(cfg.ZooKeeper, func(addr string) bool { return strings.Contains(addr, "/") })
+	return retry.Do(ctx, pauses, func() (session *zklock.Session, err error) {
+		if err = errChroot; !chroot {
+			session, err = zklock.Connect(ctx, cfg.ZooKeeper, zklock.WithSessionTimeout(cfg.SessionTimeout),
+				zklock.WithAuth("digest", []byte(cfg.Auth)), zklock.WithLogger(cfg.Log))
+		}
 		if err != nil && ctx.Err() == nil {
 			cfg.Log.Warn("no ZooKeeper session", "error", err.Error())
 			note(err)

@@ -52,41 +52,13 @@
 // # The locks
 //
 // Mutex, ReentrantMutex, RWMutex, Semaphore, and Multi, which is several at once. Do runs a function
-// under any of the first four; Lock.Guard makes a transaction of ZooKeeper depend on one. A leader is the holder
-// of a Mutex without hand-off, which WithLabel names to Inspect. The nodes in ZooKeeper follow Apache
+// under any of them; Lock.Guard makes a transaction of ZooKeeper depend on one, and Session.Lead has one process of
+// several do a work. The nodes in ZooKeeper follow Apache
 // Curator's recipes, so that programs in other languages can share the locks. A Mutex also excludes the
 // Lock of github.com/go-zookeeper/zk and, with WithNames, kazoo's. Kinds do not mix: a Mutex and an
 // RWMutex on one path do not exclude each other.
 //
-// This table relates the locks of the published case study and of Curator to this package:
-//
-//	lock                                 here
-//	single node ("low")                  none: its release wakes all waiters; Mutex
-//	sequential, all watch the parent     Mutex with WithParentWatch
-//	sequential ("high")                  Mutex with WithHandoff(1, 0)
-//	named locks under one root           Mutex with WithNames; or one for each path, and Multi
-//	protected and reentrant              ReentrantMutex
-//	shared and exclusive, with the herd  RWMutex with WithParentWatch
-//	shared and exclusive, without        RWMutex
-//	Curator's InterProcessMutex          ReentrantMutex, or Mutex
-//	Curator's InterProcessSemaphoreMutex Semaphore with one lease; it does not exclude a Mutex
-//	Curator's InterProcessReadWriteLock  RWMutex
-//	Curator's InterProcessSemaphoreV2    Semaphore
-//	Curator's InterProcessMultiLock      Multi; give Curator the paths sorted, as Multi takes them
-//
-// On one path, Curator's lock and its counterpart exclude each other; each was tested with Curator
-// 5.4 itself.
-//
-// Each fault of the published forms has a test that names it:
-//
-//	fault                                             test
-//	I  exists, then create, for the parent            TestFaultIParentMadeByAllAtOnce, TestFaultIParentReaped
-//	J  the latch is made after the look               TestFaultJPredecessorGoneBeforeTheWatch
-//	K  the predecessor was a waiter that gave up      TestFaultKPredecessorWasAWaiter
-//	L  a waiter that timed out leaves its node        TestFaultLTimedOutWaiterLeavesNoNode
-//	M  release deletes the first child                TestFaultMReleaseDeletesItsOwnNode
-//	N  names split at dashes to be sorted             TestFaultNDashesInTheGUID
-//	O  the holder does not notice the expiry          TestFaultOHolderIsToldOfExpiry
+// On one path, Curator's lock and its counterpart exclude each other; CURATOR.md has their names side by side.
 //
 // # Limits
 //
@@ -96,23 +68,5 @@
 // counter of a new parent starts again. Curator and kazoo go by the numbers to the end and beyond, and
 // then let two processes hold the lock.
 //
-// # Words
-//
-//   - Connection: a TCP connection to one server. There is one at a time; it may be lost and made again.
-//   - Session: ZooKeeper's session, which outlives connections and owns the nodes. The servers expire it
-//     when they have heard nothing for its timeout. A Session of this package has one after the other. Silence, a
-//     refused connection and the request for a new session do not show that one is over: only the server's word does,
-//     and until then its nodes are deleted one by one.
-//   - Clock: for how long one of ZooKeeper's sessions is alive for certain, counted locally from the
-//     sending of requests. It is read before each grant and at each release.
-//   - Lifetime: a span of time during which a session is known to be alive. It ends by the clock or by
-//     the server's word, and all holders with it. A session that turns out to be alive begins another.
-//   - Node: a place in a lock's queue. Holder: a node that came first. Lock: the handle of one acquisition.
-//
-// # The code
-//
-// acquire.go lists the steps of an acquisition, holder.go those of a release. A kind of lock is one file:
-// mutex.go and handoff.go, rwmutex.go, semaphore.go, reentrant.go, multi.go. node.go and remove.go are how a node
-// is made, found again and removed although answers get lost. Package internal/conn is everything that
-// talks to ZooKeeper; its documentation says what may be changed.
+// README.md shows how to read the code.
 package zklock

@@ -86,6 +86,8 @@ func (n *node) createOnce(ctx context.Context) error {
 			return nil
 		}
 	}
+	// A goroutine of the background makes the request itself, and learns of ctx's end after the answer. Any other
+	// returns when ctx ends, and leaves the answer to createdLate.
 	prefix := n.dir + "/" + protection(n.guid) + n.line.own
 	alone, late := n.follows, n.createdLate
 	if n.watchParent || n.doubtful { // look lists the queue
@@ -107,10 +109,13 @@ func (n *node) createOnce(ctx context.Context) error {
 	return err
 }
 
-// follows reports whether nobody can be before a new node of ours: its number is the next one after a node of ours that
-// was alone and is deleted, and dir counts all its children. If dir was made again since, it counts from 0, a
-// transaction for each contender: more have passed than the number says. A server that was set back to an older state
-// has closed the connection.
+// follows reports whether nobody can be before a new node of ours, so that it need not list the queue: one request less
+// of three for a contender that is alone. ZooKeeper numbers the children of dir in the order of their creation. So if our
+// last node there, nodes.last, was the only child, and is deleted, and this one has the next number, nobody came between.
+//
+// That holds while dir is the same node with the same past. It may have been removed and made again: then it counts from
+// 0, with a transaction for each contender, so that more transactions have passed than the number says. Or the servers
+// may have been set back to an older state: for that they close the connection, and Created.Over differs.
 func (n *node) follows(created conn.Created) bool {
 	n.s.nodes.mu.Lock()
 	last := n.s.nodes.last[n.dir]
@@ -121,8 +126,13 @@ func (n *node) follows(created conn.Created) bool {
 		last.over != nil && last.over == created.Over && created.Czxid-last.czxid <= int64(m.number)
 }
 
-// createdLate takes the outcome of a create whose caller has gone. It deletes the node itself, as the
-// session may be closed by now.
+// createdLate takes the outcome of a create whose caller has gone. A request that was sent cannot be taken back: its node
+// may come into being later, and all behind it would wait for a contender that has left. So each outcome ends here:
+//   - The node is there: it is deleted directly, as the Session may be closed by now, and remove refuses to begin then.
+//   - Nobody knows whether it is there: remove searches for it by its GUID.
+//   - It was refused: there is nothing.
+//
+// It works on a copy: n is the caller's, who has returned.
 func (n *node) createdLate(created conn.Created, err error) {
 	late := *n
 	switch {

@@ -155,7 +155,7 @@ type nodes struct {
 	own     map[string]struct{} // that may exist, by path
 	refused map[string]struct{} // that the server refuses to delete
 	another chan struct{}       // closed when it refuses another one
-	last    map[string]node     // by dir: the last one that was alone there and is deleted
+	last    map[string]node     // by dir: the latest that was the only child there and is deleted; see node.follows
 }
 
 func newNodes(c *conn.Conn) *nodes {

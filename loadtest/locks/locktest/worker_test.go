@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -57,6 +58,9 @@ func holdLong(p *locks.Process, limit time.Duration) error {
 // acquireLimit bounds one acquisition: under faults it may rightly fail, but not hang.
 const acquireLimit = 20 * time.Second
 
+// quiet keeps the log of the contenders' locks out of the output.
+var quiet = zklock.WithLogger(slog.New(slog.DiscardHandler))
+
 // contend contends until orders ends. After each line of orders, one acquisition holds for LongHold.
 func (w contenders) contend(ctx context.Context, orders io.Reader, log *recorder) (err error) {
 	ctx, stop := context.WithCancel(ctx)
@@ -68,7 +72,7 @@ func (w contenders) contend(ctx context.Context, orders io.Reader, log *recorder
 		}
 		stop()
 	}()
-	session, err := zklock.Connect(ctx, w.Servers, zklock.WithSessionTimeout(w.SessionTimeout))
+	session, err := zklock.Connect(ctx, w.Servers, zklock.WithSessionTimeout(w.SessionTimeout), quiet)
 	if err != nil {
 		return err
 	}

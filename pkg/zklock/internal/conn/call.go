@@ -21,16 +21,14 @@ var (
 
 // call runs a request of the client library, which takes no context, until ctx ends, and then returns ctx's cause. The
 // request is sent even if ctx has ended before. One that is left behind goes on until it is answered or its connection
-// ends; late gets the outcome, unless it is nil. begin starts a goroutine; if it does not, call fails with ErrClosed.
-func call[T any](
-	ctx context.Context, begin func(func()) bool, request func() (T, error), late func(T, error),
-) (T, error) {
+// ends; late gets the outcome, unless it is nil. After Close, call fails with ErrClosed.
+func call[T any](ctx context.Context, c *Conn, request func() (T, error), late func(T, error)) (T, error) {
 	type answer struct {
 		value T
 		err   error
 	}
 	answers := make(chan answer) // unbuffered: an answer is received, or ctx has ended
-	begun := begin(func() {
+	begun := c.Go(func() {
 		value, err := request()
 		select {
 		case answers <- answer{value, err}:

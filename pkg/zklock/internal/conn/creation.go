@@ -23,11 +23,14 @@ const (
 // Created is a node that was created.
 type Created struct {
 	Path string
-	// Czxid is the transaction that created the node, Session the clock of the session that it belongs to, and Over the
-	// TCP connection that was answered, to be compared. They are 0 and nil if the server did not say.
+	// Czxid is the transaction that created the node, and Session the clock of the session that it belongs to. They
+	// are 0 and nil if the server did not say.
 	Czxid   int64
 	Session *Clock
-	Over    any
+	// Over identifies the TCP connection of the answer. Two nodes with the same Over were created without a break in
+	// between, in which the servers could have been set back to an older state: then numbers and transactions count on
+	// from there, and prove nothing about those who came before. It is for comparing, and nil with Session.
+	Over any
 	// Names are the children of its parent after it was created; nil if they are not known.
 	Names []string
 }
@@ -67,7 +70,7 @@ func (c *Conn) CreateInLine(
 	if late == nil {
 		return create()
 	}
-	return call(ctx, c.Go, create, late)
+	return call(ctx, c, create, late)
 }
 
 // create2 creates an ephemeral sequential node.

@@ -12,7 +12,7 @@ import (
 // Do runs a request of the client library until ctx ends, as call does. Close waits for it. Do fails with ErrClosed
 // after Close, and otherwise with the errors of package zk.
 func Do[T any](ctx context.Context, c *Conn, request func() (T, error)) (T, error) {
-	return call(ctx, c.Go, request, nil)
+	return call(ctx, c, request, nil)
 }
 
 // Children returns the names of a node's children.
