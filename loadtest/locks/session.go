@@ -24,13 +24,9 @@ func (w Worker) connect(ctx context.Context) (*subject, error) {
 	}
 	var wakeups atomic.Int64
 	s := &subject{wakeups: wakeups.Load, close: session.Close}
-	hooks := zklock.WithHooks(zklock.Hooks{Woken: func(string) { wakeups.Add(1) }})
-	options := []zklock.MutexOption{hooks}
+	options := []zklock.MutexOption{zklock.WithHooks(zklock.Hooks{Woken: func(string) { wakeups.Add(1) }})}
 	if w.Lock != zklockLock {
 		options = append(options, zklock.WithHandoff(1, 0))
-	}
-	if w.Lock == watchAllLock {
-		options = append(options, zklock.WithParentWatch())
 	}
 	s.contender = func(at string) (acquireFunc, error) {
 		switch w.Lock {
@@ -38,8 +34,10 @@ func (w Worker) connect(ctx context.Context) (*subject, error) {
 			lock := herd.NewSingleNode(session, at)
 			lock.Woken = func() { wakeups.Add(1) }
 			return acquirer(lock.Acquire), nil
-		case sharedLock:
-			return acquirer(zklock.NewRWMutex(session, at, hooks, zklock.WithParentWatch()).Writer().Acquire), nil
+		case watchAllLock, sharedLock: // writers exclude each other as all do
+			lock := herd.NewQueue(session, at)
+			lock.Woken = func() { wakeups.Add(1) }
+			return acquirer(lock.Acquire), nil
 		case namedLock:
 			named := append(options[:len(options):len(options)], zklock.WithNames(path.Base(at)+"_lock_"))
 			return acquirer(zklock.NewMutex(session, path.Dir(at), named...).Acquire), nil

@@ -29,12 +29,11 @@ func of[L lock](acquire func(context.Context) (L, error)) acquireFunc {
 	return func(ctx context.Context) (lock, error) { return acquire(ctx) }
 }
 
-// locks makes each exclusive lock with a herd on a path below root: those that are not in this package are zklock's.
+// locks makes each exclusive lock with a herd on a path below root.
 func locks(s *zklock.Session, root string) map[string]acquireFunc {
 	return map[string]acquireFunc{
 		"single node": of(herd.NewSingleNode(s, root+"/single/lock").Acquire),
-		"mutex":       of(zklock.NewMutex(s, root+"/mutex", zklock.WithParentWatch(), zklock.WithHandoff(1, 0)).Acquire),
-		"writers":     of(zklock.NewRWMutex(s, root+"/writers", zklock.WithParentWatch()).Writer().Acquire),
+		"queue":       of(herd.NewQueue(s, root+"/queue").Acquire),
 	}
 }
 
@@ -232,8 +231,8 @@ func TestLoss(t *testing.T) {
 func TestReadersShare(t *testing.T) {
 	s := connect(t)
 	path := serverstest.ZooKeeperRoot(t) + "/lock"
-	m := zklock.NewRWMutex(s, path, zklock.WithParentWatch())
-	read, write := of(m.Reader().Acquire), of(m.Writer().Acquire)
+	m := herd.NewQueue(s, path)
+	read, write := of(m.Share), of(m.Acquire)
 	one, two := acquire(t, within(t), read), acquire(t, within(t), read)
 	writing := make(chan lock)
 	go func() { writing <- acquireOrNil(within(t), write) }()
@@ -272,9 +271,6 @@ func TestHerd(t *testing.T) {
 			once := func() int64 {
 				path := serverstest.ZooKeeperRoot(t) + "/lock"
 				var woken atomic.Int64
-				opts := []zklock.MutexOption{
-					zklock.WithHandoff(1, 0), zklock.WithHooks(zklock.Hooks{Woken: func(string) { woken.Add(1) }}),
-				}
 				var f acquireFunc
 				switch name {
 				case "single node":
@@ -282,9 +278,12 @@ func TestHerd(t *testing.T) {
 					m.Woken = func() { woken.Add(1) }
 					f = of(m.Acquire)
 				case "parent watched":
-					f = of(zklock.NewMutex(s, path, append(opts, zklock.WithParentWatch())...).Acquire)
+					m := herd.NewQueue(s, path)
+					m.Woken = func() { woken.Add(1) }
+					f = of(m.Acquire)
 				default:
-					f = of(zklock.NewMutex(s, path, opts...).Acquire)
+					hooks := zklock.WithHooks(zklock.Hooks{Woken: func(string) { woken.Add(1) }})
+					f = of(zklock.NewMutex(s, path, zklock.WithHandoff(1, 0), hooks).Acquire)
 				}
 				return wokenByRelease(t, f, waiters, want, woken.Load)
 			}

@@ -1,6 +1,7 @@
 package herd
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -43,7 +44,26 @@ func NewSingleNode(s *zklock.Session, path string) *SingleNode { return &SingleN
 // Acquire waits until the lock is held or ctx ends; it then returns ctx's cause. It does not survive the loss of
 // the session.
 func (m *SingleNode) Acquire(ctx context.Context) (*Lock, error) {
-	l := &Lock{m: m, proof: m.path + "." + rand.Text(), lost: m.s.Lost()}
+	proof := m.path + "." + rand.Text()
+	remove := func(ctx context.Context, l *Lock) error {
+		_, err := ask(ctx, l, func(c *zk.Conn) (struct{}, error) {
+			_, err := c.Multi(&zk.DeleteRequest{Path: proof, Version: -1}, &zk.DeleteRequest{Path: m.path, Version: -1})
+			return struct{}{}, err
+		})
+		return err
+	}
+	return acquire(ctx, m.s, m.path, remove, func(ctx context.Context, l *Lock) (string, error) {
+		return m.path, m.take(ctx, l, proof)
+	})
+}
+
+// acquire has take wait for the lock. Take returns the node that shows who has it. Remove deletes the acquisition's
+// nodes.
+func acquire(
+	ctx context.Context, s *zklock.Session, path string, remove func(context.Context, *Lock) error,
+	take func(context.Context, *Lock) (node string, err error),
+) (*Lock, error) {
+	l := &Lock{s: s, lost: s.Lost(), removeNodes: remove}
 	l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	go func() {
 		select {
@@ -55,22 +75,26 @@ func (m *SingleNode) Acquire(ctx context.Context) (*Lock, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })()
 	defer cancel(nil)
-	if err := l.acquire(ctx); err != nil {
+	node, err := take(ctx, l)
+	if err == nil {
+		err = l.hold(ctx, node)
+	}
+	if err != nil {
 		l.end(err)
 		go l.abandon(context.WithoutCancel(ctx))
-		return nil, fmt.Errorf("acquire %s: %w", m.path, err)
+		return nil, fmt.Errorf("acquire %s: %w", path, err)
 	}
 	return l, nil
 }
 
 // Lock is one acquisition.
 type Lock struct {
-	m     *SingleNode
-	proof string
-	lost  <-chan struct{} // closed with the session in which it was acquired
-	token zklock.Token
-	ctx   context.Context
-	end   context.CancelCauseFunc
+	s           *zklock.Session
+	removeNodes func(context.Context, *Lock) error
+	lost        <-chan struct{} // closed with the session in which it was acquired
+	token       zklock.Token
+	ctx         context.Context
+	end         context.CancelCauseFunc
 
 	requests sync.WaitGroup // that are under way
 }
@@ -81,7 +105,7 @@ func ask[T any](ctx context.Context, l *Lock, request func(*zk.Conn) (T, error))
 		l.requests.Add(1)
 		answer, err := zkclient.Call(ctx, func() (T, error) {
 			defer l.requests.Done()
-			return request(l.m.s.Conn())
+			return request(l.s.Conn())
 		})
 		for _, later := range []error{zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrSessionExpired, zk.ErrSessionMoved} {
 			if errors.Is(err, later) {
@@ -92,19 +116,16 @@ func ask[T any](ctx context.Context, l *Lock, request func(*zk.Conn) (T, error))
 	})
 }
 
-// acquire creates the node, or waits for its end and tries again.
-func (l *Lock) acquire(ctx context.Context) error {
+// take creates the node, or waits for its end and tries again.
+func (m *SingleNode) take(ctx context.Context, l *Lock, proof string) error {
 	for {
-		won, err := l.create(ctx)
-		if err != nil {
+		won, err := m.create(ctx, l, proof)
+		if err != nil || won {
 			return err
-		}
-		if won {
-			return l.hold(ctx)
 		}
 		// The request that looks sets the watch: a deletion before it is seen, one after it wakes (fault J).
 		gone, err := ask(ctx, l, func(c *zk.Conn) (<-chan zk.Event, error) {
-			exists, _, gone, err := c.ExistsW(l.m.path)
+			exists, _, gone, err := c.ExistsW(m.path)
 			if !exists {
 				gone = nil
 			}
@@ -121,29 +142,23 @@ func (l *Lock) acquire(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		if l.m.Woken != nil {
-			l.m.Woken()
+		if m.Woken != nil {
+			m.Woken()
 		}
 	}
 }
 
 // create makes the lock's node and the proof together, and reports whether it did. If a create was not answered, the
 // proof shows whether it took effect.
-func (l *Lock) create(ctx context.Context) (won bool, err error) {
-	acl := l.m.s.ACL()
+func (m *SingleNode) create(ctx context.Context, l *Lock, proof string) (won bool, err error) {
+	acl := m.s.ACL()
 	_, err = ask(ctx, l, func(c *zk.Conn) (struct{}, error) {
 		_, err := c.Multi(
-			&zk.CreateRequest{Path: l.m.path, Acl: acl, Flags: zk.FlagEphemeral},
-			&zk.CreateRequest{Path: l.proof, Acl: acl, Flags: zk.FlagEphemeral},
+			&zk.CreateRequest{Path: m.path, Acl: acl, Flags: zk.FlagEphemeral},
+			&zk.CreateRequest{Path: proof, Acl: acl, Flags: zk.FlagEphemeral},
 		)
 		if errors.Is(err, zk.ErrNoNode) { // if several are the first, one of them makes the parent (fault I)
-			err = zkclient.MakePath(path.Dir(l.m.path), func(node string) error {
-				_, err := c.CreateContainer(node, nil, zk.FlagContainer, acl)
-				return err
-			})
-			if err == nil {
-				err = zk.ErrNoServer // again
-			}
+			err = makeParent(c, m.path, acl)
 		}
 		return struct{}{}, err
 	})
@@ -151,9 +166,17 @@ func (l *Lock) create(ctx context.Context) (won bool, err error) {
 		return err == nil, err
 	}
 	return ask(ctx, l, func(c *zk.Conn) (bool, error) {
-		exists, _, err := c.Exists(l.proof)
+		exists, _, err := c.Exists(proof)
 		return exists, err
 	})
+}
+
+// makeParent makes the parent of a node, and returns an error that has the caller try again.
+func makeParent(c *zk.Conn, node string, acl []zk.ACL) error {
+	return cmp.Or(zkclient.MakePath(path.Dir(node), func(dir string) error {
+		_, err := c.CreateContainer(dir, nil, zk.FlagContainer, acl)
+		return err
+	}), zk.ErrNoServer)
 }
 
 // state is a lock's node as it was, and its next change.
@@ -162,17 +185,17 @@ type state struct {
 	changed <-chan zk.Event
 }
 
-func (l *Lock) look(ctx context.Context) (state, error) {
+func (l *Lock) look(ctx context.Context, node string) (state, error) {
 	return ask(ctx, l, func(c *zk.Conn) (state, error) {
-		_, stat, changed, err := c.GetW(l.m.path)
+		_, stat, changed, err := c.GetW(node)
 		return state{stat, changed}, err
 	})
 }
 
 // hold watches the node, which has just won, until the handle ends.
-func (l *Lock) hold(ctx context.Context) error {
-	now, err := l.look(ctx)
-	if errors.Is(err, zk.ErrNoNode) || err == nil && now.stat.EphemeralOwner != l.m.s.ID() {
+func (l *Lock) hold(ctx context.Context, node string) error {
+	now, err := l.look(ctx, node)
+	if errors.Is(err, zk.ErrNoNode) || err == nil && now.stat.EphemeralOwner != l.s.ID() {
 		return zklock.ErrLost
 	}
 	if err != nil {
@@ -186,7 +209,7 @@ func (l *Lock) hold(ctx context.Context) error {
 			case <-l.ctx.Done():
 				return
 			}
-			now, err = l.look(l.ctx)
+			now, err = l.look(l.ctx, node)
 		}
 		l.end(zklock.ErrLost) // no effect after a release
 	}()
@@ -223,14 +246,10 @@ func (l *Lock) Release(ctx context.Context) error {
 
 // remove deletes the nodes. That they are gone already is no error.
 func (l *Lock) remove(ctx context.Context) error {
-	_, err := ask(ctx, l, func(c *zk.Conn) (struct{}, error) {
-		_, err := c.Multi(&zk.DeleteRequest{Path: l.proof, Version: -1}, &zk.DeleteRequest{Path: l.m.path, Version: -1})
-		return struct{}{}, err
-	})
-	if errors.Is(err, zk.ErrNoNode) {
-		return nil
+	if err := l.removeNodes(ctx, l); !errors.Is(err, zk.ErrNoNode) {
+		return err
 	}
-	return err
+	return nil
 }
 
 // abandon removes the nodes that an acquisition may have left, in its own time, since the caller's has usually just

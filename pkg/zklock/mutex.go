@@ -41,5 +41,5 @@ func (m *Mutex) acquire(ctx context.Context, try bool) (*Lock, error) {
 }
 
 func (o *options) mutexLine(path string) line {
-	return line{dir: path, own: o.names[0], kinds: o.names, before: inTurn, watchParent: o.watchParent, opts: o}
+	return line{dir: path, own: o.names[0], kinds: o.names, before: inTurn, opts: o}
 }

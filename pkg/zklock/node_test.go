@@ -448,10 +448,6 @@ func TestReadPermissionIsAwayForAMoment(t *testing.T) {
 			held: zklock.NewSemaphore(other, dir+"/semaphore", 1), wanted: zklock.NewSemaphore(s, dir+"/semaphore", 1),
 			queue: dir + "/semaphore/leases",
 		},
-		"parent": {
-			held: zklock.NewMutex(other, dir+"/parent"), wanted: zklock.NewMutex(s, dir+"/parent", zklock.WithParentWatch()),
-			queue: dir + "/parent",
-		},
 		"mutex": {
 			held: zklock.NewMutex(other, dir+"/mutex"), wanted: zklock.NewMutex(s, dir+"/mutex"),
 			queue: dir + "/mutex", own: true,

@@ -102,15 +102,14 @@ func (set lockOption) setMutex(o *options)  { set(o) }
 func (set mutexOption) setMutex(o *options) { set(o) }
 
 type options struct {
-	handoffs    int
-	handoff     time.Duration
-	watchParent bool
-	acl         []zk.ACL
-	names       []kind
-	owner       Owner
-	data        []byte // of a node: owner, encoded
-	invalid     error  // with which all acquisitions fail
-	hooks       Hooks
+	handoffs int
+	handoff  time.Duration
+	acl      []zk.ACL
+	names    []kind
+	owner    Owner
+	data     []byte // of a node: owner, encoded
+	invalid  error  // with which all acquisitions fail
+	hooks    Hooks
 }
 
 func defaultLock(s *Session) options {
@@ -198,14 +197,6 @@ func WithNames(own string, further ...string) MutexOption {
 	return mutexOption(func(o *options) { o.names = append([]kind{own}, further...) })
 }
 
-// WithParentWatch makes each waiter of a Mutex or RWMutex watch the lock's path instead of its
-// predecessor, as the first published forms of these locks do: each release and each arrival wakes all
-// waiters, which then list the queue (the herd effect). It is there to be measured. Local hand-off does
-// not change it: the process still has one waiter in ZooKeeper.
-func WithParentWatch() Option {
-	return lockOption(func(o *options) { o.watchParent = true })
-}
-
 // WithLabel sets a label that Inspect shows with the holder's or waiter's host and process, for
 // example the service's name. Default: none.
 func WithLabel(label string) Option {
@@ -221,8 +212,7 @@ func WithHooks(h Hooks) Option {
 // synchronously and by many goroutines at once, so they must be quick and safe for concurrent use.
 type Hooks struct {
 	// Woken is called each time that a waiter in ZooKeeper's queue is woken by the end of its
-	// predecessor: once for each release. With WithParentWatch, and for the waiter of a semaphore,
-	// it is called for each change of the queue.
+	// predecessor: once for each release. For the waiter of a semaphore it is called for each change of the leases.
 	Woken func(path string)
 	// Waited is called at the end of each acquisition with how long it took and its error, which is nil if it
 	// succeeded. A ReentrantMutex that is entered again has not waited.

@@ -30,10 +30,7 @@ func (m side) Acquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx
 func (m side) TryAcquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, true) }
 
 func (m side) acquire(ctx context.Context, try bool) (*Lock, error) {
-	l := line{
-		dir: m.path, own: readKind, kinds: []kind{readKind, writeKind}, before: shared,
-		watchParent: m.opts.watchParent, opts: &m.opts,
-	}
+	l := line{dir: m.path, own: readKind, kinds: []kind{readKind, writeKind}, before: shared, opts: &m.opts}
 	if m.write {
 		l.own = writeKind
 	}

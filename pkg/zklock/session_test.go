@@ -63,7 +63,6 @@ func kindsOfMutex(s *zklock.Session, path string) map[string]*zklock.Mutex {
 	return map[string]*zklock.Mutex{
 		"hand-off":    zklock.NewMutex(s, path+"-cohort"),
 		"no hand-off": zklock.NewMutex(s, path+"-plain", zklock.WithHandoff(1, 0)),
-		"parent":      zklock.NewMutex(s, path+"-parent", zklock.WithHandoff(1, 0), zklock.WithParentWatch()),
 	}
 }
 

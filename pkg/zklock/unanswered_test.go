@@ -44,7 +44,6 @@ func lockers(s *zklock.Session, dir string) map[string]zklock.Locker {
 	return map[string]zklock.Locker{
 		"hand-off":               zklock.NewMutex(s, dir+"/hand-off"),
 		"no hand-off":            zklock.NewMutex(s, dir+"/plain", zklock.WithHandoff(1, 0)),
-		"parent":                 zklock.NewMutex(s, dir+"/parent", zklock.WithParentWatch()),
 		"reentrant":              zklock.NewReentrantMutex(s, dir+"/reentrant"),
 		"reentrant, no hand-off": zklock.NewReentrantMutex(s, dir+"/reentrant-plain", zklock.WithHandoff(1, 0)),
 		"reader":                 zklock.NewRWMutex(s, dir+"/read").Reader(),

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"orderstock/pkg/herd"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
@@ -120,8 +121,8 @@ func herdWakeups(t *testing.T, counter *zklock.Session, path string, waiters int
 	t.Helper()
 	s := connect(t, 30*time.Second, serverstest.ZooKeeper(t).Addr())
 	var wakeups atomic.Int64
-	lock := zklock.NewMutex(s, path, zklock.WithHandoff(1, 0), zklock.WithParentWatch(),
-		zklock.WithHooks(zklock.Hooks{Woken: func(string) { wakeups.Add(1) }}))
+	lock := herd.NewQueue(s, path)
+	lock.Woken = func() { wakeups.Add(1) }
 	holder, err := lock.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
