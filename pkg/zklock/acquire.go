@@ -11,20 +11,11 @@ import (
 	"orderstock/pkg/zklock/internal/conn"
 )
 
-// An acquisition in ZooKeeper is this list of steps:
-//
-//	acquire     end with the Session, and refuse what cannot work: queue
-//	queueAgain  wait for a session; begin here again if it is lost, or if somebody removes our node
-//	queueUp     make a node: node.create
-//	awaitTurn   list the queue: node.look; while another is before us, watch it, wait, and list again
-//	hold        watch our node: it is the lock's holder now
-//
-// handoff.go puts the process's queue before it, holder.go has the steps of a release.
+// README.md shows the steps of an acquisition, of a hand-off and of a release.
 
-// acquire queues in ZooKeeper and waits until it is our turn. With try, it returns ErrNotAcquired
-// instead of waiting. If it fails, no node is left, or the node is being removed. It fails with
-// ErrNotAcquired and the cause of ctx's end if ctx ends while another is before us, and with the cause alone
-// if it ends while ZooKeeper has not answered.
+// acquire queues in ZooKeeper and waits until it is our turn. With try, it returns ErrNotAcquired instead of waiting.
+// If it fails, no node is left, or the node is being removed. It fails with ErrNotAcquired and the cause of ctx's end
+// if ctx ends while another is before us, and with the cause alone if it ends while ZooKeeper has not answered.
 func (s *Session) acquire(ctx context.Context, l line, try bool) (*holder, error) {
 	ctx, stop := conn.Until(ctx, s.conn.Context())
 	defer stop()

@@ -53,7 +53,8 @@ func TestChrootAndNamespace(t *testing.T) {
 		if must(t, err); status.Path != same.Path() || status.Holding != 1 {
 			t.Errorf("inspected %+v", status)
 		}
-		if _, err := inside.Conn().Multi(append(lock.Guard(), &zk.CheckVersionRequest{Path: root, Version: -1})...); err != nil {
+		guarded := append(lock.Guard(), &zk.CheckVersionRequest{Path: root, Version: -1})
+		if _, err := inside.Conn().Multi(guarded...); err != nil {
 			t.Errorf("guarded by %s: %v", path, err)
 		}
 		release(t, lock)

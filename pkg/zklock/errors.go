@@ -38,8 +38,7 @@ var (
 	// context, and the error of a second Release.
 	ErrReleased = errors.New("zklock: lock released")
 
-	// ErrSessionClosed says that Session.Close was called, or that the owner of a wrapped connection
-	// has closed it.
+	// ErrSessionClosed says that Session.Close was called, or that the owner of a wrapped connection has closed it.
 	ErrSessionClosed = conn.ErrClosed
 
 	// ErrUsedUp says that ZooKeeper has no more numbers for the children of the lock's node; see Limits in the package's
@@ -53,8 +52,7 @@ var (
 	// ErrNoOwner says that a ReentrantMutex was given a context without an owner. See WithOwner.
 	ErrNoOwner = errors.New("zklock: no owner in the context")
 
-	// ErrLeaseCount says that a Semaphore has a different number of leases than the one in use on its
-	// path.
+	// ErrLeaseCount says that a Semaphore has a different number of leases than the one in use on its path.
 	ErrLeaseCount = errors.New("zklock: semaphore with a different number of leases")
 )
 

@@ -93,9 +93,8 @@ func (m *Mutex) join() (*localQueue, *waiter) {
 	return q, w
 }
 
-// leave takes w out of the queue, because ctx has ended, and returns the error of its acquisition. With the
-// last waiter the process leaves ZooKeeper's queue, too. A grant that comes at the same time goes to the next
-// waiter.
+// leave takes w out of the queue, because ctx has ended, and returns the error of its acquisition. With the last waiter
+// the process leaves ZooKeeper's queue, too. A grant that comes at the same time goes to the next waiter.
 func (q *localQueue) leave(ctx context.Context, w *waiter) error {
 	q.s.mu.Lock()
 	defer q.s.mu.Unlock()

@@ -12,19 +12,11 @@ import (
 	"orderstock/pkg/zklock/internal/conn"
 )
 
-// A release is this list of steps:
-//
-//	Lock.Release          end the handle, once; note whether the lock was lost before
-//	localQueue.release    if a goroutine here waits, it has the lock, and that is all (handoff.go)
-//	holder.release        end the holder, and wait for the next step until the caller's context ends, or the session
-//	node.remove           delete the node in the background, for as long as it takes
-
 // watchDelay bounds the time from a grant to the watch on the node. Half of it passes at least: most holders are
 // quicker, and need no watch.
 const watchDelay = 100 * time.Millisecond
 
-// holder is a queue node that has the lock: it came first, is known to be of the current session, and
-// is watched.
+// holder is a queue node that has the lock: it came first, is known to be of the current session, and is watched.
 type holder struct {
 	*node
 	life   *conn.Lifetime

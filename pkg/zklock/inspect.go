@@ -42,15 +42,14 @@ var modes = map[kind]string{readKind: "read", writeKind: "write", leaseKind: "le
 // inspectFirst bounds the nodes that Inspect reads of the holders, and of the waiters.
 const inspectFirst = 10
 
-// Inspect reads the holders and the waiters of the lock on path, a mutex, read-write lock or
-// semaphore, for a console or an operator. It lists the children, and reads the first ten holders
-// and the first ten waiters, however many there are. Nodes may come and go while it reads; it counts
-// one that has gone, and leaves it out. A path without a node is a lock that nobody wants. Names are those of the
-// lock's WithNames, if it has any.
+// Inspect reads the holders and the waiters of the lock on path, a mutex, read-write lock or semaphore, for a console
+// or an operator. It lists the children, and reads the first ten holders and the first ten waiters, however many there
+// are. Nodes may come and go while it reads; it counts one that has gone, and leaves it out. A path without a node is a
+// lock that nobody wants. Names are those of the lock's WithNames, if it has any.
 func Inspect(ctx context.Context, s *Session, path string, names ...string) (Status, error) {
 	ctx, stop := conn.Until(ctx, s.conn.Context())
 	defer stop()
-	o := defaultLock(s)
+	o := optionsOf[Option](s, nil, nil)
 	if len(names) > 0 {
 		o.names = names
 	}

@@ -10,8 +10,8 @@ import (
 
 // Lead has one of all processes that call it with this path do the work: it runs work, again and again, under a context
 // that lasts while this process leads. The others wait in one order, and the next one leads when this process ends,
-// gives the lead up by returning from work, or loses it. If work fails, this process rests before it stands for election
-// again, so that another can lead; the failure is logged.
+// gives the lead up by returning from work, or loses it. If work fails, this process rests before it stands for
+// election again, so that another can lead; the failure is logged.
 //
 // Lead goes on over lost connections and sessions, and returns when ctx ends, with its cause, or when the Session is
 // closed, with ErrSessionClosed. Work must end with its context, as Lead waits for it. A leader that was paused may not
@@ -20,7 +20,7 @@ func (s *Session) Lead(
 	ctx context.Context, path string, rest time.Duration,
 	work func(ctx context.Context, lock *Lock) error, opts ...Option,
 ) error {
-	o := lockOptions(s, opts)
+	o := optionsOf(s, opts, Option.setLock)
 	o.handoffs = 1
 	lead := &Mutex{newQueued(s, path, o)}
 	if work == nil || lead.opts.invalid != nil {

@@ -81,10 +81,9 @@ type Held interface {
 // Do runs f while it holds l: it waits for the lock until ctx ends, and releases it when f returns or
 // panics. The context of f is ctx, and ends earlier if the lock is lost.
 //
-// Do returns the error of the acquisition, and then has not run f; otherwise the error of f, joined
-// with ErrLost if the lock was lost before f returned: then others may have held it in between. No other
-// error of the release is returned, as the work is done: ZooKeeper may not have answered, and the node is
-// removed later; or f has released the lock.
+// Do returns the error of the acquisition, and then has not run f; otherwise the error of f, joined with ErrLost if the
+// lock was lost before f returned: then others may have held it in between. No other error of the release is returned,
+// as the work is done: ZooKeeper may not have answered, and the node is removed later; or f has released the lock.
 func Do[H Held](ctx context.Context, l Acquirer[H], f func(ctx context.Context, held H) error) (err error) {
 	if l == nil || f == nil {
 		return errors.New("zklock: Do was called without a lock or without a function")
@@ -151,10 +150,9 @@ func (l *Lock) Context() context.Context { return l.ctx }
 // Unlike Context it needs no timer to have fired: a process that was paused may ask it first.
 func (l *Lock) Valid() bool { return l.ValidFor() > 0 }
 
-// ValidFor returns for how long the lock is this holder's for certain even if nothing more is heard
-// from ZooKeeper: 0 if it is lost or released, and one session timeout at most. It rests on the
-// assumptions of Context, which the package's documentation lists, and cannot know that someone will
-// delete the node.
+// ValidFor returns for how long the lock is this holder's for certain even if nothing more is heard from ZooKeeper: 0
+// if it is lost or released, and one session timeout at most. It rests on the assumptions of Context, which the
+// package's documentation lists, and cannot know that someone will delete the node.
 func (l *Lock) ValidFor() time.Duration {
 	if l.ctx.Err() != nil {
 		return 0
@@ -187,12 +185,11 @@ func (l *Lock) Guard() []any {
 	return []any{&zk.CheckVersionRequest{Path: l.holder.path, Version: -1}}
 }
 
-// Release gives the lock up, and waits until its queue node is removed. It does not wait if others in
-// the process have the lock next; see WithHandoff and ReentrantMutex. It returns ErrLost if the lock
-// was lost before, so that others may have held it at the same time, or may have been by the local
-// clock; ErrReleased if the handle was released before; the cause of ctx's end if ctx ends before
-// ZooKeeper has answered; and ErrNoAnswer if the session may have ended before it has. In every case the lock is not this holder's any more, and the node is removed
-// in the end.
+// Release gives the lock up, and waits until its queue node is removed. It does not wait if others in the process have
+// the lock next; see WithHandoff and ReentrantMutex. It returns ErrLost if the lock was lost before, so that others may
+// have held it at the same time, or may have been by the local clock; ErrReleased if the handle was released before;
+// the cause of ctx's end if ctx ends before ZooKeeper has answered; and ErrNoAnswer if the session may have ended
+// before it has. In every case the lock is not this holder's any more, and the node is removed in the end.
 func (l *Lock) Release(ctx context.Context) error {
 	if err := l.release(ctx); err != nil {
 		return fmt.Errorf("release %s: %w", l.path, err)

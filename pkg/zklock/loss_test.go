@@ -80,7 +80,9 @@ func removePaths(s *zklock.Session, path string, locks int) {
 
 // holdMany acquires locks below path, each with a holder that waits for its loss, and returns a function that
 // returns the time at which the last one was told.
-func holdMany(t *testing.T, s *zklock.Session, path string, locks int, opts []zklock.MutexOption) (told func() time.Time) {
+func holdMany(
+	t *testing.T, s *zklock.Session, path string, locks int, opts []zklock.MutexOption,
+) (told func() time.Time) {
 	t.Helper()
 	var acquired, holding sync.WaitGroup
 	const atOnce = 200

@@ -66,8 +66,7 @@ func (m *Multi) Acquire(ctx context.Context) (*MultiLock, error) {
 	return m.acquire(ctx, Locker.Acquire)
 }
 
-// TryAcquire acquires all of the locks if all are free, and returns ErrNotAcquired at once if
-// one is not.
+// TryAcquire acquires all of the locks if all are free, and returns ErrNotAcquired at once if one is not.
 func (m *Multi) TryAcquire(ctx context.Context) (*MultiLock, error) {
 	return m.acquire(ctx, Locker.TryAcquire)
 }
@@ -130,12 +129,10 @@ func (ml *MultiLock) Valid() bool {
 // Locks returns the handles of the single locks, sorted by path: each has its token and its Guard.
 func (ml *MultiLock) Locks() []*Lock { return slices.Clone(ml.locks) }
 
-// Context returns a context that ends when one of the locks is lost, or all are released; see
-// Lock.Context.
+// Context returns a context that ends when one of the locks is lost, or all are released; see Lock.Context.
 func (ml *MultiLock) Context() context.Context { return ml.ctx }
 
-// Release releases all of the locks, the last one first, even if some fail. It joins the errors of
-// Lock.Release.
+// Release releases all of the locks, the last one first, even if some fail. It joins the errors of Lock.Release.
 func (ml *MultiLock) Release(ctx context.Context) error {
 	for _, stop := range ml.stops {
 		stop()

@@ -2,21 +2,16 @@ package zklock
 
 import "context"
 
-// Mutex is a lock that one holder at a time has, among all processes. It is a cheap value: make one
-// wherever the lock is needed; all values on one path are the same lock. It is not reentrant. Its
-// methods are safe for concurrent use.
+// Mutex is a lock that one holder at a time has, among all processes. It is a cheap value: make one wherever the lock
+// is needed; all values on one path are the same lock. It is not reentrant. Its methods are safe for concurrent use.
 type Mutex struct{ queued }
 
-// NewMutex returns the lock on path, an absolute path in ZooKeeper such as "/locks/stock". By default, goroutines of one
-// process hand it on among themselves before another process has it, within bounds: they are served in the order in
-// which they came, and processes are too, but all together are not. WithHandoff(1, 0) serves all in one order. The nodes
-// of the path need not exist.
+// NewMutex returns the lock on path, an absolute path in ZooKeeper such as "/locks/stock". By default, goroutines of
+// one process hand it on among themselves before another process has it, within bounds: they are served in the order in
+// which they came, and processes are too, but all together are not. WithHandoff(1, 0) serves all in one order. The
+// nodes of the path need not exist.
 func NewMutex(s *Session, path string, opts ...MutexOption) *Mutex {
-	o := defaultLock(s)
-	for _, opt := range opts {
-		opt.setMutex(&o)
-	}
-	return &Mutex{newQueued(s, path, o)}
+	return &Mutex{newQueued(s, path, optionsOf(s, opts, MutexOption.setMutex))}
 }
 
 // Acquire waits for the lock until ctx ends, over reconnects and session losses. If ctx ends first, the error is both

@@ -36,9 +36,8 @@ type member struct {
 	number int32 // at the end of the name
 }
 
-// parseName reads the name of a node of one of the kinds. Any other node is no member, and not ours to
-// judge. Nothing before the kind matters, so that clients that write another prefix, or none, stand
-// in the same queue.
+// parseName reads the name of a node of one of the kinds. Any other node is no member, and not ours to judge. Nothing
+// before the kind matters, so that clients that write another prefix, or none, stand in the same queue.
 func parseName(name string, kinds ...kind) (member, bool) {
 	for _, k := range kinds {
 		at := strings.LastIndex(name, k)

@@ -20,13 +20,11 @@ var errVanished = errors.New("zklock: node in the queue vanished")
 
 // line is one queue, and how to stand in it.
 type line struct {
-	dir    string
-	own    kind   // of our node
-	kinds  []kind // of all that stand in it
-	before rule
-	// watchParent says that a waiter is woken by each change of the queue, and not only by the end of its
-	// predecessor.
-	watchParent bool
+	dir         string
+	own         kind   // of our node
+	kinds       []kind // of all that stand in it
+	before      rule
+	watchParent bool // each change of the queue wakes a waiter, and not only the end of its predecessor
 	opts        *options
 	// behind is not nil in the background, where nobody waits for the acquisition to end with its context. It shows
 	// whether another contender is before our node.
@@ -48,8 +46,7 @@ type node struct {
 	// followers is how many others were behind the node when it was looked at. alone: dir had no other child then.
 	followers int
 	alone     bool
-	// doubtful says that the outcome of a create is unknown: there may be another node with this
-	// GUID, now or in a moment.
+	// doubtful says that the outcome of a create is unknown: there may be another node with this GUID, now or in a moment.
 	doubtful bool
 }
 
@@ -110,12 +107,13 @@ func (n *node) createOnce(ctx context.Context) error {
 }
 
 // follows reports whether nobody can be before a new node of ours, so that it need not list the queue: one request less
-// of three for a contender that is alone. ZooKeeper numbers the children of dir in the order of their creation. So if our
-// last node there, nodes.last, was the only child, and is deleted, and this one has the next number, nobody came between.
+// of three for a contender that is alone. ZooKeeper numbers the children of dir in the order of their creation. So if
+// our last node there, nodes.last, was the only child, and is deleted, and this one has the next number, nobody came
+// between.
 //
-// That holds while dir is the same node with the same past. It may have been removed and made again: then it counts from
-// 0, with a transaction for each contender, so that more transactions have passed than the number says. Or the servers
-// may have been set back to an older state: for that they close the connection, and Created.Over differs.
+// That holds while dir is the same node with the same past. It may have been removed and made again: then it counts
+// from 0, with a transaction for each contender, so that more transactions have passed than the number says. Or the
+// servers may have been set back to an older state: for that they close the connection, and Created.Over differs.
 func (n *node) follows(created conn.Created) bool {
 	n.s.nodes.mu.Lock()
 	last := n.s.nodes.last[n.dir]
@@ -126,8 +124,9 @@ func (n *node) follows(created conn.Created) bool {
 		last.over != nil && last.over == created.Over && created.Czxid-last.czxid <= int64(m.number)
 }
 
-// createdLate takes the outcome of a create whose caller has gone. A request that was sent cannot be taken back: its node
-// may come into being later, and all behind it would wait for a contender that has left. So each outcome ends here:
+// createdLate takes the outcome of a create whose caller has gone. A request that was sent cannot be taken back: its
+// node may come into being later, and all behind it would wait for a contender that has left. So each outcome ends
+// here:
 //   - The node is there: it is deleted directly, as the Session may be closed by now, and remove refuses to begin then.
 //   - Nobody knows whether it is there: remove searches for it by its GUID.
 //   - It was refused: there is nothing.
@@ -156,9 +155,8 @@ func (n *node) adopt(created conn.Created) {
 	n.s.nodes.add(n.path)
 }
 
-// find returns the paths of the nodes that have our GUID. It begins with a sync: a create that went through
-// another server may be proposed and not yet committed, and a node found too late would stand ahead of its
-// contender for ever.
+// find returns the paths of the nodes that have our GUID. It begins with a sync: a create that went through another
+// server may be proposed and not yet committed, and a node found too late would stand ahead of its contender for ever.
 func (n *node) find(ctx context.Context) ([]string, error) {
 	names, err := conn.Do(ctx, n.s.conn, func() ([]string, error) {
 		if _, err := n.s.conn.ZK.Sync(n.dir); err != nil {

@@ -38,8 +38,12 @@ func (set sessionOption) setSession(o *sessionOptions) { set(o) }
 func (set sessionOption) setConnect(o *sessionOptions) { set(o) }
 func (set connectOption) setConnect(o *sessionOptions) { set(o) }
 
-func defaultSession() sessionOptions {
-	return sessionOptions{Options: conn.Options{Timeout: 10 * time.Second, Log: slog.Default()}}
+func sessionOptionsOf[O any](opts []O, set func(O, *sessionOptions)) sessionOptions {
+	o := sessionOptions{Options: conn.Options{Timeout: 10 * time.Second, Log: slog.Default()}}
+	for _, opt := range opts {
+		set(opt, &o)
+	}
+	return o
 }
 
 // WithSessionTimeout sets the session timeout to ask for; the server may answer with another, see
@@ -112,26 +116,21 @@ type options struct {
 	hooks    Hooks
 }
 
-func defaultLock(s *Session) options {
-	return options{
+func optionsOf[O any](s *Session, opts []O, set func(O, *options)) options {
+	o := options{
 		handoffs: 4096,
 		handoff:  25 * time.Millisecond,
 		acl:      s.ACL(),
 		names:    []kind{lockKind},
 		owner:    Owner{Host: hostname(), PID: os.Getpid()},
 	}
-}
-
-func lockOptions(s *Session, opts []Option) options {
-	o := defaultLock(s)
 	for _, opt := range opts {
-		opt.setLock(&o)
+		set(opt, &o)
 	}
 	return o
 }
 
-// maxLabel bounds a label, in bytes. A server cuts the connection of a client whose request is longer than a
-// megabyte.
+// maxLabel bounds a label, in bytes. A server cuts the connection of a client whose request is longer than a megabyte.
 const maxLabel = 64 << 10
 
 // check returns an error for what ZooKeeper would not take, or would take for something else.
@@ -163,14 +162,12 @@ var hostname = sync.OnceValue(func() string {
 	return name
 })
 
-// WithHandoff bounds the local hand-off of a Mutex while another process waits: the lock goes to the
-// other process after count acquisitions, or when d has passed since it was seen waiting, if that is
-// earlier. A holder is not interrupted, so d may be exceeded by one hold. A count of 1 turns local
-// hand-off off: then each acquisition queues in ZooKeeper by itself, in one order for all processes.
-// Default: 4096 and 25 ms.
+// WithHandoff bounds the local hand-off of a Mutex while another process waits: the lock goes to the other process
+// after count acquisitions, or when d has passed since it was seen waiting, if that is earlier. A holder is not
+// interrupted, so d may be exceeded by one hold. A count of 1 turns local hand-off off: then each acquisition queues in
+// ZooKeeper by itself, in one order for all processes. Default: 4096 and 25 ms.
 //
-// All Mutex values on one path of a Session share a queue, with the options of the value that began
-// it.
+// All Mutex values on one path of a Session share a queue, with the options of the value that began it.
 func WithHandoff(count int, d time.Duration) MutexOption {
 	return mutexOption(func(o *options) { o.handoffs, o.handoff = count, d })
 }
@@ -182,11 +179,10 @@ func WithACL(acl []zk.ACL) Option {
 	return lockOption(func(o *options) { o.acl = acl })
 }
 
-// WithNames sets what stands before the number in the names of a Mutex's nodes, so that the Mutex can
-// share its path with clients that name theirs differently. This Mutex puts own into the names of the
-// nodes that it makes. Nodes with own or one of further in their names are contenders, and all others
-// are not. Two clients exclude each other only if each counts the other's nodes as contenders. With
-// kazoo's Lock use one of:
+// WithNames sets what stands before the number in the names of a Mutex's nodes, so that the Mutex can share its path
+// with clients that name theirs differently. This Mutex puts own into the names of the nodes that it makes. Nodes with
+// own or one of further in their names are contenders, and all others are not. Two clients exclude each other only if
+// each counts the other's nodes as contenders. With kazoo's Lock use one of:
 //
 //	WithNames("__lock__")           and nothing to set for kazoo
 //	WithNames("lock-", "__lock__")  and extra_lock_patterns=["lock-"] for kazoo

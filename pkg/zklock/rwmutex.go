@@ -2,15 +2,14 @@ package zklock
 
 import "context"
 
-// RWMutex is a lock that many readers hold together, or one writer alone, among all processes. It
-// is fair: a reader waits for the writers that came before it and for no others, a writer for all
-// that came before it. Reader and Writer return its sides. It is not reentrant. There is no local hand-off. Its methods are safe for concurrent use.
+// RWMutex is a lock that many readers hold together, or one writer alone, among all processes. It is fair: a reader
+// waits for the writers that came before it and for no others, a writer for all that came before it. Reader and Writer
+// return its sides. It is not reentrant. There is no local hand-off. Its methods are safe for concurrent use.
 type RWMutex struct{ queued }
 
-// NewRWMutex returns the lock on path, an absolute path in ZooKeeper; see NewMutex. The nodes of the
-// path need not exist.
+// NewRWMutex returns the lock on path; see NewMutex.
 func NewRWMutex(s *Session, path string, opts ...Option) *RWMutex {
-	return &RWMutex{newQueued(s, path, lockOptions(s, opts))}
+	return &RWMutex{newQueued(s, path, optionsOf(s, opts, Option.setLock))}
 }
 
 // Reader returns the side that readers share. The tokens of readers that share it differ: only the writers' are of use

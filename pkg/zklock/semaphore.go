@@ -23,9 +23,9 @@ type Semaphore struct {
 }
 
 // NewSemaphore returns the semaphore on path with the given number of leases. If that is less than 1,
-// each acquisition fails at once. The nodes of the path need not exist.
+// each acquisition fails at once.
 func NewSemaphore(s *Session, path string, leases int, opts ...Option) *Semaphore {
-	o := lockOptions(s, opts)
+	o := optionsOf(s, opts, Option.setLock)
 	o.owner.Leases = leases
 	return &Semaphore{newQueued(s, path, o), leases}
 }

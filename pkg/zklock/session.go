@@ -14,8 +14,7 @@ import (
 	"orderstock/pkg/zklock/internal/conn"
 )
 
-// Session is a connection to ZooKeeper that any number of locks share. Make one for a process, not
-// one for a lock.
+// Session is a connection to ZooKeeper that any number of locks share. Make one for a process, not one for a lock.
 //
 // It survives the expiry of its ZooKeeper session by going on with the next one: handles of the lost
 // one end, with ErrLost as their contexts' cause, acquisitions that wait queue up again, and new ones
@@ -60,10 +59,7 @@ func (m *Monitor) Dial(network, address string, timeout time.Duration) (net.Conn
 // "zk1,zk2:2182/shop". Without a port it is 2181. Spaces around an address are ignored. Names are resolved again when
 // no known address has answered. One that does not resolve is treated like a server that is down.
 func Connect(ctx context.Context, servers []string, opts ...ConnectOption) (*Session, error) {
-	o := defaultSession()
-	for _, opt := range opts {
-		opt.setConnect(&o)
-	}
+	o := sessionOptionsOf(opts, ConnectOption.setConnect)
 	list, chroot, _ := strings.Cut(strings.Join(servers, ","), "/")
 	if strings.Contains(chroot, ",") {
 		return nil, fmt.Errorf("connect to ZooKeeper at %q: a path (chroot) stands once, behind the last server", servers)
@@ -103,10 +99,7 @@ func rootOf(parts ...string) (root string, err error) {
 // ZooKeeper session is the owner's, too. Connect begins a new one when the servers have lost their data, and Wrap does
 // not: the servers refuse the connection then, as they do without Wrap, until its owner makes another.
 func Wrap(ctx context.Context, zkConn *zk.Conn, monitor *Monitor, opts ...SessionOption) (*Session, error) {
-	o := defaultSession()
-	for _, opt := range opts {
-		opt.setSession(&o)
-	}
+	o := sessionOptionsOf(opts, SessionOption.setSession)
 	root, err := rootOf(o.namespace)
 	if err != nil {
 		return nil, err
@@ -149,9 +142,8 @@ func (s *Session) ID() int64 {
 // Timeout returns the session timeout as the server set it, and 0 while there is no session.
 func (s *Session) Timeout() time.Duration { return s.conn.Timeout() }
 
-// Lost returns a channel that is closed when the current ZooKeeper session is lost, or may be by the
-// local clock, or when the Session is closed. While there is no session, the channel is closed
-// already. Ask again for the next session.
+// Lost returns a channel that is closed when the current ZooKeeper session is lost, or may be by the local clock, or
+// when the Session is closed. While there is no session, the channel is closed already. Ask again for the next session.
 func (s *Session) Lost() <-chan struct{} {
 	if life := s.conn.Lifetime(); life != nil {
 		return life.Context().Done()

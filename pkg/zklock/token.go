@@ -25,10 +25,7 @@ type Token struct {
 
 const tokenBytes = 16
 
-var (
-	_ driver.Valuer = Token{}
-	_ sql.Scanner   = (*Token)(nil)
-)
+var _, _ = driver.Valuer(Token{}), sql.Scanner((*Token)(nil))
 
 // Compare returns -1 if t is older than u, 0 if they are the same, and 1 otherwise.
 func (t Token) Compare(u Token) int {

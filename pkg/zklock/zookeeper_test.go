@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	mathrand "math/rand/v2"
 	"net"
 	"os"
@@ -194,7 +195,8 @@ func startNearEnd(t *testing.T, numbers int, paths ...string) *server {
 		return nil
 	}))
 	s.change(t, func() error {
-		return errorOf(runJava(t, "SetChildCounter", append([]string{s.data, strconv.Itoa(1<<31 - 1 - numbers)}, paths...)...))
+		args := append([]string{s.data, strconv.Itoa(math.MaxInt32 - numbers)}, paths...)
+		return errorOf(runJava(t, "SetChildCounter", args...))
 	})
 	return s
 }

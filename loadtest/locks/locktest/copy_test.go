@@ -36,7 +36,8 @@ func TestTheFolderCanBeCopied(t *testing.T) {
 	run(t, shop, env, "go", "mod", "init", "example.com/shop")
 	run(t, shop, env, "go", "mod", "edit", "-go="+oldest[1], "-require=github.com/go-zookeeper/zk@"+client[1])
 	run(t, root, env, "sh", "-ec", strings.ReplaceAll(block(t, readme, "```sh\n"), "../shop", shop))
-	if mod := read(t, shop+"/go.mod"); strings.Count(mod, "require") != 1 || !strings.Contains(mod, "\ngo "+oldest[1]+"\n") {
+	mod := read(t, shop+"/go.mod")
+	if strings.Count(mod, "require") != 1 || !strings.Contains(mod, "\ngo "+oldest[1]+"\n") {
 		t.Errorf("the copy needs more than the client library, or another Go:\n%s", mod)
 	}
 	sources := files(t, filepath.Join(shop, "zklock"))

@@ -117,8 +117,7 @@ func Unanswered(err error) bool {
 	return class == Unknown || class == Failed
 }
 
-// Temporary reports whether the same request may succeed later, after a reconnect or in the next
-// session.
+// Temporary reports whether the same request may succeed later, after a reconnect or in the next session.
 func Temporary(err error) bool {
 	class := classOf(err)
 	return class == Later || class == Unknown

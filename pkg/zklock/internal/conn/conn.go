@@ -179,11 +179,10 @@ func (c *Conn) begin(ctx context.Context, o Options) error {
 var errNotDialled = errors.New("the monitor's Dial has not made this connection: " +
 	"give it to zk.Connect by zk.WithDialer, and make a monitor for each connection")
 
-// watchOwner ends c when the owner of a wrapped connection closes it. The library informs nobody else
-// of that. It waits on a watch, which the library drops then. While a zk.Conn is open, a request
-// waits for the next connection, so the zk.Conn counts as closed when five requests in a row fail at
-// once. It also ends c if five requests in a row are answered in a session that the monitor has
-// not seen. It closes known when one is answered in the monitor's.
+// watchOwner ends c when the owner of a wrapped connection closes it. The library informs nobody else of that. It waits
+// on a watch, which the library drops then. While a zk.Conn is open, a request waits for the next connection, so the
+// zk.Conn counts as closed when five requests in a row fail at once. It also ends c if five requests in a row are
+// answered in a session that the monitor has not seen. It closes known when one is answered in the monitor's.
 func (c *Conn) watchOwner(known chan<- struct{}) {
 	var pause Pause
 	for failed, strange := 0, 0; failed < 5; {
@@ -220,9 +219,8 @@ func (c *Conn) watchOwner(known chan<- struct{}) {
 // a wrapped connection has closed that.
 func (c *Conn) Context() context.Context { return c.ctx }
 
-// Go runs f in a goroutine that Close waits for. It returns false after Close, and does nothing.
-// What f waits for must end with Context, or be a request of the client library, which ends with the
-// connection.
+// Go runs f in a goroutine that Close waits for. It returns false after Close, and does nothing. What f waits for must
+// end with Context, or be a request of the client library, which ends with the connection.
 func (c *Conn) Go(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

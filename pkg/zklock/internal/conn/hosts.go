@@ -22,10 +22,9 @@ const (
 	shortLived = time.Second
 )
 
-// hosts chooses the server to dial next, as a zk.HostProvider. It goes through all addresses of all
-// servers in random order. Only after a round in vain does it resolve the names again, since servers move: a
-// session must not be lost to a name server that is silent. A name that does not resolve keeps its former
-// addresses.
+// hosts chooses the server to dial next, as a zk.HostProvider. It goes through all addresses of all servers in random
+// order. Only after a round in vain does it resolve the names again, since servers move: a session must not be lost to
+// a name server that is silent. A name that does not resolve keeps its former addresses.
 //
 // It makes the library pause for a second before a round if the round before failed, or if the lost connection was
 // short-lived: servers that accept a session and then drop it would be called hundreds of times a second. It leaves

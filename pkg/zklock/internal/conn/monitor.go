@@ -78,8 +78,7 @@ func (m *Monitor) shut() {
 	}
 }
 
-// state returns whether there is a connection, and the clock of its session. changed is closed when
-// either changes.
+// state returns whether there is a connection, and the clock of its session. changed is closed when either changes.
 func (m *Monitor) state() (up bool, clock *Clock, changed <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

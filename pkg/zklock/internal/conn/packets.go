@@ -35,10 +35,9 @@ const (
 	helloSession = helloZxid + 8 + 4
 )
 
-// monitoredConn is one TCP connection of the client library. It parses the traffic for the Monitor.
-// It relies on two things: the library writes each request in one call, and, as ZooKeeper's protocol
-// has it, every packet begins with its length and, after the handshake, the request's xid, which the
-// answer repeats.
+// monitoredConn is one TCP connection of the client library. It parses the traffic for the Monitor. It relies on two
+// things: the library writes each request in one call, and, as ZooKeeper's protocol has it, every packet begins with
+// its length and, after the handshake, the request's xid, which the answer repeats.
 //
 // It makes a create2 of some creates, see creation.go, and a sync of each ping: a server that is cut off from its
 // ensemble answers pings for some time, and a sync only by the leader's word. It also keeps the zxid of the last
@@ -272,11 +271,10 @@ func (w *monitoredConn) answered(xid int32, zxid int64, code int32) {
 	}
 }
 
-// SetReadDeadline shortens the library's deadline for the handshake, which is ten times its read
-// timeout: with a server that accepts and says nothing, the session would be over before the library
-// tried the next server. A twentieth of it is a third of the session timeout. Without a session to lose, it
-// is up to the whole session timeout after handshakes that failed, since the servers may be slow. It is never
-// more: while one server hangs, the others may serve.
+// SetReadDeadline shortens the library's deadline for the handshake, which is ten times its read timeout: with a server
+// that accepts and says nothing, the session would be over before the library tried the next server. A twentieth of it
+// is a third of the session timeout. Without a session to lose, it is up to the whole session timeout after handshakes
+// that failed, since the servers may be slow. It is never more: while one server hangs, the others may serve.
 func (w *monitoredConn) SetReadDeadline(t time.Time) error {
 	w.mu.Lock()
 	shaking := w.clock == nil

@@ -86,8 +86,9 @@ func (c *Conn) makeParents(dir string, acl []zk.ACL) (made []string, err error) 
 	return made, err
 }
 
-// makePath makes the node dir and the missing ones above it, each by create. It does not look first, and a node that another client made is as good. If a parent is
-// reaped in between, makePath returns nil, and the next create in dir fails with zk.ErrNoNode.
+// makePath makes the node dir and the missing ones above it, each by create. It does not look first, and a node that
+// another client made is as good. If a parent is reaped in between, makePath returns nil, and the next create in dir
+// fails with zk.ErrNoNode.
 func makePath(dir string, create func(dir string) error) error {
 	err := create(dir)
 	if errors.Is(err, zk.ErrNoNode) && path.Dir(dir) != dir {

@@ -15,10 +15,9 @@ import (
 // before it takes the lock, so it needs the watch on its node only to queue again early.
 const watchDelay = time.Second
 
-// Watch is one watch on a node that exists. All users of the node share it: the client library cannot
-// remove a watch, so each one stays until the node goes, and a thousand waiters that gave up would
-// leave a thousand watches. It is set when Armed is called first, or after a delay: a node that is
-// gone by then has cost no request.
+// Watch is one watch on a node that exists. All users of the node share it: the client library cannot remove a watch,
+// so each one stays until the node goes, and a thousand waiters that gave up would leave a thousand watches. It is set
+// when Armed is called first, or after a delay: a node that is gone by then has cost no request.
 type Watch struct {
 	conn  *Conn
 	node  string
