@@ -1,5 +1,5 @@
-// Package zkclient has what this project's users of the ZooKeeper client library share. Package zklock has its own: its
-// folder imports no other package.
+// Package zkclient completes the ZooKeeper client library for the packages of this project. Package zklock has its own
+// way: its folder imports no other package.
 package zkclient
 
 import (

@@ -45,7 +45,7 @@ const inspectFirst = 10
 // Inspect reads the holders and the waiters of the lock on path, a mutex, read-write lock or semaphore, for a console
 // or an operator. It lists the children, and reads the first ten holders and the first ten waiters, however many there
 // are. Nodes may come and go while it reads; it counts one that has gone, and leaves it out. A path without a node is a
-// lock that nobody wants. Names are those of the lock's WithNames, if it has any.
+// lock that nobody wants. Give it the names of the lock's WithNames, if any.
 func Inspect(ctx context.Context, s *Session, path string, names ...string) (Status, error) {
 	ctx, stop := conn.Until(ctx, s.conn.Context())
 	defer stop()

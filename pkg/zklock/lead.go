@@ -15,7 +15,7 @@ import (
 //
 // Lead goes on over lost connections and sessions, and returns when ctx ends, with its cause, or when the Session is
 // closed, with ErrSessionClosed. Work must end with its context, as Lead waits for it. A leader that was paused may not
-// know yet that another leads: what it writes to should compare tokens; see Token.
+// know yet that another leads: the store that it writes to should compare tokens; see Token.
 func (s *Session) Lead(
 	ctx context.Context, path string, rest time.Duration,
 	work func(ctx context.Context, lock *Lock) error, opts ...Option,

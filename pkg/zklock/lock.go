@@ -36,7 +36,7 @@ func newQueued(s *Session, path string, o options) queued {
 // Path returns the lock's path in ZooKeeper, behind the session's namespace.
 func (q *queued) Path() string { return q.path }
 
-// acquiring runs an acquisition, unless ctx has ended, and adds to its error what the caller should know.
+// acquiring runs an acquisition, unless ctx has ended, and completes its error.
 func (q *queued) acquiring(ctx context.Context, acquire func() (*Lock, error)) (lock *Lock, err error) {
 	began := conn.Now()
 	if ctx.Err() != nil {

@@ -16,7 +16,7 @@ func NewRWMutex(s *Session, path string, opts ...Option) *RWMutex {
 // for fencing.
 func (m *RWMutex) Reader() Locker { return side{m, false} }
 
-// Writer returns the side of which one holder has the whole lock.
+// Writer returns the side for writers: one holder has the whole lock.
 func (m *RWMutex) Writer() Locker { return side{m, true} }
 
 type side struct {

@@ -22,8 +22,7 @@ type Semaphore struct {
 	leases int
 }
 
-// NewSemaphore returns the semaphore on path with the given number of leases. If that is less than 1,
-// each acquisition fails at once.
+// NewSemaphore returns the semaphore on path with that many leases. With less than 1, each acquisition fails at once.
 func NewSemaphore(s *Session, path string, leases int, opts ...Option) *Semaphore {
 	o := optionsOf(s, opts, Option.setLock)
 	o.owner.Leases = leases

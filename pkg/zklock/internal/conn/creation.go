@@ -28,8 +28,8 @@ type Created struct {
 	Czxid   int64
 	Session *Clock
 	// Over identifies the TCP connection of the answer. Two nodes with the same Over were created without a break in
-	// between, in which the servers could have been set back to an older state: then numbers and transactions count on
-	// from there, and prove nothing about those who came before. It is for comparing, and nil with Session.
+	// between. In a break, the servers could have been set back to an older state: then numbers and transactions count
+	// on from there, and prove nothing about those who came before. It is for comparing, and nil with Session.
 	Over any
 	// Names are the children of its parent after it was created; nil if they are not known.
 	Names []string
