@@ -10,7 +10,7 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// Evidence is the rest of a verdict's input, besides the history. People read its JSON, too.
+// Evidence holds the books of a verdict, so that they can be judged again without databases. People read its JSON, too.
 type Evidence struct {
 	// Checks are the violations of demands that were made of the run while it went on, and Unknown why it proves nothing:
 	// the verdict on the books has them in addition.
@@ -48,7 +48,7 @@ func (e *Evidence) Judge(h *history.History, samples int) *Verdict {
 	return v
 }
 
-// record returns the books, and keeps what is read of them in t.
+// record returns the books, and copies each row that is read of them to t.
 func (t *Tables) record(b Books) Books {
 	*t = Tables{At: b.At, Since: b.Since, Until: b.Until}
 	entries, products := b.Entries, b.Products

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The names of the invariants in verdicts. catalogue describes them.
+// The names of the invariants in verdicts. invariants describes them.
 const (
 	StockBalances         = "stock-balances"
 	NotOversold           = "not-oversold"
@@ -24,8 +24,8 @@ const (
 	PriceInForce          = "price-in-force"
 )
 
-// catalogue holds every invariant, in the order of the verdict's table.
-var catalogue = []struct{ name, says string }{
+// invariants holds every invariant, in the order of the verdict's table.
+var invariants = []struct{ name, says string }{
 	{StockBalances, "each stock level is the sum of the product's flow rows, and not below zero"},
 	{NotOversold, "no more pieces are deducted and not restored, or acknowledged to clients, than were restocked"},
 	{DeductedOnce, "a flag has one operation, and one deduct and one restore row for each of its products"},
@@ -48,8 +48,8 @@ var catalogue = []struct{ name, says string }{
 
 // Invariants returns the names of all invariants that Judge checks.
 func Invariants() []string {
-	names := make([]string, len(catalogue))
-	for i, c := range catalogue {
+	names := make([]string, len(invariants))
+	for i, c := range invariants {
 		names[i] = c.name
 	}
 	return names
@@ -57,7 +57,7 @@ func Invariants() []string {
 
 // Says returns the description of an invariant, or "" if there is none of that name.
 func Says(name string) string {
-	for _, c := range catalogue {
+	for _, c := range invariants {
 		if c.name == name {
 			return c.says
 		}

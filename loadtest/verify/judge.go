@@ -91,7 +91,7 @@ func newJudge(h *history.History, v *Verdict, terms Terms) *judge {
 		byOrder: sortCalls(h), stocked: make([]bool, len(h.Goods)), seen: make([]bool, h.Orders()),
 		sold: make([]int64, len(h.Goods)), calm: findCalm(h), unkeyed: map[int64]int{}, bodies: map[string]bool{},
 	}
-	for _, c := range catalogue {
+	for _, c := range invariants {
 		v.Invariants = append(v.Invariants, Invariant{Name: c.name, Says: c.says, Sample: []string{}})
 	}
 	j.restocks = j.findRestocks()
