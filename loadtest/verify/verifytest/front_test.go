@@ -376,7 +376,7 @@ var fronts = []struct {
 // that breaks nothing. Three loads may be needed: some fronts harm few calls.
 // With all fronts it takes minutes: each has its own services.
 func TestFrontsAreFound(t *testing.T) {
-	for _, f := range part(fronts, 3) {
+	for _, f := range part(fronts, 2) {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
 			on := up(t, "grouped", nil)

@@ -114,7 +114,7 @@ func (h honestRun) String() string {
 // Right services are never accused.
 // With all shapes it takes minutes: each has its own services.
 func TestHonestServicesPass(t *testing.T) {
-	for _, h := range part(honest, 2) {
+	for _, h := range part(honest, 1) {
 		t.Run(h.String(), func(t *testing.T) {
 			t.Parallel()
 			h.pass(t)
