@@ -214,7 +214,7 @@ func verifyCommand() *cobra.Command {
 	return cmd
 }
 
-// judgeAgain judges the evidence of a failing run in a folder. Unless the flag --out is given, the verdict is saved there.
+// judgeAgain judges the evidence of a failing run in a folder. Without the flag --out, the verdict is saved there.
 func judgeAgain(cmd *cobra.Command, folder string, j *judging) error {
 	if !cmd.Flags().Changed("out") {
 		j.Out = folder

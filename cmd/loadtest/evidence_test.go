@@ -25,7 +25,8 @@ func TestEvidenceIsJudgedAgain(t *testing.T) {
 		Path: history.PathDeduct, Orders: 300, Concurrency: 32, Mix: fire.Mix{Goods: 1, Stock: 100, ItemsMax: 1},
 	}
 	check := func(end func(r *trial.Run) error) []trial.Check {
-		return []trial.Check{trial.When(trial.Judged, "demand", func(_ context.Context, r *trial.Run) error { return end(r) })}
+		at := func(_ context.Context, r *trial.Run) error { return end(r) }
+		return []trial.Check{trial.When(trial.Judged, "demand", at)}
 	}
 	experiments := []trial.Experiment{
 		{Name: "oversold", Load: load, Services: trial.Services{Strategy: "unsafe", Fresh: true}},

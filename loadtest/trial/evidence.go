@@ -14,7 +14,8 @@ import (
 )
 
 // keepEvidence writes the evidence of a failing run to a folder of out: the run with its seed and verdict, the clients'
-// history and the books for "loadtest verify --evidence", the services' logs, and ZooKeeper's sessions with their nodes.
+// history and the books for "loadtest verify --evidence", the services' logs, and ZooKeeper's sessions with their
+// nodes.
 func keepEvidence(ctx context.Context, l *system.System, r *Result, out string) error {
 	dir := filepath.Join(out, fmt.Sprintf("%s@%d", strings.ReplaceAll(r.Experiment, "/", "-"), r.Seed))
 	if err := os.RemoveAll(dir); err != nil {
