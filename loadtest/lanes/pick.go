@@ -138,7 +138,7 @@ func Vanished(r *Run) *Scene {
 	var c *attempt
 	a, b = inTurn(all, func(a, b *attempt) bool {
 		for _, c = range all {
-			if c.gaveUp && c.goods == 0 && a.holds(c.last()) && c.asked < b.asked && c.ended > b.asked && c.ended < a.released {
+			if c.gaveUp && a.holds(c.asked) && b.asked < c.ended && c.ended < a.released {
 				return true
 			}
 		}
