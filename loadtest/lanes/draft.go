@@ -221,7 +221,7 @@ func (d *draft) end(books string) *Scene {
 func (d *draft) pass() {
 	for i := range d.all {
 		m := &d.all[i]
-		if m.event.Step != faultpoint.ReleaseLock {
+		if m.event.Step != faultpoint.ReleaseLock || m.Held != "" {
 			continue
 		}
 		for _, next := range d.all[i+1:] {

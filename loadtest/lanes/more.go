@@ -239,6 +239,7 @@ func FirstChild(r *Run) *Scene {
 		return nil
 	}
 	d := r.follow(a.acquired, max(b.committed, c.committed), by(a), by(b), by(c))
+	d.stress(0, "acquire-lock/after", "")
 	d.wrong(0, "delete-node/before", "that is the node of order "+short(b.flag))
 	d.wrong(2, "acquire-lock/after", "order "+short(b.flag)+" still works")
 	if b.written != nil && c.written != nil {
@@ -251,10 +252,9 @@ func FirstChild(r *Run) *Scene {
 func (r *Run) wakesLate(all []*attempt) *Scene {
 	for _, a := range all {
 		for _, b := range all {
-			if a.slept > time.Second && b != a && b.goods == a.goods && b.acquired > a.released &&
-				b.acquired < a.ended && b.released > a.ended {
+			if a.slept > time.Second && b.goods == a.goods && b.acquired > a.committed && b.holds(a.released) {
 				d := r.follow(a.acquired, b.last(), by(a), by(b))
-				d.right(1, "commit/after", "order "+short(a.flag)+" has left its lock alone")
+				d.right(0, "release-lock/before", "its own node is gone, and it leaves the one of order "+short(b.flag)+" alone")
 				return d.end(r.Books)
 			}
 		}
