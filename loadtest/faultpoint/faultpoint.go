@@ -2,8 +2,8 @@
 // of them.
 //
 // The product does not call it. A build with the tag "faults" puts decorators between the product and its ports
-// (cmd/order-service and cmd/stock-service, faults.go), and those call At. The process is controlled over HTTP: see
-// Handler in that build.
+// (cmd/order-service and cmd/stock-service, faults.go), and those call At. They also record each step as an Event.
+// The process is controlled over HTTP: see Handler in that build, and Events.
 package faultpoint
 
 import "encoding/json"

@@ -301,7 +301,9 @@ func Confirmation(r *Run) *Scene {
 		}
 		switch faultpoint.Point(e.Step, e.When) {
 		case "call-stock/after":
-			heard[e.Flag] = e.At
+			if e.Said != "" {
+				heard[e.Flag] = e.At
+			}
 		case "confirm/before":
 			if at, ok := heard[e.Flag]; ok && e.At-at > longest {
 				flag, longest = e.Flag, e.At-at
