@@ -32,6 +32,7 @@ func TestBrokenTurnsRedAndFixedPasses(t *testing.T) {
 	broken := s.state(t).Run // the last attempt
 	b.await(10*time.Second, `document.querySelector(".hero").innerText.includes("VIOLATION")`)
 	b.await(10*time.Second, `document.querySelector("#books tr.bad")`)
+	b.await(10*time.Second, `document.querySelector("#happened tr.bad")`)
 	b.pictureForReadme()
 	b.picture("broken-whole", 1440, 1000, true)
 	b.picture("broken-narrow", 320, 800, true)
@@ -47,7 +48,7 @@ func TestBrokenTurnsRedAndFixedPasses(t *testing.T) {
 		t.Errorf("fixed: %s, %v", v, err)
 	}
 	b.await(10*time.Second, `document.querySelector(".hero").innerText.includes("PASS") && `+
-		`!document.querySelector("#books tr.bad")`)
+		`!document.querySelector("#books tr.bad") && !document.querySelector("#happened tr.bad")`)
 	b.picture("fixed", 1440, 1000, false)
 	b.clean()
 }

@@ -95,8 +95,8 @@ func parseImpatience(value string) time.Duration {
 	return delay
 }
 
-// At records the point, does what always happens there, and then performs the action armed there, if any. It returns the
-// error that the step must fail with. Only the first of the values counts.
+// At records the point, does what always happens there, and then performs the action armed there, if any. It returns
+// the error that the step must fail with. Only the first of the values counts.
 func At(ctx context.Context, step Step, when When, with ...Values) error {
 	point := Point(step, when)
 	passed := newEvent(ctx, step, when, with)

@@ -316,7 +316,7 @@ func Confirmation(r *Run) *Scene {
 	}
 	d := r.path(flag)
 	if r.Broken {
-		d.wrongAt("order", "confirm/after", fmt.Sprintf("it has slept for %s, with its place among the orders", span(longest)))
+		d.wrongAt("order", "confirm/after", "it has slept for "+span(longest)+", with its place among the orders")
 	} else {
 		d.rightAt("order", "confirm/after", fmt.Sprintf("%s after the answer", span(longest)))
 	}

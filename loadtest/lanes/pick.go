@@ -334,8 +334,8 @@ func (r *Run) apart(a, b string) bool {
 	return true
 }
 
-// OneLock shows the order that waited longest for the lock while another one held it for other products or, if locks are
-// products', the first two that held theirs at the same time.
+// OneLock shows the order that waited longest for the lock while another one held it for other products or, if each
+// product has a lock, the first two orders that held theirs at the same time.
 func OneLock(r *Run) *Scene {
 	all := r.attempts()
 	rate := r.rate()
