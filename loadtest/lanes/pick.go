@@ -92,24 +92,27 @@ func (r *Run) turns(all []*attempt) *Scene {
 	return d.end(r.Books)
 }
 
-// groups returns the last group of a holder and the first one of the next, in another process.
+// groups returns the last group of a holder that sold something, and the first one of the next holder, in another
+// process: of those that sold something, too, if there are any.
 func (r *Run) groups(all []*attempt) (a, b *attempt) {
-	for i, b := range all {
-		if b.size == "" || b.acquired == 0 || b.wrote == 0 || b.committed == 0 {
-			continue
-		}
-		for _, a := range slices.Backward(all[:i]) {
-			if a.size != "" && a.process != b.process && a.goods == b.goods && a.wrote > 0 && a.committed > 0 &&
-				a.released > 0 && a.released < b.acquired {
-				if !r.between(a.released, b.acquired) {
+	for _, next := range []func(*attempt) bool{(*attempt).sold, func(b *attempt) bool { return b.committed > 0 }} {
+		for i, b := range all {
+			if b.size == "" || b.acquired == 0 || !next(b) {
+				continue
+			}
+			for _, a := range slices.Backward(all[:i]) {
+				if a.size != "" && a.process != b.process && a.goods == b.goods && a.sold() && a.released > 0 &&
+					a.released < b.acquired && !r.between(a.released, b.acquired) {
 					return a, b
 				}
-				break
 			}
 		}
 	}
 	return nil, nil
 }
+
+// sold reports whether the attempt has changed a level.
+func (a *attempt) sold() bool { return a.wrote > 0 && !a.refused && a.committed > 0 }
 
 // Vanished shows a holder, a waiter that gives up, and the one behind it.
 func Vanished(r *Run) *Scene {

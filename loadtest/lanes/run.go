@@ -172,6 +172,9 @@ func short(flag string) string {
 
 // lane returns the lane of an attempt.
 func (a *attempt) lane() Lane {
+	if a.size == "1" {
+		return Lane{a.process, "one order"}
+	}
 	if faultpoint.IsGroup(a.flag) {
 		return Lane{a.process, a.size + " orders together"}
 	}
