@@ -239,9 +239,8 @@ func acquires(e faultpoint.Event) bool {
 
 // between reports whether somebody took a lock between two moments.
 func (r *Run) between(from, to time.Duration) bool {
-	return slices.ContainsFunc(r.timeline, func(e faultpoint.Event) bool {
-		return acquires(e) && from < e.At && e.At < to
-	})
+	after, _ := slices.BinarySearch(r.acquired, from+1)
+	return after < len(r.acquired) && r.acquired[after] < to
 }
 
 // join joins equal neighbours of one lane, and a write with its commit.

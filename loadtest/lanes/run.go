@@ -24,6 +24,7 @@ type Run struct {
 	Books string
 
 	timeline []faultpoint.Event // and the client's, in the order of time
+	acquired []time.Duration     // when somebody took a lock, in the order of time
 	order    map[string]Order
 }
 
@@ -77,6 +78,11 @@ func (r *Run) prepare() {
 		}
 	}
 	slices.SortStableFunc(r.timeline, func(a, b faultpoint.Event) int { return cmp.Compare(a.At, b.At) })
+	for _, e := range r.timeline {
+		if acquires(e) {
+			r.acquired = append(r.acquired, e.At)
+		}
+	}
 }
 
 // attempt is a try of a stock service to deduct an operation, or a group of them.
