@@ -24,7 +24,7 @@ type Run struct {
 	Books string
 
 	timeline []faultpoint.Event // and the client's, in the order of time
-	acquired []time.Duration     // when somebody took a lock, in the order of time
+	acquired []time.Duration    // when somebody took a lock, in the order of time
 	order    map[string]Order
 }
 
