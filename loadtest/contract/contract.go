@@ -19,7 +19,7 @@ type Route struct {
 	Method, Path string
 	// Stock is true if it is a call of the stock service, and Guarded if it needs that service's token.
 	Stock, Guarded bool
-	// Parameters are those of the path and of the query.
+	// Parameters are in the path and in the query.
 	Parameters []Parameter
 	// Body is the schema of the body, or nil.
 	Body *Schema
@@ -71,7 +71,7 @@ func (s *Schema) Allows(text string) bool {
 	return s.Pattern == "" || regexp.MustCompile(s.Pattern).MatchString(text)
 }
 
-// Routes returns the calls of both services under /v1, those of the order service first.
+// Routes returns the calls of both services under /v1, by path.
 var Routes = sync.OnceValue(func() (all []*Route) {
 	for i, text := range [][]byte{orderhttp.OpenAPI, stockhttp.OpenAPI} {
 		var d document

@@ -46,7 +46,7 @@ var keys = []struct {
 	{"empty quotes", func(string) string { return `""` }},
 }
 
-// baskets are the ways in which a line of a basket is odd: they get the lines, and the index of the odd one.
+// baskets are the ways in which a line of a basket is odd: functions of the lines and the odd one's index.
 var baskets = []struct {
 	name string
 	of   func(lines []line, at int) []line

@@ -29,8 +29,8 @@ func (w want) String() string {
 	return text + ", as " + w.why
 }
 
-// allowed returns the answers that are right for a call with one thing that is odd, besides those that serve nobody now.
-// None: what it should be is not known.
+// allowed returns the answers that are right for a call with one thing that is odd, if it is not refused for now.
+// None: nothing is known.
 func (j *judge) allowed(a *history.Aside) []want {
 	route := contract.Find(a.Method, a.Route)
 	if route == nil {

@@ -10,7 +10,7 @@ import (
 	"orderstock/pkg/operation"
 )
 
-// restocked is a restock in the middle of the run, by the client's clock: it was carried out between sent and done.
+// restocked is a restock in the middle of the run, by the client's clock: it was done between sent and done.
 // Either is never if no call may have done it, or none was answered.
 type restocked struct {
 	operation.Restock
@@ -19,7 +19,7 @@ type restocked struct {
 	recorded   bool // the books have it
 }
 
-// findRestocks returns the restocks that the run sent under flags of their own.
+// findRestocks returns the restocks that the run sent in its middle.
 func (j *judge) findRestocks() (all []restocked) {
 	for i := range j.h.Asides {
 		a := &j.h.Asides[i]
@@ -94,7 +94,7 @@ func (j *judge) replaced(i int, set, by time.Duration) bool {
 }
 
 // pricedAs compares the items of order n in the books with the items that were sent, at prices that the run's products
-// had. It returns ToldNothing if they are others, and keeps them as paid if their prices are not those of one Told.
+// had, and keeps them as paid. It returns ToldNothing if they are others.
 func (j *judge) pricedAs(e *Entry, n int) history.Told {
 	items := j.h.Items(n)
 	j.paid = j.paid[:0]
