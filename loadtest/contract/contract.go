@@ -29,6 +29,11 @@ type Route struct {
 
 func (r *Route) String() string { return r.Method + " " + r.Path }
 
+// Has reports whether the call has a parameter of that name.
+func (r *Route) Has(name string) bool {
+	return slices.ContainsFunc(r.Parameters, func(p Parameter) bool { return p.Name == name })
+}
+
 // Parameter is a parameter of a call.
 type Parameter struct {
 	Name     string  `json:"name"`

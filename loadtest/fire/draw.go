@@ -15,8 +15,8 @@ import (
 	"orderstock/pkg/operation"
 )
 
-// An odd call follows one order in drawEvery, and one in rarely after the first drawOften: the second time that each row
-// of the grammar is drawn must not cost a long run much.
+// An odd call follows one order in drawEvery, and one in rarely after the first drawOften: a long run has drawn each row
+// of the grammar by then.
 const (
 	drawEvery = 16
 	rarely    = 64

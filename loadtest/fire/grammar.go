@@ -331,8 +331,8 @@ var texts = []string{
 	"confirmed", strings.Repeat("x", 64), strings.Repeat("x", 65), "a b", "\u00e9", "a'b", "%", "1\n",
 }
 
-// parameter returns a call with one parameter at any valid value but its default, or at an invalid one. A list begins near the client's
-// own orders or products, so that the parameter should show.
+// parameter returns a call with one parameter at any valid value but its default, or at an invalid one. A list begins
+// near the client's own orders or products, so that the parameter should show.
 func (d *drawing) parameter(r *contract.Route, p contract.Parameter, valid bool) (call, bool) {
 	fit := slices.Clone(p.Schema.Enum)
 	fit = append(fit, texts...)
@@ -349,8 +349,9 @@ func (d *drawing) parameter(r *contract.Route, p contract.Parameter, valid bool)
 	}
 	value := fit[d.r.IntN(len(fit))]
 	if p.In == "path" {
-		c := d.example(&contract.Route{Method: r.Method, Path: strings.Replace(r.Path, "{"+p.Name+"}", url.PathEscape(value), 1),
-			Stock: r.Stock, Body: r.Body})
+		of := *r
+		of.Path = strings.Replace(r.Path, "{"+p.Name+"}", url.PathEscape(value), 1)
+		c := d.example(&of)
 		c.route = r
 		return c, true
 	}
@@ -363,7 +364,7 @@ func (d *drawing) parameter(r *contract.Route, p contract.Parameter, valid bool)
 		}
 	case p.Schema.Type == "array" && d.r.IntN(2) == 0:
 		query[p.Name] = slices.Repeat(d.listed(p.Name)[:1], p.Schema.MaxItems+1)
-	case p.Name == "after" || !slices.ContainsFunc(r.Parameters, func(p contract.Parameter) bool { return p.Name == "after" }):
+	case p.Name == "after" || !r.Has("after"):
 	case r.Stock:
 		query.Set("after", strconv.FormatInt(d.h.Goods[0].ID-1, 10))
 	case d.known.order == 0:

@@ -29,8 +29,8 @@ func (j *judge) asides() {
 		wanted := j.allowed(a)
 		right := slices.ContainsFunc(wanted, func(w want) bool { return w.code == a.Code && w.problem == a.Problem })
 		switch {
-		case len(wanted) == 0 && documentedRefusal(a):
-		case !right:
+		case len(wanted) == 0 && documentedRefusal(a) && !a.NoHint:
+		case !right || a.NoHint:
 			expected := "an answer by the contract"
 			if len(wanted) > 0 {
 				expected = wanted[0].String()

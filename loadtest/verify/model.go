@@ -175,7 +175,11 @@ func (j *judge) badBody(r *contract.Route, text string) (bad []want) {
 }
 
 // isOurs reports whether a product is the run's, and near whether its id is one that only the run uses.
-func (j *judge) isOurs(goods int64) bool { _, is := j.h.Product(goods); return is }
+func (j *judge) isOurs(goods int64) bool {
+	_, is := j.h.Product(goods)
+	return is
+}
+
 func (j *judge) near(goods int64) bool {
 	return len(j.h.Goods) > 0 && goods >= j.h.Goods[0].ID && goods < j.h.Goods[0].ID+1_000_000
 }

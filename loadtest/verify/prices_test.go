@@ -44,7 +44,9 @@ func TestAPriceThatChanges(t *testing.T) {
 			12000, 15000, after, func(h *history.History) { h.Calls[0].Total = before }, verify.AnswersTrue,
 		},
 		"the restock answered without its piece": {
-			14000, 15000, after, func(h *history.History) { h.Asides[0] = repriced(h, 5, h.Asides[0].Sent, h.Asides[0].Done) }, verify.AnswersTrue,
+			14000, 15000, after, func(h *history.History) {
+				h.Asides[0] = repriced(h, 5, h.Asides[0].Sent, h.Asides[0].Done)
+			}, verify.AnswersTrue,
 		},
 		"items at the old price, the new paid": {
 			12000, 15000, after, func(h *history.History) { h.Calls[0].Told = history.ToldAsSent }, verify.AnswersTrue,

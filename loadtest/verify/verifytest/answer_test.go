@@ -29,6 +29,7 @@ func (c *change) changeAnswer(r *rand.Rand) bool {
 		{"Order", func() { call.Order = pick(r, 0, call.Order+1, other.Order) }},
 		{"Total", func() { call.Total = pick(r, 0, call.Total+1, other.Total, -call.Total) }},
 		{"Replayed", func() { call.Replayed = !call.Replayed }},
+		{"NoHint", func() { call.NoHint = !call.NoHint }},
 		{"Failure", func() { call.Failure = upTo(r, history.Unsent) }},
 		{"Reason", func() {
 			call.Reason = pick(r, 0, h.Reasoned("cancelled by the client"), h.Reasoned("any"), other.Reason)
@@ -95,6 +96,7 @@ func (c *change) changeAside(r *rand.Rand) bool {
 		{"Code", func() { a.Code = pick[uint16](r, 0, 200, 201, 400, 404, 409, 422, 500) }},
 		{"Problem", func() { a.Problem = upTo(r, history.Problems-1) }},
 		{"Failure", func() { a.Failure = upTo(r, history.Unsent) }},
+		{"NoHint", func() { a.NoHint = !a.NoHint }},
 		{"Token", func() { a.Token = map[bool]string{true: "none"}[a.Token == ""] }},
 		{"Answer", func() { a.Answer = changeNumber(r, a.Answer) }},
 		{"Path", func() { a.Path = changeNumber(r, a.Path) }},
