@@ -71,8 +71,8 @@ type Config struct {
 	// after a call that timed out or is Unserved. The repeats are calls of the kind history.Again. It continues even if
 	// the run's ctx ends. Default: no repeats.
 	Insist time.Duration `json:"-"`
-	// Disturbed says that something is broken or limited at any time of the run: calls may have to be repeated. A call that
-	// needs it in calm is a violation. More clients than half of mostInFlight disturb a run by themselves.
+	// Disturbed says that something is broken or limited at any time of the run: calls may have to be repeated. A call
+	// that needs it in calm is a violation. More clients than half of mostInFlight disturb a run by themselves.
 	Disturbed bool `json:"-"`
 	// Keyed gives each order a key, so that it can be repeated. Default: some have none.
 	Keyed bool `json:"-"`

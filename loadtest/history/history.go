@@ -94,8 +94,8 @@ type Away struct {
 	Announced bool
 }
 
-// Act is a time with something broken on purpose, from the start of the run. It ends when all is healed and has no known
-// effect any more, which may be after the run.
+// Act is a time with something broken on purpose, from the start of the run. It ends when all is healed and has no
+// known effect any more, which may be after the run.
 type Act struct {
 	Cause    string
 	From, To time.Duration

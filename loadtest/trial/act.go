@@ -19,8 +19,8 @@ type Act struct {
 	// Count counts strikes since any time, at a server that may restart and count from 0 again.
 	Count func(ctx context.Context) (int, error)
 
-	// Armed, Struck, Mended and Healed are when Arm was called, when a run looked last before it saw the first strike or no
-	// longer waited for one, when Heal returned, and when the system served again.
+	// Armed, Struck, Mended and Healed are when Arm was called, when a run looked last before it saw the first strike or
+	// no longer waited for one, when Heal returned, and when the system served again.
 	Armed, Struck, Mended, Healed time.Time
 	// Fired is how often it struck.
 	Fired int
@@ -90,8 +90,8 @@ func (s *Act) Heal(ctx context.Context) error {
 	return s.Undo(ctx)
 }
 
-// repeatedly does each thing again and again, with a pause, until stop is called or ctx ends. stop returns when nothing is
-// done any more.
+// repeatedly does each thing again and again, with a pause, until stop is called or ctx ends. stop returns when nothing
+// is done any more.
 func repeatedly(ctx context.Context, pause time.Duration, things ...func(context.Context)) (stop func()) {
 	var busy sync.WaitGroup
 	ctx, cancel := context.WithCancel(ctx)

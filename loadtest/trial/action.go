@@ -78,8 +78,8 @@ func (a Action) drawn(rng *rand.Rand) Action {
 	return a
 }
 
-// armedFirst reports whether it is armed before others of the same time. Adding a fault to a connection while another act
-// closes it can block for ever, and a flush has to meet the flags of orders that other acts hold up.
+// armedFirst reports whether it is armed before others of the same time. Adding a fault to a connection while another
+// act closes it can block for ever, and a flush has to meet the flags of orders that other acts hold up.
 func (a Action) armedFirst() bool {
 	return a.Wire != "" && a.Step == "" || a.Action == "keep-flushing-redis"
 }

@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -49,49 +50,49 @@ func TestAnActExcusesWhatIsBesideIt(t *testing.T) {
 	const lasts = 200 * time.Millisecond
 	var busy atomic.Bool
 	var refused atomic.Int32
+	refuse := func(context.Context) error { busy.Store(true); return nil }
+	serve := func(context.Context) error { busy.Store(false); return nil }
 	for _, test := range []struct {
 		name  string
-		later func() error // what happens 2.5 s after the heal
+		later func(context.Context) error // what goes wrong when the act is long over
 		want  verify.Outcome
 	}{
-		{"nothing", nil, verify.Pass},
-		{"503", func() error { busy.Store(true); return nil }, verify.Violation},
-		{"a crash", func() error { return st.Orders[1].Kill() }, verify.Violation},
+		{"nothing", harmless, verify.Pass},
+		{"503", refuse, verify.Violation},
+		{"crashes", func(ctx context.Context) error {
+			for range 3 {
+				if err := errors.Join(st.Orders[1].Kill(), st.Orders[1].Restart(ctx)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, verify.Violation},
 	} {
 		e := Experiment{
-			Name: "refused",
+			Name: "refused", After: lasts,
 			Load: fire.Config{
-				Duration: 3500 * time.Millisecond, Concurrency: 8, Timeout: 4 * time.Second, Patience: 15 * time.Second,
+				Orders: 100_000, Concurrency: 8, Rate: 400, Timeout: 4 * time.Second, Patience: 15 * time.Second,
 				Mix: fire.Mix{Goods: 3, Stock: 10_000, Repeat: 0.1},
 			},
 		}
 		r := e.begin(st, 1, nil, nil)
 		front(t, &r.load.Target, &busy, &refused)
 		r.Acts = []*Act{{
-			Action: Action{For: lasts, AfterMS: 100},
-			Do:     func(context.Context) error { busy.Store(true); return nil },
-			Undo: func(context.Context) error {
-				busy.Store(false)
-				if test.later != nil {
-					time.AfterFunc(2500*time.Millisecond, func() {
-						if err := test.later(); err != nil {
-							t.Error(err)
-						}
-						time.AfterFunc(lasts, func() { busy.Store(false) })
-					})
-				}
-				return nil
-			},
+			Action: Action{For: lasts, AfterMS: 100}, Do: refuse, Undo: serve,
 			Count: func(context.Context) (int, error) { return int(refused.Load()), nil },
+		}, {
+			Action: Action{Action: Nothing, For: time.Second, AfterMS: 2500, Then: true, EndsLoad: true},
+			Do:     test.later, Undo: serve,
 		}}
 		if err := r.run(t.Context()); err != nil {
 			t.Fatal(test.name, err)
 		}
+		acts := r.History.Acts
+		if len(acts) != 1 || acts[0].To-acts[0].From < lasts || acts[0].To > r.History.Elapsed-3*time.Second {
+			t.Errorf("%s: the acts are %+v; want one, for %s", test.name, acts, lasts)
+		}
 		if r.Outcome != test.want || test.want == verify.Violation && !slices.Contains(r.Broken, verify.Served) {
 			t.Errorf("%s: %s %q, broken %q; want %s", test.name, r.Outcome, r.Why, r.Broken, test.want)
-		}
-		if acts := r.History.Acts; len(acts) != 1 || acts[0].To-acts[0].From < lasts || acts[0].To > r.History.Elapsed-2*time.Second {
-			t.Errorf("%s: the acts are %+v; want one, for %s", test.name, acts, lasts)
 		}
 	}
 }

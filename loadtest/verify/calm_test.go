@@ -45,11 +45,15 @@ func TestADisturbanceExcusesTheCallsBesideIt(t *testing.T) {
 			act(0, time.Second)(w)
 			w.broken(25)
 		}, verify.Pass, 99},
-		"an act for most of the run":  {act(0, 40*time.Minute), verify.Pass, 33},
-		"an act later":                {act(time.Minute, 2*time.Minute), verify.Violation, 98},
-		"an act before":               {func(w *world) { act(0, 0)(w); w.later(3 * time.Second) }, verify.Violation, 100},
-		"a breaker rested after it":   {func(w *world) { act(0, 0)(w); w.later(time.Second) }, verify.Pass, 99},
-		"one broke long after an act": {func(w *world) { act(0, 0)(w); w.broken(25); w.later(3 * time.Second) }, verify.Violation, 99},
+		"an act for most of the run": {act(0, 40*time.Minute), verify.Pass, 33},
+		"an act later":               {act(time.Minute, 2*time.Minute), verify.Violation, 98},
+		"an act before":              {func(w *world) { act(0, 0)(w); w.later(3 * time.Second) }, verify.Violation, 100},
+		"a breaker rested after it":  {func(w *world) { act(0, 0)(w); w.later(time.Second) }, verify.Pass, 99},
+		"one broke long after an act": {func(w *world) {
+			act(0, 0)(w)
+			w.broken(25)
+			w.later(3 * time.Second)
+		}, verify.Violation, 99},
 		"an act, and a service that was away for most of the rest": {func(w *world) {
 			act(time.Minute, 20*time.Minute)(w)
 			w.h.Away = []history.Away{{To: time.Minute}, {From: 20 * time.Minute, To: 40 * time.Minute}}
