@@ -26,6 +26,7 @@ var errDown = errors.New(
 // "stock-service-2" and so on. The histories of its runs, which the load tester's container judges, are kept in dir.
 func AttachCompose(ctx context.Context, c Compose, dir string) (*System, error) {
 	s := &System{Servers: &Servers{}, Dir: dir, attached: true, compose: &c}
+	s.target.Limited = true // the compose file limits the rate of orders
 	for _, service := range breakable {
 		ids, err := c.Run(ctx, "ps", "-q", service)
 		if err != nil {

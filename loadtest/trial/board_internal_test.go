@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/system/systemtest"
 )
@@ -34,7 +36,8 @@ func statuses(b *Board) (all []string) {
 	return all
 }
 
-// What was broken by hand can be broken again by a run, at the same times and for as long.
+// What was broken by hand is noted in the history of its run, and can be broken again by another, at the same times and
+// for as long.
 func TestBoardNamesWhatWasBrokenByHand(t *testing.T) {
 	b, _ := idle(t)
 	now := int64(0)
@@ -52,6 +55,18 @@ func TestBoardNamesWhatWasBrokenByHand(t *testing.T) {
 	now += 2500
 	if err := b.Heal(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	r := &Run{
+		Result: &Result{History: &history.History{Started: time.Now().Add(-time.Hour)}}, System: b.System, board: b,
+	}
+	r.noteActs()
+	noted := []history.Act{
+		{Cause: "kill-server at redis", From: time.Second, To: 2 * time.Second},
+		{Cause: "restart-server at redis", From: 2 * time.Second, To: 2 * time.Second},
+		{Cause: "pause-server at mysql", From: 3 * time.Second, To: 5500 * time.Millisecond},
+	}
+	if !slices.Equal(r.History.Acts, noted) {
+		t.Errorf("the history has the acts %+v, want %+v", r.History.Acts, noted)
 	}
 	got := make([]string, 0, 3)
 	for _, a := range b.ByHand() {
