@@ -74,8 +74,8 @@ type Config struct {
 	// Disturbed says that something is broken or limited at any time of the run: calls may have to be repeated. A call
 	// that needs it in calm is a violation. More clients than half of mostInFlight disturb a run by themselves.
 	Disturbed bool `json:"-"`
-	// Keyed gives each order a key, so that it can be repeated. Default: some have none.
-	Keyed bool `json:"-"`
+	// Breakable says that acts may break something, whose times the caller adds to the history. Each order has a key then.
+	Breakable bool `json:"-"`
 	// Healed, if not nil, is called when the traffic has ended, and returns when what was broken is healed. The calls
 	// without an end are repeated then, if it returns true. Without it they are repeated at once, unless ctx has ended.
 	Healed func() bool `json:"-"`

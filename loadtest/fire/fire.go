@@ -43,7 +43,7 @@ func Run(ctx context.Context, cfg Config) (*history.History, error) {
 	h := &history.History{
 		Run:  strconv.FormatInt(now.UnixMilli(), 36) + "x" + strconv.FormatUint(rand.Uint64N(1<<40), 36),
 		Path: cfg.Path, Started: now.UTC(), Warmup: cfg.Warmup, Timeout: cfg.Timeout, Seed: cfg.Mix.Seed,
-		CancelAfter: cfg.CancelAfter, PriceTTL: cfg.PriceTTL, StepLimit: cfg.StepLimit, Keyed: cfg.Keyed,
+		CancelAfter: cfg.CancelAfter, PriceTTL: cfg.PriceTTL, StepLimit: cfg.StepLimit, Breakable: cfg.Breakable,
 		Disturbed: cfg.Disturbed || 2*cfg.Concurrency > mostInFlight, Limited: cfg.Limited, Strategy: cfg.Strategy,
 		Odd:     !cfg.Plain,
 		Library: cfg.Path == history.PathOrder && cfg.Place != nil || cfg.Path == history.PathDeduct && cfg.Deduct != nil,

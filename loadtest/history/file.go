@@ -32,7 +32,7 @@ type headerLine struct {
 	Library     bool      `json:"library,omitempty"`
 	Disturbed   bool      `json:"disturbed,omitempty"`
 	Acts        []act     `json:"acts,omitempty"`
-	Keyed       bool      `json:"keyed,omitempty"`
+	Breakable   bool      `json:"breakable,omitempty"`
 	StepUs      int64     `json:"step_limit_us,omitempty"`
 	Interrupted bool      `json:"interrupted,omitempty"`
 	Limited     bool      `json:"limited,omitempty"`
@@ -115,7 +115,7 @@ func (h *History) Write(w io.Writer) error {
 		Format: format, Run: h.Run, Path: h.Path, Started: h.Started, Seed: h.Seed, Asked: h.Asked, Library: h.Library,
 		CancelUs: h.CancelAfter.Microseconds(), PriceUs: h.PriceTTL.Microseconds(),
 		Disturbed: h.Disturbed, Interrupted: h.Interrupted, Limited: h.Limited, Patience: h.Patience.Microseconds(),
-		Strategy: h.Strategy, Odd: h.Odd, NotAsked: h.NotAsked, Keyed: h.Keyed, StepUs: h.StepLimit.Microseconds(),
+		Strategy: h.Strategy, Odd: h.Odd, NotAsked: h.NotAsked, Breakable: h.Breakable, StepUs: h.StepLimit.Microseconds(),
 		ElapsedUs: h.Elapsed.Microseconds(), WarmupUs: h.Warmup.Microseconds(),
 		WindowUs: h.Window.Microseconds(), TimeoutUs: h.Timeout.Microseconds(),
 		Orders: h.Orders(), Calls: len(h.Calls), Asides: len(h.Asides), Goods: h.Goods,

@@ -60,7 +60,7 @@ func (h *History) FormOf(n int) Form {
 			forms = flags
 		}
 		return related + Form((uint64(n/oddEvery)+h.Seed)%uint64(forms))
-	case n%oddEvery == 41 && !h.Disturbed && !h.Keyed && h.Path == PathOrder:
+	case n%oddEvery == 41 && !h.Disturbed && !h.Breakable && h.Path == PathOrder:
 		return Keyless
 	}
 	return Plain

@@ -96,7 +96,7 @@ func (r *reading) header(l *headerLine) error {
 		Run: l.Run, Path: l.Path, Started: l.Started, Seed: l.Seed, Asked: l.Asked, Library: l.Library,
 		CancelAfter: us(l.CancelUs), PriceTTL: us(l.PriceUs),
 		Disturbed: l.Disturbed, Interrupted: l.Interrupted, Limited: l.Limited, Patience: us(l.Patience),
-		Strategy: l.Strategy, Odd: l.Odd, NotAsked: l.NotAsked, Keyed: l.Keyed, StepLimit: us(l.StepUs),
+		Strategy: l.Strategy, Odd: l.Odd, NotAsked: l.NotAsked, Breakable: l.Breakable, StepLimit: us(l.StepUs),
 		Elapsed: us(l.ElapsedUs), Warmup: us(l.WarmupUs), Window: us(l.WindowUs), Timeout: us(l.TimeoutUs),
 	}
 	if l.Run == "" || l.Path != PathOrder && l.Path != PathDeduct || l.Asked < 0 || l.TimeoutUs < 0 ||

@@ -39,7 +39,7 @@ func (r *Run) fire(ctx context.Context) error {
 	defer endLoad(nil)
 	begun, ended := make(chan struct{}), make(chan struct{})
 	load := r.load
-	load.Keyed = load.Keyed || len(r.Acts) > 0 || r.board != nil
+	load.Breakable = load.Breakable || len(r.Acts) > 0 || r.board != nil
 	load.Begun = func(h *history.History) {
 		if r.load.Begun != nil {
 			r.load.Begun(h)

@@ -20,7 +20,9 @@ func TestADisturbanceExcusesTheCallsBesideIt(t *testing.T) {
 		return func(w *world) { w.h.Away = []history.Away{{Address: "http://stock", From: from, To: to}} }
 	}
 	act := func(from, to time.Duration) func(w *world) {
-		return func(w *world) { w.h.Acts = []history.Act{{Cause: "kill at stock-1", From: from, To: to}} }
+		return func(w *world) {
+			w.h.Breakable, w.h.Acts = true, []history.Act{{Cause: "kill at stock-1", From: from, To: to}}
+		}
 	}
 	for name, test := range map[string]struct {
 		change func(w *world)
