@@ -41,7 +41,7 @@ func (s Suite) takeTurns(ctx context.Context) (_ *Report, err error) {
 	for turn := range s.Turns {
 		for _, side := range ordered(sides, s.TurnsBefore+turn) {
 			r := side.begin(side.System, s.FirstSeed, nil, nil)
-			err := errors.Join(r.check(ctx, Intact), r.fire(ctx), r.check(ctx, Sent))
+			err := errors.Join(r.check(ctx, Intact), r.fire(ctx), r.check(ctx, Sent), ctx.Err())
 			if err != nil {
 				return nil, fmt.Errorf("fire at %s: %w", side.Name, err)
 			}
