@@ -122,7 +122,7 @@ func (s *server) awaitReady() error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%s does not serve: %q, %v\n%s", s.addr, answer, err, s.logTail())
+			return errors.Join(fmt.Errorf("%s does not serve: %q\n%s", s.addr, answer, s.logTail()), err)
 		}
 	}
 }

@@ -14,7 +14,8 @@ func TestConnectionThatEndsWhileItIsMade(t *testing.T) {
 		m := NewMonitor(func(network, _ string, _ time.Duration) (net.Conn, error) {
 			return nil, &net.OpError{Op: "dial", Net: network, Err: cause}
 		})
-		if _, err := m.Dial("tcp", "server:2181", time.Second); err == nil || !strings.Contains(err.Error(), "maxClientCnxns") {
+		_, err := m.Dial("tcp", "server:2181", time.Second)
+		if err == nil || !strings.Contains(err.Error(), "maxClientCnxns") {
 			t.Errorf("%v: Dial says %v", cause, err)
 		}
 	}
