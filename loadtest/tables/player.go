@@ -29,8 +29,8 @@ type Player struct {
 	Progress io.Writer
 	// Tracer, if not nil, returns a tracer of that share of the calls.
 	Tracer func(share float64) (*fire.Tracer, error)
-	// Show gets each part of a play that changes, by its name, as a trial.Watch does; a Run when a try begins, and a Record
-	// when it is judged. A Sample or an Entry is added to those before.
+	// Show gets each part of a play that changes, by its name, as a trial.Watch does; a Run when a try begins, and a
+	// Record when it is judged. A Sample or an Entry is added to those before.
 	Show func(section string, value any)
 
 	mu    sync.Mutex

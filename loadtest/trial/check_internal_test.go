@@ -14,7 +14,8 @@ func TestPace(t *testing.T) {
 	t.Parallel()
 	began := time.Unix(1000, 0)
 	call := func(op int32, kind history.Kind, second float64, code uint16, status history.Status) history.Call {
-		return history.Call{Op: op, Kind: kind, Done: time.Duration(second * float64(time.Second)), Code: code, Status: status}
+		done := time.Duration(second * float64(time.Second))
+		return history.Call{Op: op, Kind: kind, Done: done, Code: code, Status: status}
 	}
 	calls := []history.Call{
 		call(0, history.Place, 1.5, 201, history.Confirmed), call(1, history.Twin, 2.5, 409, history.Rejected),

@@ -96,7 +96,7 @@ func (r *Run) run(ctx context.Context) error {
 // Declare gives the verdict the key of an order that a check places.
 func (r *Run) Declare(key string) { r.declared = append(r.declared, key) }
 
-// begin prepares a run. watch and board may be nil. The seed decides which replica is struck, and at which arrival.
+// begin prepares a run. watch and board may be nil. The seed decides the replica that is struck, and the arrival.
 func (e Experiment) begin(s *system.System, seed uint64, watch Watch, board *Board) *Run {
 	if watch == nil {
 		watch = func(string, any) {}

@@ -75,11 +75,11 @@ func (all spans) whole() []span {
 
 // calm says which calls of a run must get their end at once.
 type calm struct {
-	// acts are the times in which something was broken on purpose: all of a run that was meant so. They excuse everything.
+	// acts are the times with something broken on purpose: all of a run that was meant so. They excuse everything.
 	acts spans
 	// accidents are the times in which a service was away, a connection could not be made or broke, or a call was slow.
 	accidents spans
-	// away are the accidents without a service, or a connection to it. Besides acts, they alone excuse an order that
+	// away are the accidents without a service, or a connection to it. Apart from acts, they alone excuse an order that
 	// expires.
 	away spans
 	// leaving are the times without a service that had announced it. At the end of its stop, Go's server may close a
