@@ -41,7 +41,7 @@ func (f Fault) Changes(s Side) []Change {
 		}
 	}
 	if v.Strategy != "" && v.Strategy != deduct.Default {
-		says := "each order takes the lock for itself"
+		says := "Each order takes the lock for itself"
 		if "STOCK_STRATEGY="+v.Strategy == f.Source.Name {
 			says = f.Title
 		}
