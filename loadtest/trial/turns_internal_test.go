@@ -44,7 +44,7 @@ func TestTurnsThatFail(t *testing.T) {
 	} {
 		var shut []string
 		s := Suite{
-			Turns: 1, Experiments: []Experiment{{Name: "a"}, {Name: "b"}}, Show: func(string, any) {},
+			Turns: 1, Experiments: []Experiment{{Name: "a"}, {Name: "b"}}, Watch: func(string, any) {},
 			Open: func(_ context.Context, e Experiment) (*Side, error) {
 				e.Load.Target = fire.Target{StockURLs: []string{"http://127.0.0.1:1"}}
 				e.Checks = []Check{When(Intact, "broken", func(context.Context, *Run) error { return broken })}

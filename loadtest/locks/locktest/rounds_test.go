@@ -118,7 +118,7 @@ func (r *round) prepare(ctx context.Context) (err error) {
 	for _, s := range r.servers {
 		addrs = append(addrs, s.Addr())
 	}
-	if r.session, err = zklock.Connect(ctx, addrs, quiet); err != nil {
+	if r.session, err = zklock.Connect(ctx, addrs, silent); err != nil {
 		return err
 	}
 	err = zkclient.MakePath(r.counter(), func(node string) error {

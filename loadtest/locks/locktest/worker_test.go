@@ -58,8 +58,8 @@ func holdLong(p *locks.Process, limit time.Duration) error {
 // acquireLimit bounds one acquisition: under faults it may rightly fail, but not hang.
 const acquireLimit = 20 * time.Second
 
-// quiet keeps the log of the contenders' locks out of the output.
-var quiet = zklock.WithLogger(slog.New(slog.DiscardHandler))
+// silent keeps the log of the locks out of the output.
+var silent = zklock.WithLogger(slog.New(slog.DiscardHandler))
 
 // contend contends until orders ends. After each line of orders, one acquisition holds for LongHold.
 func (w contenders) contend(ctx context.Context, orders io.Reader, log *recorder) (err error) {
@@ -72,7 +72,7 @@ func (w contenders) contend(ctx context.Context, orders io.Reader, log *recorder
 		}
 		stop()
 	}()
-	session, err := zklock.Connect(ctx, w.Servers, zklock.WithSessionTimeout(w.SessionTimeout), quiet)
+	session, err := zklock.Connect(ctx, w.Servers, zklock.WithSessionTimeout(w.SessionTimeout), silent)
 	if err != nil {
 		return err
 	}
