@@ -15,8 +15,8 @@ import (
 	"orderstock/pkg/operation"
 )
 
-// An odd call follows one order in drawEvery, and one in rarely after the first drawOften: a long run has drawn each row
-// of the grammar by then.
+// An odd call follows one order in drawEvery, and one in rarely after the first drawOften: a long run has drawn each
+// row of the grammar by then.
 const (
 	drawEvery = 16
 	rarely    = 64

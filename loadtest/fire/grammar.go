@@ -15,9 +15,8 @@ import (
 )
 
 // The grammar of a run's odd calls. One thing is odd in each call: the token, a parameter, a line of the basket, the
-// body under a used key, or the key. A way to be odd is a line in one of these tables; what the right answer is, package
-// verify knows. Keys that services might take for each other are history's relatives: their orders are orders like
-// others.
+// body under a used key, or the key. A way to be odd is a line in one of these tables; package verify knows the right
+// answer. Keys that services might take for each other are history's relatives: their orders are orders like others.
 
 // tokens are the ways to send the stock service's token, as header lines.
 var tokens = []struct {

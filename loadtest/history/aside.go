@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The rows of calls that no grammar draws: a product that is read, and a page in the walk through the run's orders. These
-// pages follow each other, from the first order to the last.
+// The rows of calls that no grammar draws: a product that is read, and a page in the walk through the run's orders.
+// These pages follow each other, from the first order to the last.
 const (
 	RowPage  = "page"
 	RowLevel = "level"

@@ -144,8 +144,7 @@ func (j *judge) contentsOf(a *history.Aside, bounds map[int]*levelBound) {
 // otherZone is how far a date in the ledger may lie outside of the run. Clocks differ by less; those of zones by more.
 const otherZone = 50 * time.Minute
 
-// goodsList judges which products a list has: those that were asked for, or those after a cursor by rising id, up to the
-// limit.
+// goodsList judges the products of a list: the named ones, or the ones after a cursor by rising id, up to the limit.
 func (j *judge) goodsList(a *history.Aside, values map[string][]string, all []operation.Goods, next string) {
 	ids := make([]int64, len(all))
 	for i, g := range all {
