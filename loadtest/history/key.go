@@ -37,16 +37,6 @@ var relatives = []struct {
 	{"the tail", false, func(run, n string) string { return run + "-" + n + "-" + padding(run+n+"-") }},
 }
 
-// Relatives returns the names of the forms of keys that are relatives of others, on the run's path.
-func (h *History) Relatives() (names []string) {
-	for _, r := range relatives {
-		if h.Path == PathOrder || r.flag {
-			names = append(names, r.name)
-		}
-	}
-	return names
-}
-
 // oddEvery is the number of orders among which one has a relative of the key before it, and one has none.
 const oddEvery = 50
 
