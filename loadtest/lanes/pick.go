@@ -92,8 +92,8 @@ func (r *Run) turns(all []*attempt) *Scene {
 	return d.end(r.Books)
 }
 
-// groups returns the last group of a holder that sold something, and the first one of the next holder, in another
-// process: of those that sold something, too, if there are any.
+// groups returns the last group of a holder that sold something, and the first group of the next holder, in another
+// process. It prefers a next holder that sold something, too.
 func (r *Run) groups(all []*attempt) (a, b *attempt) {
 	for _, next := range []func(*attempt) bool{(*attempt).sold, func(b *attempt) bool { return b.committed > 0 }} {
 		for i, b := range all {

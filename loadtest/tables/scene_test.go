@@ -62,7 +62,9 @@ var scenes = map[string]shown{
 	"H": {[]string{
 		"0 takes the lock", "0 gives the lock back", "1 takes the lock", "1 ✗ it has waited .* for other products",
 	}, ""},
-	"I": {[]string{"[01] finds no parent node", "0 creates it$", "1 creates it: it exists", "1 ✗ .* this order fails"}, ""},
+	"I": {[]string{
+		"[01] finds no parent node", "0 creates it$", "1 creates it: it exists", "1 ✗ .* this order fails",
+	}, ""},
 	"J": {[]string{
 		"1 .* waits behind", "0 gives the lock back", "1 .* goes away", "1 ✗ it does not listen yet", "1 gives up waiting",
 	}, ""},

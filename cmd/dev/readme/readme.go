@@ -53,8 +53,8 @@ const (
 )
 
 // Fill fills the tables of the module in the folder root, the faults' pages and the services' help texts. A table
-// without results in the folder out stays as it is. Fill fills as many tables as it can, and returns an error that names
-// the others.
+// without results in the folder out stays as it is. Fill fills as many tables as it can, and returns an error that
+// names the others.
 func Fill(ctx context.Context, root, out string) (err error) {
 	from := sources{root: root, out: out, history: history(ctx, root)}
 	for _, t := range all {
