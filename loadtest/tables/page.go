@@ -16,9 +16,9 @@ func (f Fault) Page(played string) string {
 	var b strings.Builder
 	link := func(l Link) string { return fmt.Sprintf("[`%s`](../../%s)", l.Name, l.File) }
 	fmt.Fprintf(&b, "# %s. %s\n\n%s\n\n```\n%s\n```\n\n", f.Letter, f.Title, f.Says, strings.TrimSpace(f.Idea))
-	fmt.Fprintf(&b, "## What is right\n\n%s\n\n", f.Fix)
+	fmt.Fprintf(&b, "## How it is right here\n\n%s\n\n", f.Fix)
 	fmt.Fprintf(&b, "## What happened\n\n%s\n%s\n%s\n\n", playedBegin, strings.TrimSpace(played), playedEnd)
-	b.WriteString("## What the variants change\n\n")
+	b.WriteString("## The changes of the two variants\n\n")
 	for _, side := range []Side{Broken, Fixed} {
 		fmt.Fprintf(&b, "%s%s\n\n", strings.ToUpper(string(side[:1])), string(side[1:])+f.changes(side))
 	}
