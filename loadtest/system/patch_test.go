@@ -81,7 +81,7 @@ func TestAllPatchesApplyTogether(t *testing.T) {
 // The error for a patch whose lines are gone from the product names the patch.
 func TestAPatchThatNoLongerAppliesIsNamed(t *testing.T) {
 	copied := t.TempDir()
-	for _, folder := range []string{"order-service", "stock-service", "pkg/operation"} {
+	for _, folder := range []string{"order-service", "stock-service", "pkg/operation", "pkg/httpapi"} {
 		if err := os.CopyFS(filepath.Join(copied, folder), os.DirFS(filepath.Join(root, folder))); err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"orderstock/pkg/servers"
 )
 
 // Process is a replica or a server.
@@ -23,11 +25,13 @@ type Process interface {
 }
 
 // Repair makes a process run again after any fault: it restarts a dead one, resumes a paused one, and disarms a
-// replica.
+// replica. A server that this process has not started, and so cannot have broken, is left alone.
 func Repair(ctx context.Context, p Process) error {
 	for {
 		if !p.Running() {
-			if err := p.Restart(ctx); err != nil {
+			if err := p.Restart(ctx); errors.Is(err, servers.ErrAttached) {
+				return nil
+			} else if err != nil {
 				return err
 			}
 		}

@@ -248,9 +248,12 @@ func (r *Run) readEnds(ctx context.Context) error {
 	}
 	for e, err := range mysqldb.Rows(ctx, r.System.OrderDB, func(e *end) []any { return []any{&e.key, &e.status, &e.at} },
 		"SELECT idempotency_key, status, updated_at FROM orders WHERE LOWER(idempotency_key) LIKE ?"+
-			" AND (status = 'CANCELLED' OR created_at < ? AND updated_at > ?)", r.History.Run+"-%", healed, healed) {
+			" AND (status = 'CANCELLED' OR created_at < ? AND updated_at > ?)", r.History.Run+"%", healed, healed) {
 		if err != nil {
 			return fmt.Errorf("read orders' ends: %w", err)
+		}
+		if !r.History.IsRuns([]byte(e.key)) {
+			continue
 		}
 		at, cancelled := asked[e.key]
 		if e.status == "CANCELLED" && !cancelled {

@@ -29,7 +29,7 @@ func (j *judge) asides() {
 		wanted := j.allowed(a)
 		right := slices.ContainsFunc(wanted, func(w want) bool { return w.code == a.Code && w.problem == a.Problem })
 		switch {
-		case len(wanted) == 0 && documentedRefusal(a) && !a.NoHint:
+		case len(wanted) == 0 && documented(a) && !a.NoHint:
 		case !right || a.NoHint:
 			expected := "an answer by the contract"
 			if len(wanted) > 0 {
@@ -44,11 +44,11 @@ func (j *judge) asides() {
 	}
 }
 
-// documentedRefusal reports whether the OpenAPI documents name the status of an answer to a call of which nothing else
-// is known.
-func documentedRefusal(a *history.Aside) bool {
+// documented reports whether the OpenAPI documents name the status of an answer to a call of which nothing else is
+// known but that its token, if it needs one, is right.
+func documented(a *history.Aside) bool {
 	r := contract.Find(a.Method, a.Route)
-	return r != nil && slices.Contains(r.Statuses, int(a.Code))
+	return r != nil && slices.Contains(r.Statuses, int(a.Code)) && a.Code != http.StatusUnauthorized
 }
 
 // answered describes a call and its answer.
