@@ -146,9 +146,12 @@ func TestNewAsksWhichOperationOrders(t *testing.T) {
 		exit          int
 		want          string
 	}{
-		{"\n", "", 0, `post: "/orders"`}, {"2\n", "", 0, `post: "/login"`}, {"", "post /login", 0, `post: "/login"`},
+		{"\n", "", 0, `post: "/orders"`},
+		{"2\n", "", 0, `post: "/login"`},
+		{"", "post /login", 0, `post: "/login"`},
 		{"", "", 64, "no operation was chosen: give --operation, one of\n  1  POST /orders"},
-		{"3\n", "", 64, "want a number from 1 to 2"}, {"", "order", 64, `there is no operation "order"; there are`},
+		{"3\n", "", 64, "want a number from 1 to 2"},
+		{"", "order", 64, `there is no operation "order"; there are`},
 	} {
 		var stdout, stderr bytes.Buffer
 		cmd := newCommand(&stdout, &stderr)

@@ -172,11 +172,12 @@ func (cfg *runConfig) experiments(f, own *pflag.FlagSet, names []string) (all []
 			return nil, err
 		}
 		e, _ := cfg.own.Play("bin/loadtest", true)
-		all = append(all, &experiment{first: e.Load.Mix.Seed, runs: cfg.Seeds, run: func(cmd *cobra.Command, seed uint64) error {
+		run := func(cmd *cobra.Command, seed uint64) error {
 			cfg.own.Load.Mix.Seed = seed
 			e, run := cfg.own.Play("bin/loadtest", true)
 			return cfg.play(cmd, e, run)
-		}})
+		}
+		all = append(all, &experiment{first: e.Load.Mix.Seed, runs: cfg.Seeds, run: run})
 	}
 	for _, name := range names {
 		e, err := cfg.named(name, f.Changed("seed"))

@@ -13,9 +13,8 @@ import (
 )
 
 // Play starts the broken or the fixed variant of a published fault and returns the run. A broken variant that passes is
-// tried again, with up to three seeds in all. seed is the first; 0 is the default or, for a fixed variant just after the
-// broken one, the seed of that. The error is a *problem.Problem: the
-// request is invalid, or another run is in progress.
+// tried again, with up to three seeds in all. seed is the first; 0 is the default or, for a fixed variant just after
+// the broken one, its seed. The error is a *problem.Problem: the request is invalid, or another run is in progress.
 func (c *Console) Play(letter string, v tables.Side, seed uint64) (tables.Run, error) {
 	if c.lab == nil {
 		return tables.Run{}, conflict("%s", notHere)
@@ -179,8 +178,8 @@ func (c *Console) showRecord(r *tables.Record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for section, value := range map[string]any{
-		"books": r.Books, "run": r.Run, "samples": r.Samples, "verdict": r.Verdict, "hero": r.Run.Headline(), "scene": r.Scene,
-		"compare": r.Compare, "runs": c.player.Runs.List(),
+		"books": r.Books, "run": r.Run, "samples": r.Samples, "verdict": r.Verdict, "hero": r.Run.Headline(),
+		"scene": r.Scene, "compare": r.Compare, "runs": c.player.Runs.List(),
 	} {
 		c.feed.set(section, value)
 	}

@@ -44,8 +44,8 @@ type Suite struct {
 	// Board, if not nil, is where others may break and heal things during the runs. It has the system to run on.
 	Board *Board
 	// Turns, if above 0, lets the experiments run side by side, each on what Open returns for it, and take that many turns
-	// in alternating order, all with FirstSeed, so that a drift of the machine affects all of them. Watch gets the rates of
-	// each turn. TurnsBefore is the number of turns of an earlier suite that they continue.
+	// in alternating order, all with FirstSeed, so that a drift of the machine affects all of them. Watch gets the rates
+	// of each turn. TurnsBefore is the number of turns of an earlier suite that they continue.
 	Turns, TurnsBefore int
 	Open               func(ctx context.Context, e Experiment) (*Side, error)
 }

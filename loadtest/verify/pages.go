@@ -123,13 +123,13 @@ func (j *judge) invented() {
 const (
 	// fullPage is how many orders a page that is not the last has at least: a page holds 1,000 items at most.
 	fullPage = 10
-	// tooYoung is an age that an order on a page with follow cannot have: a page ends before orders less than a minute old,
-	// and the clocks of the services may differ by half of it.
+	// tooYoung is an age that an order on a page with follow cannot have: a page ends before orders less than a minute
+	// old, and the clocks of the services may differ by half of it.
 	tooYoung = 30 * time.Second
 )
 
-// orderList judges which orders a page has: those of the status that was asked for, after the cursor by rising id, up to
-// the limit and the next cursor, and all of them.
+// orderList judges which orders a page has: those of the status that was asked for, after the cursor by rising id, up
+// to the limit and the next cursor, and all of them.
 func (j *judge) orderList(a *history.Aside, values map[string][]string) {
 	limit, after, upTo := number(values, "limit", 50), number(values, "after", int64(0)), int64(math.MaxInt64)
 	status, follow := "", len(values["follow"]) > 0 && values["follow"][0] == "true"

@@ -32,9 +32,9 @@ func lateWrite(ctx context.Context, db *sql.DB) func(string, int) answer {
 		time.AfterFunc(writtenAfter, func() {
 			_ = within(ctx, db, func(tx *sql.Tx) (answer, error) { // nobody is there to see an error
 				_, err := tx.ExecContext(ctx, "INSERT INTO orders VALUES (?, ?, 'CONFIRMED')", id, key)
-				for _, table := range []string{"items", "deductions"} {
+				for _, insert := range []string{"INSERT INTO items VALUES (?, ?)", "INSERT INTO deductions VALUES (?, ?)"} {
 					if err == nil {
-						_, err = tx.ExecContext(ctx, "INSERT INTO "+table+" VALUES (?, ?)", id, pieces)
+						_, err = tx.ExecContext(ctx, insert, id, pieces)
 					}
 				}
 				return answer{}, err

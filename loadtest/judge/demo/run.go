@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -16,6 +17,7 @@ import (
 	"orderstock/loadtest/judge"
 	"orderstock/loadtest/judge/shop"
 	"orderstock/loadtest/verify"
+	"orderstock/pkg/servers"
 )
 
 // The variables that make a program serve a shop: the shop's name, its address and the DSN of its database.
@@ -90,14 +92,11 @@ func (s Shop) prepare(ctx context.Context, dsn string) (*shop.File, error) {
 	if err := setUp(ctx, db); err != nil {
 		return nil, err
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := servers.FreePort()
 	if err != nil {
 		return nil, err
 	}
-	address := free.Addr().String()
-	if err := free.Close(); err != nil {
-		return nil, err
-	}
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err

@@ -337,12 +337,13 @@ func (c *draft) bodyLines(body string, value any, isJSON bool) (string, error) {
 	}
 	form, err := url.ParseQuery(body)
 	if err != nil || !strings.Contains(body, "=") {
-		return "  body: " + quoted(body) + "\n", nil
+		return "  body: " + quoted(body) + "\n", nil //nolint:nilerr // it is no form then
 	}
 	lines := "  form:\n"
 	for pair := range strings.SplitSeq(body, "&") {
-		name, _, _ := strings.Cut(pair, "=")
-		if name, err = url.QueryUnescape(name); err != nil || len(form[name]) == 0 {
+		escaped, _, _ := strings.Cut(pair, "=")
+		name, err := url.QueryUnescape(escaped)
+		if err != nil || len(form[name]) == 0 {
 			continue
 		}
 		values := make([]string, len(form[name]))
@@ -441,7 +442,7 @@ const newAnswers = `  - {status: [200, 201], means: accepted, order: $.id} # whe
 `
 
 const newBooks = `# books: # what the databases say; without them the answers alone are judged
-#   dsn: postgres://user:password@127.0.0.1/shop # or mysql://…; or command: sqlite3 -csv -header shop.db
+#   dsn: postgres://shop@127.0.0.1/shop # or mysql://…; or command: sqlite3 -csv -header shop.db
 #   stock: SELECT id AS product, stock AS pieces FROM products
 #   orders: SELECT o.id, i.product_id AS product, i.quantity AS pieces, o.status AS state
 #     FROM orders o JOIN order_items i ON i.order_id = o.id

@@ -92,7 +92,7 @@ func secured(doc *openapi3.T, op *openapi3.Operation) bool {
 }
 
 // parameters fills in the parameters of a path, and takes the required headers and queries.
-func (d *draft) parameters(path string, all openapi3.Parameters) string {
+func (c *draft) parameters(path string, all openapi3.Parameters) string {
 	query := []string{}
 	for _, ref := range all {
 		p := ref.Value
@@ -107,7 +107,7 @@ func (d *draft) parameters(path string, all openapi3.Parameters) string {
 		case p.In == openapi3.ParameterInPath:
 			path = strings.ReplaceAll(path, "{"+p.Name+"}", value)
 		case p.In == openapi3.ParameterInHeader && (p.Required || strings.Contains(strings.ToLower(p.Name), "idempotency")):
-			d.headers = append(d.headers, p.Name+": "+value)
+			c.headers = append(c.headers, p.Name+": "+value)
 		case p.In == openapi3.ParameterInQuery && p.Required:
 			query = append(query, p.Name+"="+value)
 		}
@@ -119,7 +119,7 @@ func (d *draft) parameters(path string, all openapi3.Parameters) string {
 }
 
 // content takes an example of the body.
-func (d *draft) content(op *openapi3.Operation) {
+func (c *draft) content(op *openapi3.Operation) {
 	if op.RequestBody == nil || op.RequestBody.Value == nil {
 		return
 	}
@@ -143,14 +143,14 @@ func (d *draft) content(op *openapi3.Operation) {
 		case kind == "application/json":
 			text, err := json.Marshal(value)
 			if err == nil {
-				d.data = []string{string(text)}
+				c.data = []string{string(text)}
 			}
 		case isObject:
 			for _, name := range slices.Sorted(maps.Keys(fields)) {
 				if text := name + "=" + plain(fields[name]); kind == "multipart/form-data" {
-					d.parts = append(d.parts, text)
+					c.parts = append(c.parts, text)
 				} else {
-					d.data = append(d.data, name+"="+url.QueryEscape(plain(fields[name])))
+					c.data = append(c.data, name+"="+url.QueryEscape(plain(fields[name])))
 				}
 			}
 		}

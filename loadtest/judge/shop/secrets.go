@@ -16,7 +16,7 @@ var secrets = []*regexp.Regexp{
 }
 
 // secretName is the name of a field, a header or a variable with a secret.
-const secretName = `[\w-]*(?:passw|pwd|secret|token|api[-_]?key|authorization|cookie)[\w-]*`
+const secretName = `[\w-]*(?:passw|pwd|secret|token|api[-_]?key|authorization|cookie)[\w-]*` //nolint:gosec // a pattern
 
 // WithoutSecrets returns the text of the file with … in the place of passwords, tokens and keys. Variables and paths
 // into answers are no secrets, and stay.
