@@ -25,6 +25,8 @@ type surroundings struct {
 	CancelAfter time.Duration `env:"CANCEL_AFTER" envDefault:"60s" flag:"cancel-after" help:"CANCEL_AFTER of the order services: none of the orders may expire before"`
 	// PriceTTL is the setting of the order services; the verdict needs it to judge prices that change.
 	PriceTTL time.Duration `env:"PRICE_TTL" envDefault:"2s" flag:"price-ttl" help:"PRICE_TTL of the order services: for so long they may use a price that has changed"`
+	// ConfirmBudget is the setting of the order services; with a short one, an order may rightly be pending at first.
+	ConfirmBudget time.Duration `env:"CONFIRM_BUDGET" envDefault:"3s" flag:"confirm-budget" help:"CONFIRM_BUDGET of the order services: after so long an order may be pending"`
 	// RateLimitOrders and RateLimitReads are settings of the order services. With one of them, 429 is no violation.
 	RateLimitOrders string `env:"RATE_LIMIT_ORDERS"`
 	RateLimitReads  string `env:"RATE_LIMIT_READS"`
@@ -69,7 +71,7 @@ func readSurroundings() (surroundings, error) { return config.Read[surroundings]
 func (s surroundings) target() fire.Target {
 	return fire.Target{
 		OrderURLs: s.OrderURLs, StockURLs: s.StockURLs, StockToken: s.StockToken, CancelAfter: s.CancelAfter,
-		PriceTTL: s.PriceTTL, Limited: s.RateLimitOrders+s.RateLimitReads != "", Strategy: s.Strategy,
+		PriceTTL: s.PriceTTL, StepLimit: s.ConfirmBudget, Limited: s.RateLimitOrders+s.RateLimitReads != "", Strategy: s.Strategy,
 	}
 }
 

@@ -54,10 +54,14 @@ type orderAnswer struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// created returns the order's date in microseconds since 1970, or 0 if there is none.
+// created returns the order's date in microseconds since 1970, or 0 if there is none. It is negative if the date has
+// parts of a microsecond, which the database does not keep, so that another answer would have another date.
 func (o *orderAnswer) created() int64 {
-	if o.CreatedAt.IsZero() {
+	switch {
+	case o.CreatedAt.IsZero():
 		return 0
+	case o.CreatedAt.Nanosecond()%1000 != 0:
+		return -o.CreatedAt.UnixMicro()
 	}
 	return o.CreatedAt.UnixMicro()
 }

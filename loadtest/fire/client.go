@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -95,6 +96,9 @@ func (c *client) place(ctx context.Context, op int, kind history.Kind, items []h
 // sameKey is what may stand around a key in its header: it is the same key.
 var sameKey = [][2]string{{"", ""}, {`"`, `"`}, {"  ", " \t"}}
 
+// escaped escapes a key within quotes.
+var escaped = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
 // appendKey appends the header with the key of order op, if it has one, in a late repeat by any of sameKey.
 func (c *client) appendKey(header []byte, op int, kind history.Kind) []byte {
 	if c.f.h.FormOf(op) == history.Keyless {
@@ -106,7 +110,15 @@ func (c *client) appendKey(header []byte, op int, kind history.Kind) []byte {
 		form := sameKey[random(c.f.cfg.Mix.Seed, op).IntN(len(sameKey))]
 		before, after = form[0], form[1]
 	}
-	header = append(c.f.h.AppendKey(append(header, before...), op), after...)
+	key := c.f.h.Key(op)
+	if strings.ContainsRune(key, '\\') && kind == history.Again { // it is escaped there
+		before, after = `"`, `"`
+	}
+	if before == `"` {
+		key = escaped.Replace(key)
+	}
+	header = append(append(header, before...), key...)
+	header = append(header, after...)
 	return append(header, "\r\n"...)
 }
 

@@ -27,8 +27,8 @@ type Target struct {
 	CancelAfter time.Duration
 	// PriceTTL is their setting PRICE_TTL, for the verdict. Default 2 s, as theirs.
 	PriceTTL time.Duration
-	// StepLimit is the shortest of the services' limits of a step of a call, STOCK_TIMEOUT and LOCK_TIMEOUT, for the
-	// verdict. Default: a second or more, as theirs.
+	// StepLimit is the shortest of the services' limits of a step of a call, STOCK_TIMEOUT, LOCK_TIMEOUT and
+	// CONFIRM_BUDGET, for the verdict. Default: a second or more, as theirs.
 	StepLimit time.Duration
 	// Limited says that the order services limit the rate of calls. Without limits, 429 is a violation in calm.
 	Limited bool

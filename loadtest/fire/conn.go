@@ -64,7 +64,9 @@ type answer struct {
 	resent   bool // the call was sent again
 	replayed bool
 	location string
-	hinted   bool // it says when to repeat the call
+	// requestID is the header X-Request-Id.
+	requestID string
+	hinted    bool // it says when to repeat the call
 	// after is how long to wait before the call is repeated; 0 if the answer does not say.
 	after time.Duration
 	body  []byte
@@ -129,7 +131,11 @@ func (c *conn) exchange(deadline time.Time, r request) (a answer, keep bool, err
 	if _, err := c.in.Peek(1); err != nil {
 		return answer{}, false, fmt.Errorf("await answer: %w", errors.Join(err, c.unread(err)))
 	}
-	resp, err := http.ReadResponse(c.in, nil)
+	var asked *http.Request // nil means GET
+	if r.method == http.MethodHead {
+		asked = &http.Request{Method: r.method}
+	}
+	resp, err := http.ReadResponse(c.in, asked)
 	if err != nil {
 		return answer{}, false, fmt.Errorf("read answer: %w", err)
 	}
@@ -144,8 +150,8 @@ func (c *conn) exchange(deadline time.Time, r request) (a answer, keep bool, err
 	a = answer{
 		code:     resp.StatusCode,
 		replayed: resp.Header.Get("Idempotency-Replayed") == "true",
-		location: resp.Header.Get("Location"),
-		body:     c.body.Bytes(),
+		location: resp.Header.Get("Location"), requestID: resp.Header.Get("X-Request-Id"),
+		body: c.body.Bytes(),
 	}
 	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds >= 0 {
 		a.hinted = seconds > 0

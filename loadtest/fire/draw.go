@@ -3,6 +3,7 @@ package fire
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -68,6 +69,9 @@ func (w *worker) look(ctx context.Context, first history.Call, do intent, sent i
 	}
 	if first.Ended() && first.Status != history.NoStatus && first.Status != history.Cancelled {
 		w.known = known{first.Op, first.Order, slices.Clone(w.items)}
+		if w.first.order == 0 {
+			w.first = w.known
+		}
 	}
 	if turn := w.f.turn(op); turn >= 0 {
 		w.turns = append(w.turns, turn)
@@ -75,11 +79,13 @@ func (w *worker) look(ctx context.Context, first history.Call, do intent, sent i
 	w.turns = slices.DeleteFunc(w.turns, func(turn int) bool {
 		d := &drawing{
 			h: w.f.h, r: random(w.f.cfg.Mix.Seed, op), fresh: w.f.h.Run + "-odd-" + strconv.Itoa(op) + "-" + strconv.Itoa(turn),
-			known: w.known,
+			known: w.known, first: w.first,
 		}
 		c, ok := w.f.rows[turn].draw(d)
-		if ok {
-			w.aside(w.main.ask(ctx, w.f.rows[turn].name, c))
+		for q := &c; ok && q != nil; q = q.next {
+			for range max(q.times, 1) {
+				w.aside(w.main.ask(ctx, w.f.rows[turn].name, *q))
+			}
 		}
 		return ok
 	})
@@ -96,6 +102,11 @@ func (w *worker) lookAgain(ctx context.Context, l laterCall, sent int) {
 	}
 	if r.IntN(4) == 0 {
 		w.read(ctx, l.op, history.ReadLedger, l.order)
+	}
+	if list := contract.Find(http.MethodGet, "/v1/orders"); r.IntN(4) == 0 && w.f.cfg.Path == history.PathOrder {
+		status := []history.Status{history.Confirmed, history.Cancelled}[r.IntN(2)]
+		path := fmt.Sprintf("%s?after=%d&limit=10&status=%s", list.Path, l.order-1, status)
+		w.aside(w.main.ask(ctx, rowCancelled, call{route: list, path: path, op: -1}))
 	}
 	if r.IntN(4) == 0 {
 		w.schedule(laterCall{op: l.op, cancel: true, again: true, order: l.order}, r.Float64(), sent)
@@ -115,6 +126,9 @@ func (w *worker) read(ctx context.Context, op int, kind history.Kind, order int6
 }
 
 func (w *worker) aside(a history.Aside) { w.asides = append(w.asides, a) }
+
+// rowCancelled is the row of the lists of one status that are read after a cancellation.
+const rowCancelled = "list: after a cancellation"
 
 // rowRestock is the row of the restocks in the middle of a run.
 const rowRestock = "restock"
@@ -170,7 +184,12 @@ func (c *client) ask(ctx context.Context, name string, q call) history.Aside {
 		Row: name, Method: q.route.Method, Route: q.route.Path, Path: q.path, Token: q.token, Key: q.key, Body: q.body,
 		Op: q.op, Sent: time.Since(c.f.start),
 	}
+	if q.head {
+		a.Method = http.MethodHead
+	}
+	id := c.f.h.Run + "-" + strconv.FormatInt(int64(a.Sent), 36)
 	r, to := request{method: a.Method, path: a.Path, body: []byte(a.Body)}, &c.orders
+	r.header = append(r.header, "X-Request-Id: "+id+"\r\n"...)
 	if q.route.Stock {
 		to = &c.stock
 		for _, t := range tokens {
@@ -185,6 +204,7 @@ func (c *client) ask(ctx context.Context, name string, q call) history.Aside {
 	got, _, _, err := to.do(context.WithoutCancel(ctx), r)
 	a.Done, a.Code, c.after = time.Since(c.f.start), uint16(got.code), got.after
 	a.Postponed = got.after > history.MostWait
+	a.OtherID = err == nil && a.Ended() && got.requestID != id
 	switch {
 	case err != nil:
 		a.Failure = failureOf(err)

@@ -27,6 +27,14 @@ var tokens = []struct {
 	{"none", func(string) string { return "" }},
 	{"a longer one", func(token string) string { return "Authorization: Bearer " + token + "x\r\n" }},
 	{"a prefix", func(token string) string { return "Authorization: Bearer " + token[:len(token)/2] + "\r\n" }},
+	{"in other case", func(token string) string {
+		for _, other := range []string{strings.ToLower(token), strings.ToUpper(token)} {
+			if other != token {
+				return "Authorization: Bearer " + other + "\r\n"
+			}
+		}
+		return "Authorization: Bearer " + token + "x\r\n" // it has no letter
+	}},
 	{"another scheme", func(token string) string { return "Authorization: Basic " + token + "\r\n" }},
 	{"another header", func(token string) string { return "X-Authorization: Bearer " + token + "\r\n" }},
 }
@@ -73,6 +81,19 @@ var baskets = []struct {
 	{"101 lines", func(lines []line, at int) []line {
 		return append(slices.Repeat([]line{{"1", "1"}}, 101-len(lines)), lines...)
 	}},
+}
+
+// bodies are the ways in which the text of a basket is none.
+var bodies = []struct {
+	name string
+	of   func(basket string) string
+}{
+	{"the items twice", func(basket string) string { return basket[:len(basket)-1] + "," + basket[1:] }},
+	{"a field with another name", func(basket string) string { return `{"extra":1,` + basket[1:] }},
+	{"a field in other case", func(basket string) string { return strings.Replace(basket, "items", "Items", 1) }},
+	{"a text behind it", func(basket string) string { return basket + "x" }},
+	{"an end too early", func(basket string) string { return basket[:len(basket)-1] }},
+	{"a list", func(basket string) string { return "[" + basket + "]" }},
 }
 
 // line is a line of a basket, its number as JSON.
@@ -146,10 +167,13 @@ type row struct {
 // call is a call to be made.
 type call struct {
 	route      *contract.Route
+	head       bool   // HEAD in place of GET
 	path       string // with its query
 	token, key string // token is a name of tokens
 	body       string
 	op         int32
+	times      int   // how often it is made, if above 1
+	next       *call // is made after it, if not nil
 }
 
 // drawing is what a call is drawn from.
@@ -158,6 +182,7 @@ type drawing struct {
 	r     *rand.Rand
 	fresh string // a key that no other call uses
 	known known  // an order that has ended
+	first known  // the first such order
 }
 
 // known is an order whose end a client knows.
@@ -166,6 +191,10 @@ type known struct {
 	order int64
 	items []history.Item
 }
+
+// many is how often a call is made that must be answered in the same way each time: what a service keeps of each would
+// run out.
+const many = 20
 
 // grammar returns the rows for a run. Orders says whether it reaches the order service.
 func grammar(path history.Path, orders bool) (rows []row) {
@@ -185,7 +214,26 @@ func grammar(path history.Path, orders bool) (rows []row) {
 				})
 			}
 		}
+		if r.Method == http.MethodGet && !r.Stock {
+			add("head", r.String(), func(d *drawing) (call, bool) {
+				c := d.example(r)
+				c.head = true
+				return c, true
+			})
+		}
+		if r.Method == http.MethodGet {
+			add("many times", r.String(), func(d *drawing) (call, bool) {
+				c := d.example(r)
+				c.times = many
+				return c, true
+			})
+		}
 		for _, p := range r.Parameters {
+			for _, value := range p.Schema.Enum {
+				add("parameter", p.Name+" "+value+", "+r.String(), func(d *drawing) (call, bool) {
+					return d.with(r, p, value, true)
+				})
+			}
 			for _, valid := range []bool{true, false} {
 				if valid && p.In == "path" && (r.Method != http.MethodGet && r.Stock) {
 					continue // it would write
@@ -220,11 +268,36 @@ func grammar(path history.Path, orders bool) (rows []row) {
 			return c, true
 		})
 	}
+	for _, b := range bodies {
+		add("body", b.name, func(d *drawing) (call, bool) {
+			c := d.example(place)
+			c.body = b.of(c.body)
+			return c, true
+		})
+	}
+	deduction := contract.Find(http.MethodPut, "/v1/operations/{flag}")
 	if orders || path == history.PathDeduct {
 		for _, o := range others {
 			add("used key", o.name, func(d *drawing) (call, bool) { return d.again(place, o.of) })
+			if orders {
+				add("used flag of an order", o.name, func(d *drawing) (call, bool) { return d.again(deduction, o.of) })
+			}
 		}
 	}
+	if orders || path == history.PathDeduct {
+		add("deductions together", "one that is invalid beside a repeat", func(d *drawing) (call, bool) {
+			again, ok := d.again(deduction, func(items []history.Item, _ []history.Goods) []history.Item { return items })
+			c, flag := d.example(contract.Find(http.MethodPost, "/v1/operations")), again.path[strings.LastIndex(again.path, "/")+1:]
+			c.body = fmt.Sprintf(`{"operations":[{"flag":%q,"items":[{"goods_id":"1","num":0}]},{"flag":%q,%s]}`, d.fresh, flag,
+				strings.TrimPrefix(again.body, "{"))
+			return c, ok
+		})
+	}
+	add("used flag", "cancelled before", func(d *drawing) (call, bool) {
+		c, late := d.example(contract.Find(http.MethodPost, "/v1/operations/{flag}/cancel")), d.example(deduction)
+		c.next = &late
+		return c, true
+	})
 	for _, o := range restocks {
 		add("used flag", o.name, func(d *drawing) (call, bool) { return d.restock(o.of), true })
 	}
@@ -250,9 +323,13 @@ func (d *drawing) again(r *contract.Route, of func([]history.Item, []history.Goo
 	c := d.example(r)
 	c.op, c.key, c.body = d.known.op, d.h.Key(int(d.known.op)), string(history.AppendBody(nil, items))
 	if r.Stock {
-		c.path, c.key = strings.Replace(r.Path, "{flag}", c.key, 1), ""
+		flag := c.key
+		if d.h.Path == history.PathOrder {
+			flag = strconv.FormatInt(d.known.order, 10)
+		}
+		c.path, c.key = strings.Replace(r.Path, "{flag}", flag, 1), ""
 	}
-	return c, len(items) > 0
+	return c, len(items) > 0 && (d.known.order != 0 || d.h.Path == history.PathDeduct)
 }
 
 // restock returns the run's restock of a product, changed.
@@ -346,7 +423,11 @@ func (d *drawing) parameter(r *contract.Route, p contract.Parameter, valid bool)
 	if p.In == "path" { // a server cleans such paths, or takes them for others
 		fit = slices.DeleteFunc(fit, func(text string) bool { return text == "%" || text == "1\n" })
 	}
-	value := fit[d.r.IntN(len(fit))]
+	return d.with(r, p, fit[d.r.IntN(len(fit))], valid)
+}
+
+// with returns a call with one parameter at a value.
+func (d *drawing) with(r *contract.Route, p contract.Parameter, value string, valid bool) (call, bool) {
 	if p.In == "path" {
 		of := *r
 		of.Path = strings.Replace(r.Path, "{"+p.Name+"}", url.PathEscape(value), 1)
@@ -366,10 +447,10 @@ func (d *drawing) parameter(r *contract.Route, p contract.Parameter, valid bool)
 	case p.Name == "after" || !r.Has("after"):
 	case r.Stock:
 		query.Set("after", strconv.FormatInt(d.h.Goods[0].ID-1, 10))
-	case d.known.order == 0:
+	case d.first.order == 0:
 		return call{}, false
 	default:
-		query.Set("after", strconv.FormatInt(d.known.order-1, 10))
+		query.Set("after", strconv.FormatInt([]known{d.first, d.known}[d.r.IntN(2)].order-1, 10))
 	}
 	return call{route: r, path: r.Path + "?" + query.Encode(), op: -1}, true
 }

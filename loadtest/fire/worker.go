@@ -20,6 +20,7 @@ type worker struct {
 	eldest     *laterCall // the repeat of the first order that is repeated: the key must not be forgotten
 	asides     []history.Aside
 	known      known             // the last order that ended
+	first      known             // the first one
 	turns      []int             // the rows of the grammar that are to be drawn
 	open       map[unended]int64 // calls to repeat after the traffic, with the orders' ids
 }
@@ -112,6 +113,9 @@ func (w *worker) order(ctx context.Context, op int, intended time.Duration, sent
 	} else {
 		first = w.main.place(ctx, op, history.Place, w.items, intended)
 		w.keep(first)
+		if w.f.h.FormOf(op) > history.Keyless { // a relative of another key
+			w.schedule(laterCall{op: op}, do.delay, sent)
+		}
 	}
 	if w.f.cfg.Insist > 0 && !keyless {
 		first = w.insist(ctx, first)
@@ -173,7 +177,15 @@ func (w *worker) late(ctx context.Context, l laterCall, sent int) {
 		w.keepOf(l.order, <-twin)
 		w.lookAgain(ctx, l, sent)
 	default:
+		var repeat <-chan history.Call
+		if w.f.h.Odd && l.op%2 == 0 && w.f.h.FormOf(l.op) != history.Keyless {
+			w.items, _ = w.f.plan.order(l.op, w.items[:0])
+			repeat = w.together(func() history.Call { return w.twin.place(ctx, l.op, history.Again, w.items, intended) })
+		}
 		w.keepOf(l.order, w.main.cancel(ctx, l.op, l.order, intended))
+		if repeat != nil {
+			w.keep(<-repeat)
+		}
 		w.lookAgain(ctx, l, sent)
 	}
 }

@@ -34,6 +34,8 @@ type Aside struct {
 	Problem Problem
 	// Postponed and NoHint are as in Call.
 	Postponed, NoHint bool
+	// OtherID: the answer has not the call's X-Request-Id.
+	OtherID bool
 	// Answer is the body of an answer without a problem, unless it is a page of orders.
 	Answer string
 	// Next is the cursor of the page after this one; 0 on the last. Listed are the orders that are the run's, or buy its
@@ -75,6 +77,7 @@ type asideLine struct {
 	Problem string       `json:"problem,omitempty"`
 	Later   bool         `json:"postponed,omitempty"`
 	NoHint  bool         `json:"no_retry_after,omitempty"`
+	OtherID bool         `json:"other_request_id,omitempty"`
 	Error   string       `json:"error,omitempty"`
 	Answer  string       `json:"answer,omitempty"`
 	Next    int64        `json:"next,string,omitempty"`
@@ -107,7 +110,7 @@ func (h *History) asideLine(i int) asideLine {
 	l := asideLine{
 		Aside: a.Row, Line: len(h.Calls) + i + 2, Op: known(a.Op), Method: a.Method, Route: a.Route, Path: a.Path,
 		Token: a.Token, Key: a.Key, Body: a.Body, SentUs: a.Sent.Microseconds(), DoneUs: a.Done.Microseconds(),
-		Code: a.Code, Problem: a.Problem.String(), Later: a.Postponed, NoHint: a.NoHint, Error: a.Failure.String(),
+		Code: a.Code, Problem: a.Problem.String(), Later: a.Postponed, NoHint: a.NoHint, OtherID: a.OtherID, Error: a.Failure.String(),
 		Answer: a.Answer, Next: a.Next, All: a.All,
 	}
 	for _, o := range a.Listed {
@@ -149,7 +152,8 @@ func (r *reading) aside(l *asideLine) (Aside, bool) {
 		Row: l.Aside, Method: l.Method, Route: l.Route, Path: l.Path, Token: l.Token, Key: l.Key, Body: l.Body, Op: -1,
 		Sent: time.Duration(l.SentUs) * time.Microsecond, Done: time.Duration(l.DoneUs) * time.Microsecond,
 		Failure: Failure(failure), Code: l.Code, Problem: ParseProblem(l.Problem), Postponed: l.Later, NoHint: l.NoHint,
-		Answer: l.Answer, Next: l.Next, All: l.All,
+		OtherID: l.OtherID,
+		Answer:  l.Answer, Next: l.Next, All: l.All,
 	}
 	if l.Op != nil {
 		a.Op = *l.Op

@@ -33,6 +33,7 @@ var relatives = []struct {
 	{"percent-encoded", false, func(run, n string) string { return run + "%2D" + n }},
 	{"a plus sign", false, func(run, n string) string { return run + "-+" + n }},
 	{"an apostrophe", false, func(run, n string) string { return run + "-" + n + "'" }},
+	{"a backslash", false, func(run, n string) string { return run + `-\` + n }},
 	{"the head", false, func(run, n string) string { return run + "-" + padding(run+n+"-") + "-" + n }},
 	{"the tail", false, func(run, n string) string { return run + "-" + n + "-" + padding(run+n+"-") }},
 }

@@ -202,7 +202,8 @@ func (s *System) Target() fire.Target {
 	return fire.Target{
 		OrderURLs: urls(s.Orders), StockURLs: urls(s.Stocks), StockToken: s.cfg.Token,
 		CancelAfter: s.setting("CANCEL_AFTER", 0), PriceTTL: s.setting("PRICE_TTL", 0), Strategy: s.cfg.Strategy,
-		StepLimit: min(s.setting("STOCK_TIMEOUT", 2*time.Second), s.setting("LOCK_TIMEOUT", 1500*time.Millisecond)),
+		StepLimit: min(s.setting("STOCK_TIMEOUT", 2*time.Second), s.setting("LOCK_TIMEOUT", 1500*time.Millisecond),
+			s.setting("CONFIRM_BUDGET", 3*time.Second)),
 	}
 }
 

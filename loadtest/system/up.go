@@ -113,6 +113,9 @@ func (s *System) LoadtestEnv() map[string]string {
 	if t.PriceTTL > 0 {
 		env["PRICE_TTL"] = t.PriceTTL.String()
 	}
+	if budget := s.setting("CONFIRM_BUDGET", 0); budget > 0 {
+		env["CONFIRM_BUDGET"] = budget.String()
+	}
 	return env
 }
 

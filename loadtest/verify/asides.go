@@ -29,6 +29,8 @@ func (j *judge) asides() {
 		wanted := j.allowed(a)
 		right := slices.ContainsFunc(wanted, func(w want) bool { return w.code == a.Code && w.problem == a.Problem })
 		switch {
+		case a.OtherID:
+			j.add(AnswerWellFormed, nil, int(a.Op), 0, "the call's X-Request-Id in its answer", "%s", answered(a))
 		case len(wanted) == 0 && documented(a) && !a.NoHint:
 		case !right || a.NoHint:
 			expected := "an answer by the contract"
@@ -36,7 +38,7 @@ func (j *judge) asides() {
 				expected = wanted[0].String()
 			}
 			j.add(AnswerWellFormed, nil, int(a.Op), 0, expected, "%s", answered(a))
-		case a.Code == http.StatusOK:
+		case a.Code == http.StatusOK && a.Method != http.MethodHead:
 			j.contentsOf(a, bounds)
 		case a.Answer != "" || a.Next != 0 || len(a.Listed) > 0:
 			j.add(AnswerWellFormed, nil, int(a.Op), 0, "a refusal alone", "%s", answered(a))
@@ -47,7 +49,7 @@ func (j *judge) asides() {
 // documented reports whether the OpenAPI documents name the status of an answer to a call of which nothing else is
 // known but that its token, if it needs one, is right.
 func documented(a *history.Aside) bool {
-	r := contract.Find(a.Method, a.Route)
+	r := routeOf(a)
 	return r != nil && slices.Contains(r.Statuses, int(a.Code)) && a.Code != http.StatusUnauthorized
 }
 
@@ -74,7 +76,7 @@ func cut(text string) string {
 // unserved judges an aside without an end. Of the levels and the pages, the last was repeated.
 func (j *judge) unserved(a *history.Aside, last bool) {
 	known, listed := refusals[a.Code]
-	right := a.Answer == "" && a.Next == 0 && len(a.Listed) == 0 && !a.NoHint
+	right := a.Answer == "" && a.Next == 0 && len(a.Listed) == 0 && !a.NoHint && !a.OtherID
 	switch {
 	case a.Code == 0:
 		right = right && a.Failure != history.Answered && a.Failure != history.Unreadable && a.Problem == history.NoProblem
@@ -105,8 +107,16 @@ func (j *judge) contentsOf(a *history.Aside, bounds map[int]*levelBound) {
 		Flows []operation.Flow `json:"flows"`
 	}
 	values, _ := parameters(contract.Find(a.Method, a.Route), a.Path)
-	if a.Route == "/v1/orders" {
+	switch a.Route {
+	case "/v1/orders":
 		j.orderList(a, values)
+		return
+	case together:
+		var sent struct{ Operations []any }
+		lines := strings.Count(strings.TrimSpace(a.Answer), "\n") + 1
+		if json.Unmarshal([]byte(a.Body), &sent) != nil || lines != len(sent.Operations) || a.Next != 0 || len(a.Listed) > 0 {
+			j.add(AnswerWellFormed, nil, int(a.Op), 0, "a line for each deduction", "%s: %s", answered(a), cut(a.Answer))
+		}
 		return
 	}
 	if a.Next != 0 || len(a.Listed) > 0 || json.Unmarshal([]byte(a.Answer), &text) != nil ||

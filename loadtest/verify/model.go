@@ -1,13 +1,16 @@
 package verify
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"orderstock/loadtest/contract"
 	"orderstock/loadtest/history"
@@ -32,9 +35,18 @@ func (w want) String() string {
 // allowed returns the answers that are right for a call with one thing that is odd, if it is not refused for now.
 // None: nothing is known.
 func (j *judge) allowed(a *history.Aside) []want {
-	route := contract.Find(a.Method, a.Route)
+	route := routeOf(a)
 	if route == nil {
 		return nil
+	}
+	if a.Method == http.MethodHead {
+		get := *a
+		get.Method = http.MethodGet
+		wanted := j.allowed(&get)
+		for i := range wanted { // it has no body
+			wanted[i].problem, wanted[i].why = history.NoProblem, "GET is answered so: "+wanted[i].why
+		}
+		return wanted
 	}
 	if route.Guarded && a.Token != "" {
 		return []want{{http.StatusUnauthorized, history.Unauthorized, "the token is " + a.Token}}
@@ -59,6 +71,8 @@ func (j *judge) allowed(a *history.Aside) []want {
 		return []want{{http.StatusNotFound, history.OrderNotFound, "there is no such order"}}
 	case a.Op >= 0:
 		return j.underUsedKey(a, route)
+	case a.Route == together:
+		return []want{{http.StatusOK, history.NoProblem, "each deduction is answered as if it had come alone"}}
 	case route.Body != nil && strings.HasSuffix(a.Route, "/restock"):
 		return j.restockAllowed(a)
 	case a.Route == "/v1/stock/{goods_id}":
@@ -69,6 +83,17 @@ func (j *judge) allowed(a *history.Aside) []want {
 		return nil
 	}
 	return []want{{http.StatusOK, history.NoProblem, "it is a read"}}
+}
+
+// together is the route of several deductions in one call.
+const together = "/v1/operations"
+
+// routeOf returns the route of a call, or nil. HEAD works wherever GET does.
+func routeOf(a *history.Aside) *contract.Route {
+	if a.Method == http.MethodHead {
+		return contract.Find(http.MethodGet, a.Route)
+	}
+	return contract.Find(a.Method, a.Route)
 }
 
 // parameters returns the values of a call's parameters: in its path, and in its query.
@@ -132,9 +157,24 @@ func keyIn(header string) (key string, valid bool) {
 // sentBody is the body of any call.
 type sentBody struct {
 	Items []struct {
-		Goods string          `json:"goods_id"`
-		Num   json.RawMessage `json:"num"`
+		Goods string         `json:"goods_id"`
+		Num   jsontext.Value `json:"num"`
 	} `json:"items"`
+}
+
+// strictly reads a body as the services do: each field once, by its exact name, and nothing else. It returns what is
+// wrong with it, if anything is.
+func strictly(text string, body *sentBody) (p history.Problem, why string) {
+	err := json.Unmarshal([]byte(text), body, json.RejectUnknownMembers(true))
+	switch {
+	case err == nil:
+		return history.NoProblem, ""
+	case !jsontext.Value(text).IsValid():
+		return history.MalformedJSON, "is no JSON, or has a field twice"
+	case errors.Is(err, json.ErrUnknownName):
+		return history.UnknownField, "has a field that is not documented"
+	}
+	return history.InvalidField, "is not as documented"
 }
 
 // badBody returns the answers to a basket that breaks rules: any of those that it breaks may be named.
@@ -146,8 +186,8 @@ func (j *judge) badBody(r *contract.Route, text string) (bad []want) {
 		bad = append(bad, want{http.StatusUnprocessableEntity, p, fmt.Sprintf(format, args...)})
 	}
 	var body sentBody
-	if err := json.Unmarshal([]byte(text), &body); err != nil {
-		return []want{{http.StatusBadRequest, history.InvalidField, "the body is not as documented"}}
+	if problem, why := strictly(text, &body); problem != history.NoProblem {
+		return []want{{http.StatusBadRequest, problem, "the body " + why}}
 	}
 	if n := len(body.Items); n < 1 || n > operation.MaxItems {
 		add(history.InvalidItems, "it has %d lines", n)
@@ -188,11 +228,16 @@ func (j *judge) near(goods int64) bool {
 // answer that shows it, or nothing is known.
 func (j *judge) underUsedKey(a *history.Aside, r *contract.Route) []want {
 	n := int(a.Op)
+	ofOrder := r.Stock && j.h.Path == history.PathOrder // the order's id is the flag
 	used := slices.ContainsFunc(j.callsOf(n), func(i int32) bool {
 		c := &j.h.Calls[i]
-		return c.Done <= a.Sent && isEnd(c.Status)
+		if c.Done > a.Sent || !isEnd(c.Status) {
+			return false
+		}
+		sold := c.Status == history.Confirmed || c.Status == history.Rejected
+		return !ofOrder || sold && strings.HasSuffix(a.Path, "/"+strconv.FormatInt(c.Order, 10))
 	})
-	if !used || !strings.Contains(a.Key+a.Path, j.h.Key(n)) || a.Body == string(history.AppendBody(nil, j.h.Items(n))) {
+	if !used || !ofOrder && !strings.Contains(a.Key+a.Path, j.h.Key(n)) || a.Body == string(history.AppendBody(nil, j.h.Items(n))) {
 		return nil
 	}
 	why := "this key has an order of " + words(j.h.Items(n))

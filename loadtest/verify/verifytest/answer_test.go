@@ -97,6 +97,7 @@ func (c *change) changeAside(r *rand.Rand) bool {
 		{"Problem", func() { a.Problem = upTo(r, history.Problems-1) }},
 		{"Failure", func() { a.Failure = upTo(r, history.Unsent) }},
 		{"NoHint", func() { a.NoHint = !a.NoHint }},
+		{"OtherID", func() { a.OtherID = !a.OtherID }},
 		{"Token", func() { a.Token = map[bool]string{true: "none"}[a.Token == ""] }},
 		{"Answer", func() { a.Answer = changeNumber(r, a.Answer) }},
 		{"Path", func() { a.Path = changeNumber(r, a.Path) }},
