@@ -102,7 +102,9 @@ func (j *judge) contentsOf(a *history.Aside, bounds map[int]*levelBound) {
 		All        *[]operation.Goods `json:"goods"`
 		Next       string             `json:"next"`
 		Operations []struct {
-			Flag string `json:"flag"`
+			Flag  string         `json:"flag"`
+			Items []history.Item `json:"items"`
+			Token string         `json:"fencing_token"`
 		} `json:"operations"`
 		Flows []operation.Flow `json:"flows"`
 	}
@@ -130,6 +132,12 @@ func (j *judge) contentsOf(a *history.Aside, bounds map[int]*levelBound) {
 			if !slices.Contains(values["flag"], op.Flag) {
 				j.add(AnswersTrue, []byte(op.Flag), -1, 0, "operations of the flags that were asked for", "%s", answered(a))
 			}
+			n := j.ofFlag(op.Flag)
+			history.SortItems(op.Items)
+			if n >= 0 && len(op.Items) > 0 && !slices.Equal(op.Items, j.h.Items(n)) || !isToken(op.Token) {
+				j.add(AnswersTrue, []byte(op.Flag), n, 0, "the items of the order, and a token", "%s: %s", answered(a),
+					cut(a.Answer))
+			}
 		}
 		for _, f := range text.Flows {
 			at := f.CreatedAt.Sub(j.h.Started)
@@ -149,6 +157,23 @@ func (j *judge) contentsOf(a *history.Aside, bounds map[int]*levelBound) {
 		}
 		j.level(a, text.Goods, bounds)
 	}
+}
+
+// ofFlag returns the order with that flag, or -1 if no answer has named it.
+func (j *judge) ofFlag(flag string) int {
+	if j.h.Path == history.PathDeduct {
+		return j.h.OrderOf([]byte(flag))
+	}
+	id, _ := operation.ParseID(flag)
+	for _, i := range j.knownOrders(id-1, id) {
+		return int(j.h.Calls[i].Op)
+	}
+	return -1
+}
+
+// isToken reports whether a text is a token in hexadecimal, or none.
+func isToken(text string) bool {
+	return text == "" || len(text) == 2*len(operation.Token{}) && strings.Trim(text, "0123456789abcdef") == ""
 }
 
 // otherZone is how far a date in the ledger may lie outside of the run. Clocks differ by less; those of zones by more.

@@ -170,14 +170,27 @@ func (j *judge) orderList(a *history.Aside, values map[string][]string) {
 	}
 	for _, o := range j.knownOrders(after, upTo) {
 		c := &j.h.Calls[o]
-		stays := status == "" || c.Status == history.Rejected && status == c.Status.String()
-		if stays && c.Done < a.Sent && !slices.ContainsFunc(a.Listed, func(l history.Listed) bool {
+		if c.Done < a.Sent && (status == "" || j.stays(int(c.Op), status, a)) && !slices.ContainsFunc(a.Listed, func(l history.Listed) bool {
 			return l.Order == c.Order
 		}) {
 			wrong(c.Order, int(c.Op), "the order, which was there, on the page")
 			return
 		}
 	}
+}
+
+// stays reports whether order n had a status when a call was sent, as answers say, and still has it when the call is
+// answered: it is final, or nobody has asked for a cancellation.
+func (j *judge) stays(n int, status string, a *history.Aside) (stays bool) {
+	for _, i := range j.callsOf(n) {
+		switch c := &j.h.Calls[i]; {
+		case c.Kind == history.Cancel && c.Sent < a.Done && status == history.Confirmed.String():
+			return false
+		case c.Done < a.Sent && isEnd(c.Status) && c.Status.String() == status:
+			stays = true
+		}
+	}
+	return stays
 }
 
 // knownOrders returns the calls whose answers named orders above one id and up to another.

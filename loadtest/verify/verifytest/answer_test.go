@@ -129,7 +129,7 @@ func (c *change) changeListed(r *rand.Rand, a *history.Aside) bool {
 	c.before = *o
 	switch r.IntN(8) {
 	case 0:
-		c.what = "listed deleted"
+		c.what, c.after = "listed deleted", *a
 		a.Listed = slices.Delete(a.Listed, at, at+1)
 		return true
 	case 1:
