@@ -71,7 +71,8 @@ func readSurroundings() (surroundings, error) { return config.Read[surroundings]
 func (s surroundings) target() fire.Target {
 	return fire.Target{
 		OrderURLs: s.OrderURLs, StockURLs: s.StockURLs, StockToken: s.StockToken, CancelAfter: s.CancelAfter,
-		PriceTTL: s.PriceTTL, StepLimit: s.ConfirmBudget, Limited: s.RateLimitOrders+s.RateLimitReads != "", Strategy: s.Strategy,
+		PriceTTL: s.PriceTTL, StepLimit: s.ConfirmBudget, Limited: s.RateLimitOrders+s.RateLimitReads != "",
+		Strategy: s.Strategy,
 	}
 }
 

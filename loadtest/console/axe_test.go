@@ -23,7 +23,7 @@ import (
 func TestNothingKeepsAnybodyOut(t *testing.T) {
 	s := theStage(t)
 	b := open(t, s.entry())
-	b.await(30*time.Second, `document.querySelectorAll(".faults li").length === 17`)
+	b.await(30*time.Second, `document.querySelectorAll(".faults > li").length === 17`)
 	for range 2 { // the first one is laid over the second
 		s.fire(t, tables.Custom{
 			Strategy: "unsafe", Load: fire.Config{Orders: 200, Concurrency: 64, Mix: fire.Mix{Goods: 1, Stock: 50}},

@@ -254,7 +254,7 @@ func TestChartWithARunLaidOver(t *testing.T) {
 func TestPausedHolder(t *testing.T) {
 	s := theStage(t)
 	b := open(t, s.entry())
-	b.await(30*time.Second, `document.querySelectorAll(".faults li").length === 17`)
+	b.await(30*time.Second, `document.querySelectorAll(".faults > li").length === 17`)
 	if v := s.play(t, "O", tables.Broken); v.Outcome != verify.Violation {
 		t.Errorf("without fencing: %s", v)
 	}

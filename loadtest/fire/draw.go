@@ -82,13 +82,24 @@ func (w *worker) look(ctx context.Context, first history.Call, do intent, sent i
 			known: w.known, first: w.first,
 		}
 		c, ok := w.f.rows[turn].draw(d)
-		for q := &c; ok && q != nil; q = q.next {
-			for range max(q.times, 1) {
-				w.aside(w.main.ask(ctx, w.f.rows[turn].name, *q))
-			}
+		if ok {
+			w.series(ctx, w.f.rows[turn].name, &c)
 		}
 		return ok
 	})
+}
+
+// series makes a call as often as it says, and then those after it, until one gets no end: while nobody answers, each
+// would take the whole timeout.
+func (w *worker) series(ctx context.Context, name string, q *call) {
+	for ; q != nil; q = q.next {
+		for range max(q.times, 1) {
+			a := w.main.ask(ctx, name, *q)
+			if w.aside(a); !a.Ended() {
+				return
+			}
+		}
+	}
 }
 
 // lookAgain reads some of the orders that are cancelled, at once and later, and cancels some of them again.

@@ -287,7 +287,8 @@ func grammar(path history.Path, orders bool) (rows []row) {
 	if orders || path == history.PathDeduct {
 		add("deductions together", "one that is invalid beside a repeat", func(d *drawing) (call, bool) {
 			again, ok := d.again(deduction, func(items []history.Item, _ []history.Goods) []history.Item { return items })
-			c, flag := d.example(contract.Find(http.MethodPost, "/v1/operations")), again.path[strings.LastIndex(again.path, "/")+1:]
+			c := d.example(contract.Find(http.MethodPost, "/v1/operations"))
+			flag := again.path[strings.LastIndex(again.path, "/")+1:]
 			c.body = fmt.Sprintf(`{"operations":[{"flag":%q,"items":[{"goods_id":"1","num":0}]},{"flag":%q,%s]}`, d.fresh, flag,
 				strings.TrimPrefix(again.body, "{"))
 			return c, ok

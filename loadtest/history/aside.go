@@ -110,7 +110,8 @@ func (h *History) asideLine(i int) asideLine {
 	l := asideLine{
 		Aside: a.Row, Line: len(h.Calls) + i + 2, Op: known(a.Op), Method: a.Method, Route: a.Route, Path: a.Path,
 		Token: a.Token, Key: a.Key, Body: a.Body, SentUs: a.Sent.Microseconds(), DoneUs: a.Done.Microseconds(),
-		Code: a.Code, Problem: a.Problem.String(), Later: a.Postponed, NoHint: a.NoHint, OtherID: a.OtherID, Error: a.Failure.String(),
+		Code: a.Code, Problem: a.Problem.String(), Later: a.Postponed, NoHint: a.NoHint,
+		OtherID: a.OtherID, Error: a.Failure.String(),
 		Answer: a.Answer, Next: a.Next, All: a.All,
 	}
 	for _, o := range a.Listed {

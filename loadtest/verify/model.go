@@ -237,7 +237,8 @@ func (j *judge) underUsedKey(a *history.Aside, r *contract.Route) []want {
 		sold := c.Status == history.Confirmed || c.Status == history.Rejected
 		return !ofOrder || sold && strings.HasSuffix(a.Path, "/"+strconv.FormatInt(c.Order, 10))
 	})
-	if !used || !ofOrder && !strings.Contains(a.Key+a.Path, j.h.Key(n)) || a.Body == string(history.AppendBody(nil, j.h.Items(n))) {
+	if !used || !ofOrder && !strings.Contains(a.Key+a.Path, j.h.Key(n)) ||
+		a.Body == string(history.AppendBody(nil, j.h.Items(n))) {
 		return nil
 	}
 	why := "this key has an order of " + words(j.h.Items(n))

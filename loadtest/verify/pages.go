@@ -170,9 +170,8 @@ func (j *judge) orderList(a *history.Aside, values map[string][]string) {
 	}
 	for _, o := range j.knownOrders(after, upTo) {
 		c := &j.h.Calls[o]
-		if c.Done < a.Sent && (status == "" || j.stays(int(c.Op), status, a)) && !slices.ContainsFunc(a.Listed, func(l history.Listed) bool {
-			return l.Order == c.Order
-		}) {
+		there := slices.ContainsFunc(a.Listed, func(l history.Listed) bool { return l.Order == c.Order })
+		if !there && c.Done < a.Sent && (status == "" || j.stays(int(c.Op), status, a)) {
 			wrong(c.Order, int(c.Op), "the order, which was there, on the page")
 			return
 		}
