@@ -18,6 +18,10 @@ import (
 	"orderstock/loadtest/tables"
 )
 
+// tooWide names the elements that reach beyond the window.
+const tooWide = `[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 0.1)` +
+	`.map((e) => e.tagName + "." + (e.className.baseVal ?? e.className) + " " + e.textContent.slice(0, 40)).slice(0, 8).join("; ")`
+
 // TestNothingKeepsAnybodyOut has axe-core look at the page in all its states, light and dark: it
 // may find nothing that is serious or critical.
 func TestNothingKeepsAnybodyOut(t *testing.T) {
@@ -63,7 +67,7 @@ func TestNothingKeepsAnybodyOut(t *testing.T) {
 			b.picture(fmt.Sprintf("%s-%d", theme, window), window, 900, true)
 			b.barred(fmt.Sprintf("%s, %d px wide", theme, window))
 			if wide := eval[int64](b, `document.documentElement.scrollWidth`); wide > window {
-				t.Errorf("%s: the page is %d px wide in a window of %d", theme, wide, window)
+				t.Errorf("%s: the page is %d px wide in a window of %d: %s", theme, wide, window, eval[string](b, tooWide))
 			}
 		}
 		b.do(chromedp.EmulateViewport(1440, 1000))

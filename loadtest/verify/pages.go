@@ -185,7 +185,7 @@ func (j *judge) stays(n int, status string, a *history.Aside) (stays bool) {
 		switch c := &j.h.Calls[i]; {
 		case c.Kind == history.Cancel && c.Sent < a.Done && status == history.Confirmed.String():
 			return false
-		case c.Done < a.Sent && isEnd(c.Status) && c.Status.String() == status:
+		case c.Kind != history.ReadLedger && c.Done < a.Sent && isEnd(c.Status) && c.Status.String() == status:
 			stays = true
 		}
 	}
