@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/faultpoint"
+	"orderstock/loadtest/fire"
 	"orderstock/loadtest/trial"
 )
 
@@ -70,7 +71,8 @@ func atStep(step faultpoint.Step, when faultpoint.When, fault string) trial.Expe
 	}
 	e := trial.Experiment{
 		Name: strings.Join([]string{string(step), string(when), fault}, "/"), Group: fault,
-		Services: trial.Services{Env: Env}, Load: usual, Several: several, Acts: []trial.Action{a.At(strikeAt)},
+		Services: trial.Services{Env: Env}, Load: excused(usual), Several: several,
+		Acts: []trial.Action{a.At(strikeAt)},
 	}
 	if fault == "reply-lost" && when == faultpoint.Before {
 		e.NA = "a step that has not begun has no reply to lose"
@@ -109,6 +111,13 @@ func Cells() []trial.Experiment {
 		}
 	}
 	return append(all, Lasting()...)
+}
+
+// excused returns a load of which all is excused that repeats put right: a cell asks whether everything ends well, and
+// a service may need longer to recover than an act's time and its aftermath.
+func excused(load fire.Config) fire.Config {
+	load.Disturbed = true
+	return load
 }
 
 // Reduced returns a part of the matrix that covers each step and each fault at least once.
