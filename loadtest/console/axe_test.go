@@ -19,8 +19,9 @@ import (
 )
 
 // tooWide names the elements that reach beyond the window.
-const tooWide = `[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 0.1)` +
-	`.map((e) => e.tagName + "." + (e.className.baseVal ?? e.className) + " " + e.textContent.slice(0, 40)).slice(0, 8).join("; ")`
+const tooWide = `[...document.querySelectorAll("body *")]` +
+	`.filter((e) => e.getBoundingClientRect().right > innerWidth + 0.1)` +
+	`.map((e) => e.tagName + " " + e.textContent.slice(0, 40)).slice(0, 8).join("; ")`
 
 // TestNothingKeepsAnybodyOut has axe-core look at the page in all its states, light and dark: it
 // may find nothing that is serious or critical.
