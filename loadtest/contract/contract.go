@@ -42,7 +42,7 @@ type Parameter struct {
 	Schema   *Schema `json:"schema"`
 }
 
-// Schema is the part of a JSON schema that the documents use for what is sent.
+// Schema is a JSON schema, with the keywords that the documents use for parameters and requests.
 type Schema struct {
 	Ref        string             `json:"$ref"`
 	Type       any                `json:"type"`

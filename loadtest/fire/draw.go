@@ -46,7 +46,7 @@ func (f *firing) turn(n int) int {
 }
 
 // look makes the reads and the odd calls that follow the first answer to an order: a small share of the orders have
-// some. A row that cannot be drawn of what the client knows waits for its next order.
+// some. A row that needs an order which the client does not know yet waits for its next one.
 func (w *worker) look(ctx context.Context, first history.Call, do intent, sent int) {
 	if !w.f.h.Odd {
 		return

@@ -53,7 +53,7 @@ var keys = []struct {
 	{"empty quotes", func(string) string { return `""` }},
 }
 
-// baskets are the ways in which a line of a basket is odd: functions of the lines and the odd one's index.
+// baskets make a line of a basket odd: functions of the lines and the odd one's index.
 var baskets = []struct {
 	name string
 	of   func(lines []line, at int) []line
@@ -83,7 +83,7 @@ var baskets = []struct {
 	}},
 }
 
-// bodies are the ways in which the text of a basket is none.
+// bodies spoil the text of a basket, so that it is none.
 var bodies = []struct {
 	name string
 	of   func(basket string) string
@@ -157,8 +157,8 @@ var restocks = []struct {
 	{"another product", func(r *operation.Restock) { r.GoodsID++ }},
 }
 
-// row is a row of the grammar: a way in which one call is odd. draw returns a call, or false if none can be made of
-// what the client knows so far.
+// row is a row of the grammar: one way to make a call odd. draw returns a call, or false if it needs
+// an order, and the client knows none yet.
 type row struct {
 	name string
 	draw func(*drawing) (call, bool)

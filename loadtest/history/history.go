@@ -52,7 +52,7 @@ type History struct {
 	Disturbed bool
 	// Acts broke the system on purpose. They excuse calls.
 	Acts []Act
-	// Breakable is true if the run was made to be broken by acts, of which there may be none. Each order has a key, so
+	// Breakable: acts may break something in the run, though none has to. Each order has a key, so
 	// that it can be repeated, and a slow machine does not make the verdict unknown.
 	Breakable bool
 	// StepLimit is the shortest of the services' limits of a step of a call; 0 if it is not known, or above a second.

@@ -176,7 +176,7 @@ func isToken(text string) bool {
 	return text == "" || len(text) == 2*len(operation.Token{}) && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// otherZone is how far a date in the ledger may lie outside of the run. Clocks differ by less; those of zones by more.
+// otherZone is how far a date in the ledger may lie outside of the run. Clocks differ by less, and time zones by more.
 const otherZone = 50 * time.Minute
 
 // goodsList judges the products of a list: the named ones, or the ones after a cursor by rising id, up to the limit.

@@ -177,7 +177,7 @@ func strictly(text string, body *sentBody) (p history.Problem, why string) {
 	return history.InvalidField, "is not as documented"
 }
 
-// badBody returns the answers to a basket that breaks rules: any of those that it breaks may be named.
+// badBody returns the answers to a basket that breaks rules. The answer may name any broken rule.
 func (j *judge) badBody(r *contract.Route, text string) (bad []want) {
 	if r.Body == nil || !slices.Contains(r.Body.Required, "items") {
 		return nil

@@ -25,7 +25,8 @@ type listing struct {
 	inBook bool
 }
 
-// inWalk reports whether the page is one of those that follow each other, from the first order of the run to the last.
+// inWalk reports whether the page belongs to the walk: pages that follow each other, from the run's first order to its
+// last.
 func (l *listing) inWalk() bool { return l.page.Row == history.RowPage }
 
 // readPages sorts the orders on the pages by id. The pages of the walk follow each other.

@@ -56,7 +56,7 @@ var states, next = func() (all []state, next map[int][]int) {
 	return all, next
 }()
 
-// aspect is what of an order an answer shows.
+// aspect is the side of an order that an answer shows.
 type aspect uint8
 
 const (

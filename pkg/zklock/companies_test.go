@@ -1,7 +1,6 @@
 package zklock_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -158,27 +157,9 @@ func certificate(t *testing.T, file string) (string, *x509.CertPool) {
 	return file, roots
 }
 
-// syncBuffer is a buffer that several goroutines may use.
-type syncBuffer struct {
-	mu  sync.Mutex
-	all bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.all.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.all.String()
-}
-
 // Without a logger, an operator reads of a lost session in slog's default one, and the causes of a loss differ.
 func TestCausesOfALoss(t *testing.T) {
-	var log syncBuffer
+	var log safeLog
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 	defer slog.SetDefault(before)

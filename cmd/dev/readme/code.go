@@ -29,7 +29,7 @@ func broken(f tables.Fault) string {
 
 // caseStudyFaults lists the published faults from the package tables.
 func caseStudyFaults(sources) (string, error) {
-	table := report.NewTable("", "fault", "how it is right here", "what the broken variant changes")
+	table := report.NewTable("", "fault", "how it is right here", "changes of the broken variant")
 	for _, f := range tables.Published {
 		table.Add(false, fmt.Sprintf("[%s](faults/%s)", f.Letter, path.Base(f.PageFile())), f.Title, f.Fix, broken(f))
 	}

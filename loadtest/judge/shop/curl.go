@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// draft is a request that places an order, of which a file is made.
+// draft is a request that places an order. A file is made of it.
 type draft struct {
 	method, address string
 	headers         []string // "Name: value"

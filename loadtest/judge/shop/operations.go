@@ -15,7 +15,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// Operation is a request of which File makes a file, if it is the one that orders.
+// Operation is a request. File makes a file of the one that places orders.
 type Operation struct {
 	// Name is its method and path, and ID its name in the document, or "".
 	Name, ID string

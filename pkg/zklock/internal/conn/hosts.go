@@ -16,15 +16,15 @@ import (
 const (
 	// lookupTimeout bounds how long names are resolved before a connection is tried.
 	lookupTimeout = 3 * time.Second
-	// quickLookup bounds it when addresses are known, after one round in vain; each further one doubles it.
+	// quickLookup bounds it when addresses are known, after one round that failed; each further one doubles it.
 	quickLookup = 250 * time.Millisecond
 	// shortLived is how long a connection lasts at most after which the library pauses, as long as its pause.
 	shortLived = time.Second
 )
 
 // hosts chooses the server to dial next, as a zk.HostProvider. It goes through all addresses of all servers in random
-// order. Only after a round in vain does it resolve the names again, since servers move: a session must not be lost to
-// a name server that is silent. A name that does not resolve keeps its former addresses.
+// order. It resolves the names again after a round that failed, since servers move, and not before: a session must not be
+// lost to a name server that is silent. A name that does not resolve keeps its former addresses.
 //
 // It makes the library pause for a second before a round if the round before failed, or if the lost connection was
 // short-lived: servers that accept a session and then drop it would be called hundreds of times a second. It leaves
