@@ -23,8 +23,8 @@ const (
 )
 
 // hosts chooses the server to dial next, as a zk.HostProvider. It goes through all addresses of all servers in random
-// order. It resolves the names again after a round that failed, since servers move, and not before: a session must not be
-// lost to a name server that is silent. A name that does not resolve keeps its former addresses.
+// order. It resolves the names again after a round that failed, since servers move, and not before: a session must not
+// be lost to a name server that is silent. A name that does not resolve keeps its former addresses.
 //
 // It makes the library pause for a second before a round if the round before failed, or if the lost connection was
 // short-lived: servers that accept a session and then drop it would be called hundreds of times a second. It leaves
