@@ -13,7 +13,7 @@ import (
 )
 
 // With ZOOKEEPER_AUTH a stranger who reaches ZooKeeper can neither read the services' nodes nor change them: locks,
-// claims of numbers, announcements, the reconciler's election. It may be set on a running deployment, one service after
+// marks of ids, announcements, the reconciler's election. It may be set on a running deployment, one service after
 // the other. Orders go on, and when all services have it, nothing is open that was open before.
 func TestStrangersAreKeptOutOfZooKeeper(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,8 @@ var (
 	ErrNoLease = errors.New("no leased node number for ids")
 	// ErrClockBack means that the clock is behind the time of ids that may exist.
 	ErrClockBack = errors.New("clock stepped back")
-	// ErrNoNumber means that every node number is in use.
+	// ErrNoNumber means that every node number is in use, or was within the last four hours by a process that did not
+	// give it back.
 	ErrNoNumber = errors.New("no free node number")
 )
 
@@ -30,8 +31,7 @@ const clockTolerance = 100 * time.Millisecond
 // numbers is the number of node numbers.
 const numbers = 1024
 
-// closeLimit bounds the calls that give a number or the lead back. If ZooKeeper does not answer, both end with the
-// session.
+// closeLimit bounds the call that gives a number back. If ZooKeeper does not answer, the clock has to pass the mark.
 const closeLimit = 5 * time.Second
 
 // reserve is how far a mark is moved ahead of the clock, so how long ids go on without ZooKeeper. The number of a
@@ -50,16 +50,16 @@ const reserve = 4 * time.Hour
 // the same id: not if their clocks disagree, not after a long pause, and not if a session expired unnoticed. (The idea
 // is the reserved timestamp range of Google Percolator's timestamp oracle.)
 //
-// The ephemeral claim node next to the mark only shows which numbers are in use, so that replicas do not take each
-// other's.
+// So a mark ahead of the clock also shows which numbers are in use. Nothing of a number ends with a session.
 //
 // # Guarantees for callers
 //
 //   - Without ZooKeeper, and after the loss of the session, ids continue up to the mark, for four hours. Then Next
-//     returns ErrNoLease. The number is claimed again in the background, or another one if it is somebody else's.
+//     returns ErrNoLease. In the background the mark is moved on, or another number is leased if this one is another
+//     process's by then.
 //   - If the wall clock is set, forward or back, a number is leased again, so that ids follow it; until then, Next
 //     returns an error. Numbers whose mark is ahead of the clock are skipped, also after a restart; if that leaves
-//     none, the error is ErrClockBack.
+//     none, the error is ErrClockBack if a mark is further ahead than its process's clock may move it, or ErrNoNumber.
 //   - Ids of one process rise strictly, unless the clock is set back. Ids of several are ordered only as well as
 //     their clocks agree.
 type IDs struct {
@@ -151,7 +151,7 @@ func (i *IDs) drop() {
 }
 
 // Close gives the number back, so that another process can lease it at once. If ZooKeeper does not answer, the number
-// becomes free when the session has ended and the clock is past the mark. Next fails from then on.
+// becomes free when the clock is past the mark. Next fails from then on.
 func (i *IDs) Close(ctx context.Context) error {
 	i.mu.Lock()
 	i.closed = true

@@ -51,8 +51,7 @@ func (l *lease) drift(now func() time.Time) time.Duration {
 	return off
 }
 
-// registry keeps the claims (ephemeral nodes) and marks (persistent nodes) of the
-// node numbers in ZooKeeper.
+// registry keeps the marks of the node numbers in ZooKeeper: persistent nodes, each with the mark and its writer.
 type registry struct {
 	conn   *zk.Conn
 	root   string
@@ -64,13 +63,13 @@ func newRegistry(conn *zk.Conn, root string, acl []zk.ACL) registry {
 	return registry{conn: conn, root: path.Clean(root), acl: acl, holder: rand.Text()}
 }
 
-func (r registry) mkdir(dir string) error {
-	_, err := r.conn.Create(dir, nil, zk.FlagPersistent, r.acl)
+// create makes a node with the mark of a number that was never used.
+func (r registry) create(node string) error {
+	_, err := r.conn.Create(node, []byte("0"), zk.FlagPersistent, r.acl)
 	return err
 }
 
-func (r registry) claim(number int) string { return fmt.Sprintf("%s/claims/%04d", r.root, number) }
-func (r registry) mark(number int) string  { return fmt.Sprintf("%s/marks/%04d", r.root, number) }
+func (r registry) mark(number int) string { return fmt.Sprintf("%s/marks/%04d", r.root, number) }
 func (r registry) value(mark int64) []byte {
 	return []byte(strconv.FormatInt(mark, 10) + " " + r.holder)
 }
@@ -79,17 +78,10 @@ func (r registry) value(mark int64) []byte {
 func (r registry) take(
 	ctx context.Context, numbers int, reserve time.Duration, now func() time.Time,
 ) (*lease, error) {
-	taken, err := zkclient.Call(ctx, func() (map[string]bool, error) { return r.claims() })
-	if err != nil {
-		return nil, err
-	}
 	free := ErrNoNumber
 	first := mathrand.IntN(numbers)
 	for i := range numbers {
 		number := (first + i) % numbers
-		if taken[path.Base(r.claim(number))] {
-			continue
-		}
 		l, err := zkclient.Call(ctx, func() (*lease, error) { return r.takeNumber(number, reserve, now) })
 		switch {
 		case err == nil:
@@ -103,45 +95,14 @@ func (r registry) take(
 	return nil, free
 }
 
-// claims returns the numbers in use, and creates the parents if they are missing. It removes a claim of these IDs
-// left behind by a lost reply.
-func (r registry) claims() (map[string]bool, error) {
-	names, _, err := r.conn.Children(r.root + "/claims")
-	if errors.Is(err, zk.ErrNoNode) {
-		for _, dir := range []string{"/claims", "/marks"} {
-			if err := zkclient.MakePath(r.root+dir, r.mkdir); err != nil {
-				return nil, err
-			}
-		}
-		names, _, err = r.conn.Children(r.root + "/claims")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list node numbers: %w", err)
-	}
-	taken := make(map[string]bool, len(names))
-	for _, name := range names {
-		taken[name] = true
-		claim := r.root + "/claims/" + name
-		holder, stat, err := r.conn.Get(claim)
-		if err == nil && string(holder) == r.holder && stat.EphemeralOwner == r.conn.SessionID() {
-			if err := r.conn.Delete(claim, stat.Version); err == nil {
-				delete(taken, name)
-			}
-		}
-	}
-	return taken, nil
-}
-
-// takeNumber claims the number and moves its mark, in one transaction. errLost means
-// that another process was faster, ErrClockBack that the mark is ahead of the clock.
+// takeNumber moves the mark of the number ahead of the clock. errLost means that another process has the number, or had
+// it within the reserve; ErrClockBack that the mark lies further ahead than a process in use would have it.
 func (r registry) takeNumber(number int, reserve time.Duration, now func() time.Time) (*lease, error) {
 	data, stat, err := r.conn.Get(r.mark(number))
 	if errors.Is(err, zk.ErrNoNode) {
-		_, err = r.conn.Create(r.mark(number), []byte("0"), 0, r.acl)
-		if err != nil && !errors.Is(err, zk.ErrNodeExists) {
-			return nil, fmt.Errorf("make mark of node number %d: %w", number, err)
+		if err = zkclient.MakePath(r.mark(number), r.create); err == nil {
+			data, stat, err = r.conn.Get(r.mark(number))
 		}
-		data, stat, err = r.conn.Get(r.mark(number))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read mark of node number %d: %w", number, err)
@@ -153,26 +114,24 @@ func (r registry) takeNumber(number int, reserve time.Duration, now func() time.
 	}
 	l := &lease{number: number, last: used}
 	l.wall, l.since = readClocks(now)
-	if ahead := used - l.clock(); ahead >= 0 {
-		return nil, fmt.Errorf("%w: ids of node number %d may reach %d ms ahead", ErrClockBack, number, ahead)
+	switch ahead := time.Duration(used-l.clock()) * time.Millisecond; {
+	case ahead > reserve+clockTolerance:
+		return nil, fmt.Errorf("%w: ids of node number %d may reach %s ahead", ErrClockBack, number, ahead)
+	case ahead >= 0:
+		return nil, errLost
 	}
 	if l.node, err = snowflake.NewNode(int64(number)); err != nil {
 		return nil, fmt.Errorf("make snowflake node: %w", err)
 	}
 	l.mark = l.clock() + reserve.Milliseconds()
-	done, err := r.conn.Multi(
-		&zk.CreateRequest{
-			Path: r.claim(number), Data: []byte(r.holder), Acl: r.acl, Flags: zk.FlagEphemeral,
-		},
-		&zk.SetDataRequest{Path: r.mark(number), Data: r.value(l.mark), Version: stat.Version},
-	)
+	stat, err = r.conn.Set(r.mark(number), r.value(l.mark), stat.Version)
 	switch {
-	case errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrBadVersion):
+	case errors.Is(err, zk.ErrBadVersion):
 		return nil, errLost
 	case err != nil:
-		return nil, fmt.Errorf("claim node number %d: %w", number, err)
+		return nil, fmt.Errorf("take node number %d: %w", number, err)
 	}
-	l.version = done[1].Stat.Version
+	l.version = stat.Version
 	return l, nil
 }
 
@@ -187,63 +146,42 @@ func readClocks(now func() time.Time) (wall int64, since time.Time) {
 	}
 }
 
-// move writes the new mark if the number is still this process's, and claims it again if the claim has ended with its
-// session: another number would leave this one unused up to its mark.
+// move writes the new mark if the number is still this process's.
 func (r registry) move(ctx context.Context, l *lease, mark int64) (version int32, err error) {
 	return zkclient.Call(ctx, func() (int32, error) {
-		done, err := r.conn.Multi(
-			&zk.CheckVersionRequest{Path: r.claim(l.number), Version: -1},
-			&zk.SetDataRequest{Path: r.mark(l.number), Data: r.value(mark), Version: l.version},
-		)
-		if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion) {
-			done, err = r.claimAgain(l, mark)
+		stat, err := r.conn.Set(r.mark(l.number), r.value(mark), l.version)
+		if errors.Is(err, zk.ErrBadVersion) {
+			stat, err = r.moveAgain(l, mark)
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, zk.ErrNoNode):
+			return 0, errLost
+		case err != nil:
 			return 0, fmt.Errorf("move mark of node number %d: %w", l.number, err)
 		}
-		return done[1].Stat.Version, nil
+		return stat.Version, nil
 	})
 }
 
-// claimAgain is a move for a claim that is gone, or a mark that has another version. While the mark has these IDs as
-// its writer, for example by a write whose answer was lost, nobody else has the number; otherwise the error is errLost.
-func (r registry) claimAgain(l *lease, mark int64) ([]zk.MultiResponse, error) {
+// moveAgain is a move of a mark that has another version. While the mark has these IDs as its writer, for example by a
+// write whose answer was lost, nobody else has the number; otherwise the error is errLost.
+func (r registry) moveAgain(l *lease, mark int64) (*zk.Stat, error) {
 	data, stat, err := r.conn.Get(r.mark(l.number))
-	_, writer, _ := strings.Cut(string(data), " ")
-	switch {
-	case errors.Is(err, zk.ErrNoNode), err == nil && writer != r.holder:
+	if err != nil {
+		return nil, err
+	}
+	if _, writer, _ := strings.Cut(string(data), " "); writer != r.holder {
 		return nil, errLost
-	case err != nil:
-		return nil, err
 	}
-	var claim any = &zk.CreateRequest{
-		Path: r.claim(l.number), Data: []byte(r.holder), Acl: r.acl, Flags: zk.FlagEphemeral,
-	}
-	_, claimed, err := r.conn.Get(r.claim(l.number))
-	switch {
-	case err == nil && claimed.EphemeralOwner == r.conn.SessionID():
-		claim = &zk.CheckVersionRequest{Path: r.claim(l.number), Version: claimed.Version}
-	case err == nil: // it ends with an earlier session
-		return nil, fmt.Errorf("claim node number %d: %w", l.number, zk.ErrNodeExists)
-	case !errors.Is(err, zk.ErrNoNode):
-		return nil, err
-	}
-	return r.conn.Multi(claim, &zk.SetDataRequest{Path: r.mark(l.number), Data: r.value(mark), Version: stat.Version})
+	return r.conn.Set(r.mark(l.number), r.value(mark), stat.Version)
 }
 
-// release moves the mark back to the last id given and removes the claim.
+// release moves the mark back to the last id given.
 func (r registry) release(ctx context.Context, l *lease) error {
-	_, err := zkclient.Call(ctx, func() (struct{}, error) {
-		_, err := r.conn.Multi(
-			&zk.SetDataRequest{Path: r.mark(l.number), Data: r.value(l.last), Version: l.version},
-			&zk.DeleteRequest{Path: r.claim(l.number), Version: -1},
-		)
-		if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion) {
-			err = nil // the number is another process's already
-		}
-		return struct{}{}, err
+	_, err := zkclient.Call(ctx, func() (*zk.Stat, error) {
+		return r.conn.Set(r.mark(l.number), r.value(l.last), l.version)
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrBadVersion) { // another process's already
 		return fmt.Errorf("give node number %d back: %w", l.number, err)
 	}
 	return nil
