@@ -48,16 +48,6 @@ func validKey(key string) bool {
 	return len(key) <= maxKey && !strings.ContainsFunc(key, func(c rune) bool { return c < '!' || c > '~' })
 }
 
-// ParseID reads an order id: decimal, at least 1, without leading zeros or a sign.
-// It returns ErrInvalidID for anything else.
-func ParseID(s string) (int64, error) {
-	id, ok := operation.ParseID(s)
-	if !ok {
-		return 0, ErrInvalidID
-	}
-	return id, nil
-}
-
 // total returns the sum of price times quantity, or ErrTotalOverflow if it is above maxTotal.
 func total(items []operation.Item, prices []int64) (int64, error) {
 	var sum int64

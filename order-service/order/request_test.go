@@ -73,20 +73,6 @@ func TestRequestsThatOrderTheSameAreEqual(t *testing.T) {
 	})
 }
 
-func TestIDsHaveOneWrittenForm(t *testing.T) {
-	for _, bad := range []string{
-		"", "0", "-1", "+1", "01", " 1", "1 ", "1.0", "0x1", "1e3", "9223372036854775808", "١",
-		"1\x00",
-	} {
-		if id, err := order.ParseID(bad); !errors.Is(err, order.ErrInvalidID) {
-			t.Errorf("%q is read as %d, %v", bad, id, err)
-		}
-	}
-	if id, err := order.ParseID("9223372036854775807"); id != math.MaxInt64 || err != nil {
-		t.Errorf("the highest id: %d, %v", id, err)
-	}
-}
-
 func TestAnOrderRemembersItsFirstEnd(t *testing.T) {
 	for _, c := range []struct {
 		stands, outcome, told order.Status

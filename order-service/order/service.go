@@ -95,14 +95,17 @@ func (s *Service) Get(ctx context.Context, id int64) (o Order, err error) {
 
 // Page returns the first orders of the range, and whether there are more. They have at most MaxPageItems items in all.
 // An order may become visible after orders with higher ids. With settled, the page ends before the first id that may
-// still be missing, which is SettledAfter old by the store's clock. Errors: ErrOverloaded, ErrUnavailable.
+// still be missing, which is settledAfter old by the store's clock. Errors: ErrOverloaded, ErrUnavailable.
 func (s *Service) Page(ctx context.Context, r Range, settled bool) (page []Order, more bool, err error) {
 	err = s.inTurn(ctx, s.paging, pagePause, func(ctx context.Context) error {
 		if settled {
-			page, more, err = s.settledPage(ctx, r)
-		} else {
-			page, more, err = s.store.Page(ctx, r)
+			now, err := s.store.Now(ctx)
+			if err != nil {
+				return err
+			}
+			r.Before = now.Add(-settledAfter)
 		}
+		page, more, err = s.store.Page(ctx, r)
 		return err
 	})
 	return page, more, err
@@ -111,20 +114,10 @@ func (s *Service) Page(ctx context.Context, r Range, settled bool) (page []Order
 const (
 	// insertWithin is the age after which an order is no longer inserted, as after a pause of its process.
 	insertWithin = 15 * time.Second
-	// SettledAfter is the age of ids that are visible or never will be. It allows for insertWithin, for the commit, and
+	// settledAfter is the age of ids that are visible or never will be. It allows for insertWithin, for the commit, and
 	// for a replica's clock that is late by half a minute.
-	SettledAfter = time.Minute
+	settledAfter = time.Minute
 )
-
-// settledPage returns the first orders of the range whose ids are SettledAfter old.
-func (s *Service) settledPage(ctx context.Context, r Range) (page []Order, more bool, err error) {
-	now, err := s.store.Now(ctx)
-	if err != nil {
-		return nil, false, err
-	}
-	r.Before = now.Add(-SettledAfter)
-	return s.store.Page(ctx, r)
-}
 
 // inTurn calls read once one of the slots is free, and returns ErrOverloaded if none is free in time. While orders are
 // being placed, the slot stays taken after the read for pause times its duration, unless it fails: see pagePause.

@@ -99,9 +99,9 @@ func unquote(quoted string) (string, error) {
 }
 
 func (h *handlers) get(c *gin.Context) error {
-	id, err := order.ParseID(c.Param("id"))
-	if err != nil {
-		return err
+	id, ok := operation.ParseID(c.Param("id"))
+	if !ok {
+		return order.ErrInvalidID
 	}
 	o, err := h.orders.Get(c.Request.Context(), id)
 	if err != nil {
@@ -112,9 +112,9 @@ func (h *handlers) get(c *gin.Context) error {
 }
 
 func (h *handlers) cancel(c *gin.Context) error {
-	id, err := order.ParseID(c.Param("id"))
-	if err != nil {
-		return err
+	id, ok := operation.ParseID(c.Param("id"))
+	if !ok {
+		return order.ErrInvalidID
 	}
 	o, err := h.orders.Cancel(c.Request.Context(), id)
 	if err != nil {
@@ -166,7 +166,8 @@ func pageQuery(c *gin.Context) (r order.Range, follow bool, err error) {
 			r.Status = order.Status(value)
 		case name == "after" && value == "":
 		case name == "after":
-			if r.After, err = order.ParseID(value); err != nil {
+			id, ok := operation.ParseID(value)
+			if r.After = id; !ok {
 				err = fmt.Errorf("%w: after is an order id", operation.ErrInvalidPage)
 			}
 		case name == "limit" && value == "":

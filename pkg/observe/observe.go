@@ -147,10 +147,10 @@ type request struct {
 
 type key struct{}
 
-// WithRequest returns a context for the request with that id, whose log lines go to log. It replaces an invalid id:
-// an id has 1 to 64 letters, digits, dashes and underscores.
+// WithRequest returns a context for the request with that id, whose log lines go to log. It replaces an id that is not
+// valid: see ValidID.
 func WithRequest(ctx context.Context, log *slog.Logger, id string) context.Context {
-	if !valid(id) {
+	if !ValidID(id) {
 		id = newID()
 	}
 	return context.WithValue(ctx, key{}, &request{id: id, log: log})
@@ -160,7 +160,7 @@ func WithRequest(ctx context.Context, log *slog.Logger, id string) context.Conte
 // it returns ctx.
 func WithPart(ctx context.Context, id string) context.Context {
 	r, ok := ctx.Value(key{}).(*request)
-	if !ok || !valid(id) {
+	if !ok || !ValidID(id) {
 		return ctx
 	}
 	return WithRequest(ctx, r.log, id)
@@ -216,8 +216,9 @@ func newID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// idChars are the characters of ids that are harmless in a log and a header.
-const idChars = "-_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-
-// valid reports whether an id from outside is harmless.
-func valid(id string) bool { return id != "" && len(id) <= 64 && strings.Trim(id, idChars) == "" }
+// ValidID reports whether an id from outside, such as a request id or an operation flag, is harmless in a log, a header
+// and a database: 1 to 64 letters, digits, dashes and underscores.
+func ValidID(id string) bool {
+	const chars = "-_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	return id != "" && len(id) <= 64 && strings.Trim(id, chars) == ""
+}

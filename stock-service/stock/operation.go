@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"orderstock/pkg/observe"
 	"orderstock/pkg/operation"
 )
 
@@ -58,7 +59,7 @@ const MaxLevel = 1<<53 - 1
 // operation.ErrInvalidPrice if the restock breaks a rule.
 func validate(r operation.Restock) error {
 	switch {
-	case !validFlag(r.Flag):
+	case !observe.ValidID(r.Flag):
 		return operation.ErrInvalidFlag
 	case r.GoodsID < 1:
 		return operation.ErrInvalidGoodsID
@@ -78,9 +79,3 @@ func validName(s string) bool {
 	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= 100 &&
 		!strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError })
 }
-
-// flagChars are the characters of operation flags.
-const flagChars = "-_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-
-// validFlag reports whether s can be an operation flag.
-func validFlag(s string) bool { return s != "" && len(s) <= 64 && strings.Trim(s, flagChars) == "" }

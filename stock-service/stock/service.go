@@ -66,7 +66,7 @@ func NewService(flags Flags, ledger Ledger, deducter Deducter) *Service {
 // Deduct takes the items from the stock under the flag, all or none. A repeat gets the outcome of the first attempt.
 // Its errors are the errors of a Deducter and of operation.NewItems, and ErrInvalidFlag.
 func (s *Service) Deduct(ctx context.Context, flag string, items []operation.Item) (operation.Operation, error) {
-	if !validFlag(flag) {
+	if !observe.ValidID(flag) {
 		return operation.Operation{}, operation.ErrInvalidFlag
 	}
 	items, err := operation.NewItems(items)
@@ -111,7 +111,7 @@ func (s *Service) find(ctx context.Context, flags ...string) (map[string]operati
 
 // Cancel ends the flag for good. It returns the errors of Ledger.Cancel, and ErrInvalidFlag.
 func (s *Service) Cancel(ctx context.Context, flag string) (operation.Operation, error) {
-	if !validFlag(flag) {
+	if !observe.ValidID(flag) {
 		return operation.Operation{}, operation.ErrInvalidFlag
 	}
 	report, err := s.passCancel(ctx, flag)
@@ -161,7 +161,7 @@ func (s *Service) Recorded(
 	ctx context.Context, flags []string,
 ) (map[string]operation.Operation, []operation.Flow, error) {
 	for _, flag := range flags {
-		if !validFlag(flag) {
+		if !observe.ValidID(flag) {
 			return nil, nil, operation.ErrInvalidFlag
 		}
 	}

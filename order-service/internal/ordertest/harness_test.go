@@ -269,8 +269,8 @@ type answer struct {
 
 func (a answer) id(t *testing.T) int64 {
 	t.Helper()
-	id, err := order.ParseID(a.order.ID)
-	if err != nil {
+	id, ok := operation.ParseID(a.order.ID)
+	if !ok {
 		t.Fatalf("no order id in %d %s", a.status, a.body)
 	}
 	return id

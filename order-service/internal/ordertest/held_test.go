@@ -74,7 +74,7 @@ func cancelOneThenPlace(t *testing.T, w *world, r *replica, prepare func(order.O
 	t.Helper()
 	const n = 10
 	for range n {
-		o := w.insert(r, order.SettledAfter, 1, 1)
+		o := w.insert(r, time.Minute, 1, 1)
 		prepare(o)
 		moved(order.Pending, order.Cancelling)(w, r, o)
 	}

@@ -40,7 +40,7 @@ func TestFollowersMissNothing(t *testing.T) {
 	w := newWorld(t)
 	r := w.replica(order.Config{})
 	var aged []string
-	const after = order.SettledAfter
+	const after = time.Minute // as documented
 	for _, age := range []time.Duration{3 * after, after + 5*time.Second, after / 2, 0} {
 		at := time.Now().Add(-age).UTC().Truncate(time.Microsecond)
 		o, _, err := r.store.Insert(t.Context(), order.Order{
