@@ -47,7 +47,7 @@ var Statuses = []Status{Pending, Confirmed, Rejected, Cancelling, Cancelled}
 // End reports whether s can be an order's first outcome.
 func (s Status) End() bool { return s == Confirmed || s == Rejected || s == Cancelled }
 
-// Order is a client's order. The tags are for orderdb, which reads rows into it.
+// Order is a client's order.
 type Order struct {
 	ID     int64
 	Status Status
@@ -56,19 +56,19 @@ type Order struct {
 	// Reason says why the order was rejected or cancelled.
 	Reason string
 	// Key is the client's idempotency key; "" if it gave none.
-	Key string `gorm:"column:idempotency_key"`
+	Key string
 	// BodyHash is the hash of the items in the request, 32 bytes. A repeat of the key must have the same.
 	BodyHash string
 	// Items by ascending goods id, and the Prices of one piece of each when it was ordered, in minor units of the
 	// currency.
-	Items  []operation.Item `gorm:"-"`
-	Prices []int64          `gorm:"-"`
+	Items  []operation.Item
+	Prices []int64
 	// Total is the sum of price times quantity, in minor units of the currency.
 	Total     int64
 	CreatedAt time.Time
 	UpdatedAt time.Time
 	// InsertBefore, if not zero, is when the store begins to refuse to insert the order. It is not stored.
-	InsertBefore time.Time `gorm:"-"`
+	InsertBefore time.Time
 	// Trace is the W3C traceparent of the request that placed the order, or "" if that was not traced.
 	Trace string
 }

@@ -148,12 +148,12 @@ func insertItems(tx *gorm.DB, orders []order.Order, skip map[int64]bool) error {
 func takenIn(tx *gorm.DB, orders []order.Order) (map[int64]bool, error) {
 	owner := make(map[string]int64, len(orders))
 	for keys := range mysqldb.Lists(keysOf(orders)) {
-		var owners []order.Order
+		var owners []orderRow
 		if err := tx.Select("id", "idempotency_key").Where("idempotency_key IN ?", keys).Find(&owners).Error; err != nil {
 			return nil, fmt.Errorf("look up keys: %w", err)
 		}
 		for _, o := range owners {
-			owner[o.Key] = o.ID
+			owner[o.IdempotencyKey] = o.ID
 		}
 	}
 	taken := map[int64]bool{}

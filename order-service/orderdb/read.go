@@ -13,6 +13,31 @@ import (
 	"orderstock/pkg/operation"
 )
 
+// orderRow is a row of orders.
+type orderRow struct {
+	ID             int64
+	Status         order.Status
+	Outcome        order.Status
+	Reason         string
+	IdempotencyKey string
+	BodyHash       string
+	Total          int64
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	Trace          string
+}
+
+// TableName tells gorm the table.
+func (orderRow) TableName() string { return "orders" }
+
+// domain returns the order of the row, without its items.
+func (r orderRow) domain() order.Order {
+	return order.Order{
+		ID: r.ID, Status: r.Status, Outcome: r.Outcome, Reason: r.Reason, Key: r.IdempotencyKey, BodyHash: r.BodyHash,
+		Total: r.Total, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Trace: r.Trace,
+	}
+}
+
 // lookUps lets concurrent calls share a statement. Each gets the orders of all.
 type lookUps[K comparable] = batch.Group[K, map[K]order.Order]
 
@@ -56,14 +81,14 @@ func (d *DB) ordersByKey(ctx context.Context, keys []string) (map[string]order.O
 
 // ordersByID returns the orders with these ids, without their items.
 func (d *DB) ordersByID(ctx context.Context, ids []int64) (map[int64]order.Order, error) {
-	var found []order.Order
-	err := again(ctx, func() error { return d.db.WithContext(ctx).Where("id IN ?", ids).Find(&found).Error })
+	var rows []orderRow
+	err := again(ctx, func() error { return d.db.WithContext(ctx).Where("id IN ?", ids).Find(&rows).Error })
 	if err != nil {
 		return nil, err
 	}
-	byID := make(map[int64]order.Order, len(found))
-	for _, o := range found {
-		byID[o.ID] = o
+	byID := make(map[int64]order.Order, len(rows))
+	for _, row := range rows {
+		byID[row.ID] = row.domain()
 	}
 	return byID, nil
 }
@@ -129,7 +154,7 @@ func (d *DB) Backlog(ctx context.Context, status order.Status, changed time.Time
 		Oldest *time.Time
 	}
 	err = again(ctx, func() error {
-		return d.db.WithContext(ctx).Model(order.Order{}).Select("COUNT(*) AS count, MIN(updated_at) AS oldest").
+		return d.db.WithContext(ctx).Model(orderRow{}).Select("COUNT(*) AS count, MIN(updated_at) AS oldest").
 			Where("status = ? AND updated_at < ?", string(status), changed).Scan(&row).Error
 	})
 	if err != nil {
@@ -150,13 +175,13 @@ func (d *DB) load(ctx context.Context, query *gorm.DB) ([]order.Order, error) {
 // loadPart is load for the first orders of the query that have at most maxItems items together, 0 for no bound. It
 // reports whether it left some out.
 func (d *DB) loadPart(ctx context.Context, query *gorm.DB, maxItems int) (part []order.Order, more bool, err error) {
-	var orders []order.Order
-	if err := again(ctx, func() error { return query.WithContext(ctx).Order("id").Find(&orders).Error }); err != nil {
+	var rows []orderRow
+	if err := again(ctx, func() error { return query.WithContext(ctx).Order("id").Find(&rows).Error }); err != nil {
 		return nil, false, err
 	}
-	ids, place := make([]int64, len(orders)), make(map[int64]int, len(orders))
-	for i, o := range orders {
-		ids[i], place[o.ID] = o.ID, i
+	orders, ids, place := make([]order.Order, len(rows)), make([]int64, len(rows)), make(map[int64]int, len(rows))
+	for i, row := range rows {
+		orders[i], ids[i], place[row.ID] = row.domain(), row.ID, i
 	}
 	type itemRow struct {
 		OrderID int64
