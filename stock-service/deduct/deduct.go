@@ -8,7 +8,8 @@
 //     release after the commit.
 //  2. grouped.go: the default. The same for all waiting callers: one group, one transaction, under the locks of all
 //     partitions that it touches.
-//  3. keeper.go: the lock of one partition, kept from group to group, and the response to a stuck holder.
+//  3. lock.go: a lock, how it is taken and released, and what its loss ends.
+//  4. keeper.go: the lock of one partition, kept from group to group, and the response to a stuck holder.
 //
 // Package compared holds the strategies that are kept for comparison with these.
 package deduct

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"orderstock/pkg/operation"
-	"orderstock/pkg/zklock"
 )
 
 // keeper keeps the lock of one partition for this process. It acquires the lock when work arrives, and keeps it for a
@@ -175,20 +174,6 @@ func (k *keeper) holderNow(ctx context.Context) (operation.Token, error) {
 	ctx, cancel := context.WithTimeout(ctx, k.patience)
 	defer cancel()
 	return k.holder(ctx)
-}
-
-// holder returns the token of the present holder of the mutex at path, in any process, without its local part; zero if
-// there is none.
-func (s *Session) holder(ctx context.Context, path string) (operation.Token, error) {
-	session, err := s.Get(ctx)
-	if err != nil {
-		return operation.Token{}, err
-	}
-	status, err := zklock.Inspect(ctx, session, path)
-	if err != nil || len(status.Holders) == 0 {
-		return operation.Token{}, err
-	}
-	return operation.Token(status.Holders[0].Token.Bytes()), nil
 }
 
 // granted records the outcome of the acquisition, and reports whether the lock is held.
