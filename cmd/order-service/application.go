@@ -76,7 +76,7 @@ func registerOrders(r prometheus.Registerer, orders *order.Stats) {
 	with := promauto.With(r)
 	took := with.NewHistogram(prometheus.HistogramOpts{
 		Name:    "order_settled_seconds",
-		Help:    "Time from an order's insert to its first end, in the process that placed it.",
+		Help:    "Time from an order's insert to its outcome, in the process that placed it.",
 		Buckets: prometheus.ExponentialBuckets(0.001, 2, 14), NativeHistogramBucketFactor: 1.1,
 	})
 	orders.Observe = func(d time.Duration) { took.Observe(d.Seconds()) }
@@ -89,10 +89,10 @@ func registerOrders(r prometheus.Registerer, orders *order.Stats) {
 		with.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
 			func() float64 { return float64(n.Load()) * unit })
 	}
-	const settled = "Orders that reached their first end in the process that placed them."
-	counter("order_settled_total", settled, prometheus.Labels{"end": "confirmed"}, &orders.Confirmed)
-	counter("order_settled_total", settled, prometheus.Labels{"end": "rejected"}, &orders.Rejected)
-	counter("order_settled_total", settled, prometheus.Labels{"end": "cancelled"}, &orders.CancelledEarly)
+	const settled = "Orders that reached their outcome in the process that placed them."
+	counter("order_settled_total", settled, prometheus.Labels{"outcome": "confirmed"}, &orders.Confirmed)
+	counter("order_settled_total", settled, prometheus.Labels{"outcome": "rejected"}, &orders.Rejected)
+	counter("order_settled_total", settled, prometheus.Labels{"outcome": "cancelled"}, &orders.CancelledEarly)
 	counter("order_replayed_total", "Requests answered with the order of an earlier one.", nil, &orders.Replayed)
 	counter("order_unsettled_total", "Orders left to the reconciler.", nil, &orders.Unsettled)
 	counter("order_shed_total", "Requests refused because too many were in flight.", nil, &orders.Shed)

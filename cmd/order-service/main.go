@@ -84,10 +84,10 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 		RequireKey:  cfg.IdempotencyKey == keyRequired,
 		Console:     cfg.ConsoleURL,
 		Checks: map[string]httpapi.Check{
-			"mysql":     {Ask: mysqldb.ReadyCheck(base.DB, orderdb.Tables...)},
-			"redis":     {Ask: base.Flags.Ready, Optional: true},
-			"zookeeper": {Ask: ids.Ready},
-			"token":     {Ask: stock.CheckToken},
+			"mysql": {Ask: mysqldb.ReadyCheck(base.DB, orderdb.Tables...)},
+			"redis": {Ask: base.Flags.Ready, Optional: true},
+			"ids":   {Ask: ids.Ready},
+			"token": {Ask: stock.CheckToken},
 		},
 	}, base.Log)
 	return base.Serve(ctx, httpapi.ServerConfig{Addr: cfg.ListenAddr, OnListen: onListen},

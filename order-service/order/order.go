@@ -27,7 +27,7 @@ import (
 // Status is the state of an order.
 type Status string
 
-// The statuses. Confirmed, Rejected and Cancelled are final, except that a confirmed order can still be cancelled.
+// The statuses. Confirmed, Rejected and Cancelled are outcomes. A confirmed order can still be cancelled.
 const (
 	// Pending: the order is written; the outcome of its deduction is not settled yet.
 	Pending Status = "PENDING"
@@ -44,14 +44,15 @@ const (
 // Statuses lists all of them.
 var Statuses = []Status{Pending, Confirmed, Rejected, Cancelling, Cancelled}
 
-// End reports whether s can be an order's first outcome.
-func (s Status) End() bool { return s == Confirmed || s == Rejected || s == Cancelled }
+// IsOutcome reports whether s can be an order's outcome.
+func (s Status) IsOutcome() bool { return s == Confirmed || s == Rejected || s == Cancelled }
 
 // Order is a client's order.
 type Order struct {
 	ID     int64
 	Status Status
-	// Outcome is the first final status, or "" before that. It never changes.
+	// Outcome is the first of Confirmed, Rejected and Cancelled that the order reached, or "" before that. It never
+	// changes.
 	Outcome Status
 	// Reason says why the order was rejected or cancelled.
 	Reason string
@@ -76,9 +77,9 @@ type Order struct {
 // Flag returns the order's operation flag at the stock service.
 func (o Order) Flag() string { return strconv.FormatInt(o.ID, 10) }
 
-// AtFirstEnd returns the order as it was at its first outcome, which is the answer to every repeat of the request. An
+// AtOutcome returns the order as it was at its outcome, which is the answer to every repeat of the request. An
 // order without an outcome is Pending.
-func (o Order) AtFirstEnd() Order {
+func (o Order) AtOutcome() Order {
 	if o.Outcome == "" {
 		o.Status, o.Reason = Pending, ""
 		return o

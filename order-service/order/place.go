@@ -12,7 +12,7 @@ import (
 	"orderstock/pkg/retry"
 )
 
-// Placement is the answer to a request: the order at its first outcome, or pending if that is not known yet.
+// Placement is the answer to a request: the order at its outcome, or pending if that is not known yet.
 type Placement struct {
 	Order Order
 	// Replayed is true if an earlier request with the same key placed the order.
@@ -57,9 +57,9 @@ func (s *Service) Place(ctx context.Context, r Request) (Placement, error) {
 	case !work.inserted: // the key has an order already
 		return s.replay(ctx, work.order, r)
 	case work.order.Status == Cancelling: // another call is about to finish it
-		return Placement{Order: s.awaitOutcome(ctx, work.order).AtFirstEnd()}, nil
+		return Placement{Order: s.awaitOutcome(ctx, work.order).AtOutcome()}, nil
 	}
-	return Placement{Order: work.order.AtFirstEnd()}, nil
+	return Placement{Order: work.order.AtOutcome()}, nil
 }
 
 // admit takes a place among the orders in flight, or returns ErrOverloaded.

@@ -17,7 +17,7 @@ type Store interface {
 	// If the key is in use, Insert writes nothing and returns the order that has
 	// the key, and false. After ErrUnanswered the order may have been written.
 	Insert(ctx context.Context, o Order) (stored Order, inserted bool, err error)
-	// Move changes the status by a guarded update, and sets the outcome if To is the order's first outcome. It returns
+	// Move changes the status by a guarded update, and sets the outcome if To is one and the order has none. It returns
 	// true if this call made the change. After false it may have made it, too: read the order to learn its status.
 	Move(ctx context.Context, m Move) (bool, error)
 	// Get returns an order with its items, or ErrNotFound.

@@ -202,7 +202,7 @@ func (s *Service) drive(ctx context.Context, o Order, age time.Duration) (Order,
 
 // ended returns errNoOutcome for an order without an outcome.
 func (s *Service) ended(o Order, err error) (Order, error) {
-	if err == nil && !o.Status.End() {
+	if err == nil && !o.Status.IsOutcome() {
 		err = errNoOutcome
 	}
 	return o, err

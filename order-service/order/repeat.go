@@ -37,7 +37,7 @@ func (s *Service) replay(ctx context.Context, prior Order, r Request) (Placement
 	if prior.Outcome == "" {
 		prior = s.awaitOutcome(ctx, prior)
 	}
-	return Placement{Order: prior.AtFirstEnd(), Replayed: true}, nil
+	return Placement{Order: prior.AtOutcome(), Replayed: true}, nil
 }
 
 // storedLimit bounds the read of an order whose client cannot wait longer.
@@ -52,10 +52,10 @@ func (s *Service) unfinished(ctx context.Context, o Order) (Placement, error) {
 		//nolint:errorlint // for the reason given
 		return Placement{}, fmt.Errorf("%w: order %d: %v", ErrUnanswered, o.ID, err)
 	}
-	return Placement{Order: o.AtFirstEnd()}, nil
+	return Placement{Order: o.AtOutcome()}, nil
 }
 
-// awaitOutcome waits for the first outcome of an order that any process may be working on, and returns the order. If
+// awaitOutcome waits for the outcome of an order that any process may be working on, and returns the order. If
 // ctx ends first, it returns the order as it was given.
 func (s *Service) awaitOutcome(ctx context.Context, o Order) Order {
 	if r := s.runs.get(o.ID); r != nil {

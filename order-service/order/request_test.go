@@ -73,7 +73,7 @@ func TestRequestsThatOrderTheSameAreEqual(t *testing.T) {
 	})
 }
 
-func TestAnOrderRemembersItsFirstEnd(t *testing.T) {
+func TestAnOrderRemembersItsOutcome(t *testing.T) {
 	for _, c := range []struct {
 		stands, outcome, told order.Status
 		reason                string
@@ -86,7 +86,7 @@ func TestAnOrderRemembersItsFirstEnd(t *testing.T) {
 		{order.Rejected, order.Rejected, order.Rejected, "why"},
 		{order.Cancelled, order.Cancelled, order.Cancelled, "why"},
 	} {
-		told := order.Order{Status: c.stands, Outcome: c.outcome, Reason: "why"}.AtFirstEnd()
+		told := order.Order{Status: c.stands, Outcome: c.outcome, Reason: "why"}.AtOutcome()
 		if told.Status != c.told || told.Reason != c.reason {
 			t.Errorf("%s with outcome %q is answered as %s (%q)", c.stands, c.outcome, told.Status, told.Reason)
 		}

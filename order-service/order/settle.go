@@ -99,7 +99,7 @@ func (s *Service) latest(ctx context.Context, o Order) (Order, error) {
 // at returns the order after a move to status, as the store has it.
 func (o Order) at(status Status, reason string) Order {
 	o.Status, o.Reason = status, reason
-	if o.Outcome == "" && status.End() {
+	if o.Outcome == "" && status.IsOutcome() {
 		o.Outcome = status
 	}
 	return o

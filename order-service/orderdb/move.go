@@ -145,7 +145,7 @@ func lockOrders(tx *gorm.DB, ids []int64) error {
 // hint keeps a server with outdated statistics from walking, and locking, the whole index of one status.
 func moveOrders(step step, ids []int64) mysqldb.Statement {
 	from, to, outcome := mysqldb.Raw(step.from), mysqldb.Raw(step.to), mysqldb.Raw("")
-	if step.to.End() { // the first outcome is kept forever
+	if step.to.IsOutcome() { // it is kept forever
 		outcome = ", outcome = COALESCE(outcome, '" + to + "')"
 	}
 	s := make(mysqldb.Statement, 0, 256+20*len(ids))

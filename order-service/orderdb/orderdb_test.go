@@ -226,7 +226,7 @@ func TestAMoveIsGuarded(t *testing.T) {
 		{order.Pending, order.Confirmed, "", false, order.Confirmed, order.Confirmed}, // a repeat: another call moved it
 		{order.Confirmed, order.Cancelling, "it's a wish", true, order.Cancelling, order.Confirmed},
 		{order.Cancelling, order.Cancelled, strings.Repeat("ü", 300), true, order.Cancelled, order.Confirmed},
-		// No such step in life: the first end is kept even then.
+		// No such step in life: the outcome is kept even then.
 		{order.Cancelled, order.Pending, "", true, order.Pending, order.Confirmed},
 	} {
 		moved, err := store.Move(t.Context(), order.Move{ID: 1, From: step.from, To: step.to, Reason: step.reason})

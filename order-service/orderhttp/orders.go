@@ -41,13 +41,13 @@ func (h *handlers) place(c *gin.Context) error {
 	if placed.Replayed {
 		c.Header(headerReplayed, "true")
 	}
-	answer := firstEnd(placed.Order)
+	answer := placedBody(placed.Order)
 	c.Header("Location", "/v1/orders/"+answer.ID)
 	c.JSON(placedStatus(placed.Order.Status), answer)
 	return nil
 }
 
-// placedStatus returns the HTTP status for an order's first outcome.
+// placedStatus returns the HTTP status for an order's outcome.
 func placedStatus(s order.Status) int {
 	switch s {
 	case order.Confirmed:

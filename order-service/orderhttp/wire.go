@@ -26,7 +26,7 @@ type orderBody struct {
 	Total     int64        `json:"total"`
 	Items     []orderItem  `json:"items"`
 	CreatedAt time.Time    `json:"created_at"`
-	// UpdatedAt is nil in a body that shows the order at its first outcome, which never changes.
+	// UpdatedAt is nil in a body that shows the order at its outcome, which never changes.
 	UpdatedAt *time.Time `json:"updated_at,omitempty"`
 }
 
@@ -42,8 +42,8 @@ type pageBody struct {
 	Next string `json:"next,omitempty"`
 }
 
-// firstEnd returns the body that answers a placement.
-func firstEnd(o order.Order) orderBody {
+// placedBody returns the body that answers a placement.
+func placedBody(o order.Order) orderBody {
 	b := orderBody{
 		ID: strconv.FormatInt(o.ID, 10), Status: o.Status, Reason: o.Reason, Total: o.Total,
 		Items: make([]orderItem, len(o.Items)), CreatedAt: o.CreatedAt,
@@ -56,7 +56,7 @@ func firstEnd(o order.Order) orderBody {
 
 // present returns the body of an order in its current state.
 func present(o order.Order) orderBody {
-	b := firstEnd(o)
+	b := placedBody(o)
 	b.UpdatedAt = &o.UpdatedAt
 	return b
 }
