@@ -18,7 +18,7 @@ const maxPrices = 10_000
 // not cache that a product is unknown, because the product may appear at any time.
 type catalogue struct {
 	ttl   time.Duration
-	fetch *batch.Group[[]int64, map[int64]int64]
+	fetch *batch.Queue[[]int64, map[int64]int64]
 
 	mu     sync.RWMutex
 	prices map[int64]price

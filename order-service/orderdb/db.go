@@ -36,8 +36,8 @@ const batchLimit = 5 * time.Second
 // DB is the store of orders. Safe for concurrent use; make one with New.
 type DB struct {
 	db      *gorm.DB
-	inserts *batch.Group[order.Order, insertion]
-	moves   *batch.Group[order.Move, moved]
+	inserts *batch.Queue[order.Order, insertion]
+	moves   *batch.Queue[order.Move, moved]
 	byKey   *lookUps[string]
 	byID    *lookUps[int64]
 

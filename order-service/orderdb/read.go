@@ -39,7 +39,7 @@ func (r orderRow) domain() order.Order {
 }
 
 // lookUps lets concurrent calls share a statement. Each gets the orders of all.
-type lookUps[K comparable] = batch.Group[K, map[K]order.Order]
+type lookUps[K comparable] = batch.Queue[K, map[K]order.Order]
 
 // lookUp returns the order of the key, or ErrNotFound, or ErrOverloaded or ErrUnavailable.
 func lookUp[K comparable](ctx context.Context, all *lookUps[K], key K) (order.Order, error) {

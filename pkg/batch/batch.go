@@ -48,21 +48,21 @@ import (
 // them; each must be resolved before Run returns. It returns none if all callers have left, and the same calls if it is
 // called again.
 //
-// ctx belongs to the group: no caller's cancellation ends it. It ends when the group is closed and, with WithTimeout,
+// ctx belongs to the queue: no caller's cancellation ends it. It ends when the queue is closed and, with WithTimeout,
 // after that time.
 type Run[In, Out any] func(ctx context.Context, take func() []*Call[In, Out])
 
-// Group runs concurrent calls of Do in batches. Safe for concurrent use. Make one
+// Queue runs concurrent calls of Do in batches. Safe for concurrent use. Make one
 // with New or Func.
-type Group[In, Out any] struct {
+type Queue[In, Out any] struct {
 	run    Run[In, Out]
 	opts   options
-	ctx    context.Context // the group's lifetime, not a caller's
+	ctx    context.Context // the queue's lifetime, not a caller's
 	cancel context.CancelFunc
 
 	mu      sync.Mutex
-	queue   []*Call[In, Out] // by arrival, with withdrawn calls until they are passed over or swept
-	waiting int              // calls in queue that are not withdrawn
+	calls   []*Call[In, Out] // by arrival, with withdrawn calls until they are passed over or swept
+	waiting int              // calls that are not withdrawn
 	running int              // batches
 	closed  bool
 	workers sync.WaitGroup
@@ -70,21 +70,21 @@ type Group[In, Out any] struct {
 	gathering gatherer
 }
 
-// New returns a group that runs its batches with run. A batch starts as soon as a call waits and fewer than
-// WithConcurrency batches are running. Callers must Close the group.
-func New[In, Out any](run Run[In, Out], opts ...Option) *Group[In, Out] {
+// New returns a queue that runs its batches with run. A batch starts as soon as a call waits and fewer than
+// WithConcurrency batches are running. Callers must Close the queue.
+func New[In, Out any](run Run[In, Out], opts ...Option) *Queue[In, Out] {
 	o := options{maxBatch: 256, maxQueue: 4096, concurrency: 1, idle: func(context.Context) {}}
 	for _, opt := range opts {
 		opt(&o)
 	}
-	g := &Group[In, Out]{run: run, opts: o, gathering: gatherer{enough: make(chan struct{}, 1)}}
-	g.ctx, g.cancel = context.WithCancel(context.Background()) //nolint:gosec // Close calls cancel
-	return g
+	q := &Queue[In, Out]{run: run, opts: o, gathering: gatherer{enough: make(chan struct{}, 1)}}
+	q.ctx, q.cancel = context.WithCancel(context.Background()) //nolint:gosec // Close calls cancel
+	return q
 }
 
-// Func returns a group for work that needs nothing before it takes its calls. fn gets the arguments of a batch; outs[i]
+// Func returns a queue for work that needs nothing before it takes its calls. fn gets the arguments of a batch; outs[i]
 // answers ins[i], or err all of them. If callers are traced, ctx has a span of the batch: see observe.Together.
-func Func[In, Out any](fn func(ctx context.Context, ins []In) (outs []Out, err error), opts ...Option) *Group[In, Out] {
+func Func[In, Out any](fn func(ctx context.Context, ins []In) (outs []Out, err error), opts ...Option) *Queue[In, Out] {
 	return New(func(ctx context.Context, take func() []*Call[In, Out]) {
 		calls := take()
 		if len(calls) == 0 {
@@ -111,8 +111,8 @@ func Func[In, Out any](fn func(ctx context.Context, ins []In) (outs []Out, err e
 	}, opts...)
 }
 
-// Shared returns a group like Func, for a look-up: out answers all calls of a batch.
-func Shared[In, Out any](fn func(ctx context.Context, ins []In) (out Out, err error), opts ...Option) *Group[In, Out] {
+// Shared returns a queue like Func, for a look-up: out answers all calls of a batch.
+func Shared[In, Out any](fn func(ctx context.Context, ins []In) (out Out, err error), opts ...Option) *Queue[In, Out] {
 	return Func(func(ctx context.Context, ins []In) ([]Out, error) {
 		out, err := fn(ctx, ins)
 		return slices.Repeat([]Out{out}, len(ins)), err
@@ -122,13 +122,13 @@ func Shared[In, Out any](fn func(ctx context.Context, ins []In) (out Out, err er
 // Do adds in to the next batch and waits for the answer. It returns ErrFull or
 // ErrClosed at once if the call cannot be queued. If ctx ends first, Do returns
 // ctx's error, with ErrWithdrawn if no batch has taken the call yet.
-func (g *Group[In, Out]) Do(ctx context.Context, in In) (Out, error) {
+func (q *Queue[In, Out]) Do(ctx context.Context, in In) (Out, error) {
 	var none Out
 	if err := ctx.Err(); err != nil {
 		return none, fmt.Errorf("%w: %w", ErrWithdrawn, err)
 	}
 	call := &Call[In, Out]{In: in, ctx: ctx, answered: make(chan struct{})}
-	if err := g.enqueue(call); err != nil {
+	if err := q.enqueue(call); err != nil {
 		return none, err
 	}
 	select {
@@ -136,7 +136,7 @@ func (g *Group[In, Out]) Do(ctx context.Context, in In) (Out, error) {
 		return call.out, call.err
 	case <-ctx.Done():
 	}
-	if g.withdraw(call) {
+	if q.withdraw(call) {
 		return none, fmt.Errorf("%w: %w", ErrWithdrawn, ctx.Err())
 	}
 	select {
@@ -148,20 +148,20 @@ func (g *Group[In, Out]) Do(ctx context.Context, in In) (Out, error) {
 }
 
 // Waiting returns the number of calls that no batch has taken yet.
-func (g *Group[In, Out]) Waiting() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.waiting
+func (q *Queue[In, Out]) Waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.waiting
 }
 
 // Close refuses further calls, waits until all queued calls are answered, and
-// then ends the group's context.
-func (g *Group[In, Out]) Close() {
-	g.mu.Lock()
-	g.closed = true
-	g.mu.Unlock()
-	g.workers.Wait()
-	g.cancel()
+// then ends the queue's context.
+func (q *Queue[In, Out]) Close() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	q.workers.Wait()
+	q.cancel()
 }
 
 type options struct {
@@ -171,7 +171,7 @@ type options struct {
 	idle                                             func(context.Context)
 }
 
-// Option changes a group. A bound below 1 is taken as 1.
+// Option changes a queue. A bound below 1 is taken as 1.
 type Option func(*options)
 
 // WithMaxSize bounds the calls of one batch. Default 256.
@@ -190,7 +190,7 @@ func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout =
 
 // WithIdle calls f whenever no call waits after a batch, so that f can release resources that batches keep from one to
 // the next. With a concurrency of 1, f and the batches never run at the same time: a call that arrives during f waits
-// for it. ctx belongs to the group.
+// for it. ctx belongs to the queue.
 func WithIdle(f func(ctx context.Context)) Option { return func(o *options) { o.idle = f } }
 
 // WithGather delays a batch until the queue is as long as the previous batch

@@ -20,10 +20,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// gated is a group whose batches each take their calls, send them on taken, and
+// gated is a queue whose batches each take their calls, send them on taken, and
 // wait for a send on gate.
 type gated struct {
-	*batch.Group[int, int]
+	*batch.Queue[int, int]
 	gate  chan struct{}
 	taken chan []int
 }
@@ -31,7 +31,7 @@ type gated struct {
 func newGated(t *testing.T, opts ...batch.Option) *gated {
 	t.Helper()
 	g := &gated{gate: make(chan struct{}), taken: make(chan []int, 100)}
-	g.Group = batch.Func(func(_ context.Context, ins []int) ([]int, error) {
+	g.Queue = batch.Func(func(_ context.Context, ins []int) ([]int, error) {
 		g.taken <- slices.Clone(ins)
 		<-g.gate
 		return ins, nil

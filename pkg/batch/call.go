@@ -14,7 +14,7 @@ type Call[In, Out any] struct {
 	In In
 
 	ctx              context.Context // the caller's
-	taken, withdrawn bool            // guarded by the group's mutex
+	taken, withdrawn bool            // guarded by the queue's mutex
 
 	once     sync.Once
 	out      Out

@@ -9,70 +9,70 @@ import (
 	"time"
 )
 
-func (g *Group[In, Out]) enqueue(call *Call[In, Out]) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (q *Queue[In, Out]) enqueue(call *Call[In, Out]) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	switch {
-	case g.closed:
+	case q.closed:
 		return ErrClosed
-	case g.waiting >= g.opts.maxQueue:
+	case q.waiting >= q.opts.maxQueue:
 		return ErrFull
 	}
-	g.queue = append(g.queue, call)
-	g.waiting++
-	if g.waiting == g.gathering.wanted {
-		g.gathering.enough <- struct{}{} // does not block: wanted is set again only after it was received
-		g.gathering.wanted = 0
+	q.calls = append(q.calls, call)
+	q.waiting++
+	if q.waiting == q.gathering.wanted {
+		q.gathering.enough <- struct{}{} // does not block: wanted is set again only after it was received
+		q.gathering.wanted = 0
 	}
-	another := g.waiting%g.opts.maxBatch == 0 // batch is full
-	if g.running < g.opts.concurrency || another && g.running < g.opts.fullConcurrency {
-		g.running++
-		g.workers.Go(g.work)
+	another := q.waiting%q.opts.maxBatch == 0 // batch is full
+	if q.running < q.opts.concurrency || another && q.running < q.opts.fullConcurrency {
+		q.running++
+		q.workers.Go(q.work)
 	}
 	return nil
 }
 
 // work runs batches until no call waits and none arrived while idle ran. A worker beyond WithConcurrency ends as soon
 // as no full batch waits.
-func (g *Group[In, Out]) work() {
+func (q *Queue[In, Out]) work() {
 	for idled := false; ; {
-		g.mu.Lock()
-		idle := g.waiting == 0
-		surplus := g.running > g.opts.concurrency && g.waiting < g.opts.maxBatch
+		q.mu.Lock()
+		idle := q.waiting == 0
+		surplus := q.running > q.opts.concurrency && q.waiting < q.opts.maxBatch
 		if idle && idled || surplus {
 			if idle {
-				g.queue = nil
+				q.calls = nil
 			}
-			g.running--
-			g.mu.Unlock()
+			q.running--
+			q.mu.Unlock()
 			return
 		}
-		g.mu.Unlock()
+		q.mu.Unlock()
 		if idle {
-			g.opts.idle(g.ctx)
+			q.opts.idle(q.ctx)
 		} else {
 			Yield() // so that ready callers can enqueue before the batch is taken
-			g.gather()
-			g.runOne()
+			q.gather()
+			q.runOne()
 		}
 		idled = idle
 	}
 }
 
-func (g *Group[In, Out]) runOne() {
+func (q *Queue[In, Out]) runOne() {
 	var (
 		batch []*Call[In, Out]
 		began time.Time
 	)
 	take := func() []*Call[In, Out] {
 		if began.IsZero() {
-			batch, began = g.take(), time.Now()
+			batch, began = q.take(), time.Now()
 		}
 		return batch
 	}
-	ctx, cancel := g.ctx, context.CancelFunc(func() {})
-	if g.opts.timeout > 0 {
-		ctx, cancel = context.WithTimeout(ctx, g.opts.timeout)
+	ctx, cancel := q.ctx, context.CancelFunc(func() {})
+	if q.opts.timeout > 0 {
+		ctx, cancel = context.WithTimeout(ctx, q.opts.timeout)
 	}
 	defer cancel()
 	unanswered := ErrUnresolved
@@ -84,21 +84,21 @@ func (g *Group[In, Out]) runOne() {
 		for _, call := range take() {
 			call.Resolve(none, unanswered)
 		}
-		g.mu.Lock()
-		g.gathering.took, g.gathering.calls = time.Since(began), len(batch)+g.waiting
-		g.mu.Unlock()
+		q.mu.Lock()
+		q.gathering.took, q.gathering.calls = time.Since(began), len(batch)+q.waiting
+		q.mu.Unlock()
 	}()
-	g.run(ctx, take)
+	q.run(ctx, take)
 }
 
 // take removes the oldest calls from the queue, at most a batch of them.
-func (g *Group[In, Out]) take() []*Call[In, Out] {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	batch := make([]*Call[In, Out], 0, min(g.waiting, g.opts.maxBatch))
+func (q *Queue[In, Out]) take() []*Call[In, Out] {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	batch := make([]*Call[In, Out], 0, min(q.waiting, q.opts.maxBatch))
 	passed := 0
-	for _, call := range g.queue {
-		if len(batch) == g.opts.maxBatch {
+	for _, call := range q.calls {
+		if len(batch) == q.opts.maxBatch {
 			break
 		}
 		passed++
@@ -107,28 +107,28 @@ func (g *Group[In, Out]) take() []*Call[In, Out] {
 			batch = append(batch, call)
 		}
 	}
-	g.queue = g.queue[passed:]
-	g.waiting -= len(batch)
+	q.calls = q.calls[passed:]
+	q.waiting -= len(batch)
 	return batch
 }
 
 // withdraw removes the call from the queue and reports whether it was still there.
-func (g *Group[In, Out]) withdraw(call *Call[In, Out]) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (q *Queue[In, Out]) withdraw(call *Call[In, Out]) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	if call.taken {
 		return false
 	}
 	call.withdrawn = true
-	g.waiting--
-	if len(g.queue) > 2*g.waiting+64 { // do not pile up withdrawn calls behind a stuck batch
-		live := make([]*Call[In, Out], 0, g.waiting)
-		for _, c := range g.queue {
+	q.waiting--
+	if len(q.calls) > 2*q.waiting+64 { // do not pile up withdrawn calls behind a stuck batch
+		live := make([]*Call[In, Out], 0, q.waiting)
+		for _, c := range q.calls {
 			if !c.withdrawn {
 				live = append(live, c)
 			}
 		}
-		g.queue = live
+		q.calls = live
 	}
 	return true
 }
@@ -158,31 +158,31 @@ type gatherer struct {
 }
 
 // gather implements WithGather.
-func (g *Group[In, Out]) gather() {
-	if g.opts.gather == 0 {
+func (q *Queue[In, Out]) gather() {
+	if q.opts.gather == 0 {
 		return
 	}
-	g.gathering.turn.Lock()
-	defer g.gathering.turn.Unlock()
-	g.mu.Lock()
-	limit := min(g.gathering.took/time.Duration(g.opts.gather), maxGather)
-	wanted := min(g.gathering.calls, g.opts.maxBatch)
-	if g.waiting >= wanted || limit <= 0 {
-		g.mu.Unlock()
+	q.gathering.turn.Lock()
+	defer q.gathering.turn.Unlock()
+	q.mu.Lock()
+	limit := min(q.gathering.took/time.Duration(q.opts.gather), maxGather)
+	wanted := min(q.gathering.calls, q.opts.maxBatch)
+	if q.waiting >= wanted || limit <= 0 {
+		q.mu.Unlock()
 		return
 	}
-	g.gathering.wanted = wanted
-	g.mu.Unlock()
+	q.gathering.wanted = wanted
+	q.mu.Unlock()
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
-	case <-g.gathering.enough:
+	case <-q.gathering.enough:
 	case <-timer.C:
-		g.mu.Lock()
-		if g.gathering.wanted == 0 {
-			<-g.gathering.enough // it came just now: take it out of the channel
+		q.mu.Lock()
+		if q.gathering.wanted == 0 {
+			<-q.gathering.enough // it came just now: take it out of the channel
 		}
-		g.gathering.wanted = 0
-		g.mu.Unlock()
+		q.gathering.wanted = 0
+		q.mu.Unlock()
 	}
 }

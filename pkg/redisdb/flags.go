@@ -36,8 +36,8 @@ const (
 type Flags struct {
 	client  Client
 	breaker *gobreaker.CircuitBreaker[[]redis.Cmder]
-	sets    *batch.Group[string, bool]
-	takes   *batch.Group[string, bool]
+	sets    *batch.Queue[string, bool]
+	takes   *batch.Queue[string, bool]
 }
 
 // OpenFlags returns the flags of that server. It connects on first use, and logs when the circuit breaker opens or
@@ -131,11 +131,11 @@ func (f *Flags) Ready(ctx context.Context) error {
 	return nil
 }
 
-// pipelined returns a group whose batches go to Redis as one pipeline of the commands added by add. The answer to a
+// pipelined returns a queue whose batches go to Redis as one pipeline of the commands added by add. The answer to a
 // call is true if its command set or deleted the key.
 func (f *Flags) pipelined(
 	timeout time.Duration, add func(context.Context, redis.Pipeliner, string),
-) *batch.Group[string, bool] {
+) *batch.Queue[string, bool] {
 	return batch.Func(func(ctx context.Context, flags []string) ([]bool, error) {
 		replies, err := f.breaker.Execute(func() ([]redis.Cmder, error) {
 			return f.client.Pipelined(ctx, func(p redis.Pipeliner) error {

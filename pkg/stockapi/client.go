@@ -77,11 +77,12 @@ func (c Config) withDefaults() Config {
 type Client struct {
 	cfg    Config
 	http   *http.Client
-	writes *budget // of the retries of deductions and cancellations
-	reads  *budget // of the retries of reads, which must not use up the others'
-	ledger *batch.Group[string, record]
+	ledger *batch.Queue[string, record]
 	counts counts
 	held   operation.Held
+	// writeRetries is the budget of deductions and cancellations, readRetries the one of reads, which must not use up the
+	// others'.
+	writeRetries, readRetries *budget
 
 	mu      sync.Mutex // held while fleet is replaced
 	fleet   atomic.Pointer[fleet]
@@ -94,7 +95,7 @@ type Client struct {
 func NewClient(bases []string, cfg Config) (*Client, error) {
 	cfg = cfg.withDefaults()
 	c := &Client{
-		cfg: cfg, writes: newBudget(), reads: newBudget(),
+		cfg: cfg, writeRetries: newBudget(), readRetries: newBudget(),
 		http: &http.Client{Transport: cfg.Middleware(newTransport(cfg.ServerName)), CheckRedirect: stay},
 	}
 	c.fleet.Store(rank(nil, cfg.Partitions))
@@ -125,7 +126,8 @@ func (c *Client) Close() {
 // the flag was cancelled, Cancelled or Restored. It may be repeated: a flag has one outcome.
 func (c *Client) Deduct(ctx context.Context, flag string, items []operation.Item) (operation.Operation, error) {
 	return write(ctx, c, func(ctx context.Context, tries int) (operation.Operation, error) {
-		return at(ctx, c.forItems(items, tries), writes, func(ctx context.Context, r *replica) (operation.Operation, error) {
+		order := c.forItems(items, tries)
+		return at(ctx, order, ofWrites, func(ctx context.Context, r *replica) (operation.Operation, error) {
 			if r.shared != nil {
 				return deductShared(ctx, r, flag, items)
 			}
@@ -139,7 +141,7 @@ func (c *Client) Deduct(ctx context.Context, flag string, items []operation.Item
 // reversed (Restored); a rejection stays. It may be repeated.
 func (c *Client) Cancel(ctx context.Context, flag string) (operation.Operation, error) {
 	return write(ctx, c, func(ctx context.Context, tries int) (operation.Operation, error) {
-		return call[operation.Operation](ctx, c, tries, writes, http.MethodPost,
+		return call[operation.Operation](ctx, c, tries, ofWrites, http.MethodPost,
 			"/v1/operations/"+url.PathEscape(flag)+"/cancel", nil)
 	})
 }
@@ -149,7 +151,7 @@ func (c *Client) Cancel(ctx context.Context, flag string) (operation.Operation, 
 func (c *Client) Restock(ctx context.Context, r operation.Restock) (operation.Goods, error) {
 	return write(ctx, c, func(ctx context.Context, tries int) (operation.Goods, error) {
 		path := "/v1/stock/" + operation.FormatGoodsID(r.GoodsID) + "/restock"
-		return call[operation.Goods](ctx, c, tries, writes, http.MethodPost, path, r)
+		return call[operation.Goods](ctx, c, tries, ofWrites, http.MethodPost, path, r)
 	})
 }
 
@@ -206,7 +208,7 @@ type record struct {
 
 // Flows returns the operations and the flow rows under the flags, at most 500.
 func (c *Client) Flows(ctx context.Context, flags ...string) (FlowsResponse, error) {
-	return call[FlowsResponse](ctx, c, 0, reads, http.MethodGet, "/v1/flows?"+url.Values{"flag": flags}.Encode(), nil)
+	return call[FlowsResponse](ctx, c, 0, ofReads, http.MethodGet, "/v1/flows?"+url.Values{"flag": flags}.Encode(), nil)
 }
 
 // Stock returns the products with these ids, at most 500, by ascending id. Unknown ones are missing.
@@ -215,7 +217,7 @@ func (c *Client) Stock(ctx context.Context, goodsIDs ...int64) ([]operation.Good
 	for _, id := range goodsIDs {
 		query.Add("goods_id", operation.FormatGoodsID(id))
 	}
-	page, err := call[StockResponse](ctx, c, 0, reads, http.MethodGet, "/v1/stock?"+query.Encode(), nil)
+	page, err := call[StockResponse](ctx, c, 0, ofReads, http.MethodGet, "/v1/stock?"+query.Encode(), nil)
 	return page.Goods, err
 }
 
@@ -308,7 +310,7 @@ func (c *Client) goods(ctx context.Context, what string, goodsIDs []int64) (all 
 }
 
 func (c *Client) page(ctx context.Context, goodsIDs []int64) ([]operation.Goods, error) {
-	c.reads.deposit()
+	c.readRetries.deposit()
 	tries := 0
 	again := retry.Policy{First: 10 * time.Millisecond, Max: 10 * time.Millisecond, Tries: readTries, InTime: true}
 	return retry.Do(ctx, again, func() ([]operation.Goods, error) {
@@ -317,7 +319,7 @@ func (c *Client) page(ctx context.Context, goodsIDs []int64) ([]operation.Goods,
 		goods, err := c.Stock(ctx, goodsIDs...)
 		tries++
 		final := errors.Is(err, errBreakerOpen) || operation.CodeOf(err).Scope() == operation.Final
-		if err != nil && (final || tries < readTries && !c.reads.withdraw()) {
+		if err != nil && (final || tries < readTries && !c.readRetries.withdraw()) {
 			err = retry.Stop(err)
 		}
 		return goods, err

@@ -37,9 +37,9 @@ func rank(all []*replica, partitions int) *fleet {
 	return f
 }
 
-func writes(r *replica) breaker { return r.writes }
-
-func reads(r *replica) breaker { return r.reads }
+// ofWrites and ofReads choose a replica's breaker.
+func ofWrites(r *replica) breaker { return r.writes }
+func ofReads(r *replica) breaker  { return r.reads }
 
 // SetReplicas replaces the stock services to call with the ones at these base URLs. Calls in flight to others complete
 // there. If it returns an error, it changed nothing.
@@ -136,7 +136,7 @@ type replica struct {
 	hedge         time.Duration // the hedging delay
 	writes, reads breaker
 	// shared gathers deductions that share requests; nil if each has its own.
-	shared *batch.Group[Deduction, operation.Operation]
+	shared *batch.Queue[Deduction, operation.Operation]
 
 	mu         sync.Mutex
 	inFlight   int       // requests in flight

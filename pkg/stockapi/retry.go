@@ -27,7 +27,7 @@ func write[T any](
 	ctx context.Context, c *Client, send func(ctx context.Context, tries int) (T, error),
 ) (T, error) {
 	c.counts.calls.Inc()
-	c.writes.deposit()
+	c.writeRetries.deposit()
 	mayHaveBeenDone, tries := false, 0
 	again := retry.Policy{First: 50 * time.Millisecond, Max: time.Second, Tries: c.cfg.Tries, InTime: true}
 	answer, err := retry.Do(ctx, again, func() (T, error) {
@@ -43,7 +43,7 @@ func write[T any](
 			return answer, retry.Stop(err)
 		case code == operation.ErrLocked:
 			return answer, retry.After(err, lockedPause)
-		case tries < int(c.cfg.Tries) && !c.writes.withdraw():
+		case tries < int(c.cfg.Tries) && !c.writeRetries.withdraw():
 			c.counts.noBudget.Inc()
 			return answer, retry.Stop(err)
 		}
@@ -171,8 +171,8 @@ func (send sender[T]) to(ctx context.Context, r *replica, done func(error)) (val
 	return send(ctx, r)
 }
 
-// tries is a call in flight to one or more replicas.
-type tries[T any] struct {
+// race is a call in flight to one or more replicas.
+type race[T any] struct {
 	order   []*replica // not tried yet
 	breaker func(*replica) breaker
 	send    sender[T]
@@ -205,24 +205,24 @@ func at[T any](ctx context.Context, order []*replica, breaker func(*replica) bre
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	t := &tries[T]{order: promptFirst(order), breaker: breaker, send: send, results: make(chan result[T], len(order))}
-	under, refused := t.next(ctx)
+	tries := &race[T]{order: promptFirst(order), breaker: breaker, send: send, results: make(chan result[T], len(order))}
+	under, refused := tries.next(ctx)
 	if !under {
 		return none, refused
 	}
 	var failed error
 	going := 1
-	look := time.NewTimer(t.last.hedgeIn())
+	look := time.NewTimer(tries.last.hedgeIn())
 	defer look.Stop()
 	turn := func() {
-		if more, _ := t.next(ctx); more {
+		if more, _ := tries.next(ctx); more {
 			going++
-			look.Reset(t.last.hedgeIn())
+			look.Reset(tries.last.hedgeIn())
 		}
 	}
 	for {
 		select {
-		case r := <-t.results:
+		case r := <-tries.results:
 			if going--; r.err == nil || !errors.Is(r.err, errUnreached) && going == 0 && failed == nil {
 				return r.value, r.err
 			}
@@ -236,15 +236,15 @@ func at[T any](ctx context.Context, order []*replica, breaker func(*replica) bre
 				return none, failed
 			}
 		case <-look.C:
-			switch left := t.last.hedgeIn(); {
+			switch left := tries.last.hedgeIn(); {
 			case left > 0:
 				look.Reset(left)
-			case len(t.order) == 0: // no other to turn to
-			case t.order[0].overdue():
-				look.Reset(t.last.hedge / 4)
+			case len(tries.order) == 0: // no other to turn to
+			case tries.order[0].overdue():
+				look.Reset(tries.last.hedge / 4)
 			default:
-				t.give(errNoAnswer)
-				t.last.eject()
+				tries.give(errNoAnswer)
+				tries.last.eject()
 				failed = fmt.Errorf("%w: %w", operation.ErrUnknownOutcome, errNoAnswer)
 				turn()
 			}
@@ -258,7 +258,7 @@ func unanswered(err error) bool {
 }
 
 // next begins the try at the next replica whose breaker allows it. If there is none, it returns the reason.
-func (t *tries[T]) next(ctx context.Context) (begun bool, refused error) {
+func (t *race[T]) next(ctx context.Context) (begun bool, refused error) {
 	for len(t.order) > 0 {
 		r := t.order[0]
 		t.order = t.order[1:]

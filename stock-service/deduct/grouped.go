@@ -69,7 +69,7 @@ func (g *grouped) Close() error {
 type groups struct {
 	ledger  Ledger
 	metrics groupMetrics
-	calls   *batch.Group[stock.Request, operation.Operation]
+	calls   *batch.Queue[stock.Request, operation.Operation]
 	// keepers are the keepers of all locks that a group may need, by partition; none if the groups take no lock. All
 	// groups of one partition have only its keeper.
 	keepers []*keeper

@@ -14,7 +14,7 @@ import (
 )
 
 // reads lets concurrent readers share a statement. Each gets the results of all, by flag.
-type reads[V any] = batch.Group[[]string, map[string]V]
+type reads[V any] = batch.Queue[[]string, map[string]V]
 
 func newReads[V any](look func(ctx context.Context, flags []string) (map[string]V, error)) *reads[V] {
 	return batch.Shared(func(ctx context.Context, calls [][]string) (map[string]V, error) {
@@ -23,8 +23,8 @@ func newReads[V any](look func(ctx context.Context, flags []string) (map[string]
 }
 
 // shared waits for a shared read. A read changes nothing, so every failure is ErrUnavailable or ErrOverloaded.
-func shared[V any](ctx context.Context, group *reads[V], flags []string) (map[string]V, error) {
-	found, err := group.Do(ctx, flags)
+func shared[V any](ctx context.Context, queue *reads[V], flags []string) (map[string]V, error) {
+	found, err := queue.Do(ctx, flags)
 	switch {
 	case err == nil:
 		return found, nil
