@@ -95,7 +95,7 @@ func bootstrap(ctx context.Context, admin *sql.DB, server *mysql.Config, a Accou
 	if err != nil {
 		return err
 	}
-	if grouped { // so that mysqldb.Group finds the primary
+	if grouped { // so that mysqldb.Cluster finds the primary
 		for _, u := range a.users() {
 			if err := grant(ctx, admin, "SELECT", "performance_schema.replication_group_members", u); err != nil {
 				return err

@@ -41,7 +41,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err := await(ctx, admin, cfg.Wait); err != nil {
 		return err
 	}
-	if group, ok := connector.(*mysqldb.Group); ok {
+	if group, ok := connector.(*mysqldb.Cluster); ok {
 		server.Net, server.Addr = "tcp", group.Primary()
 	}
 	if err := locked(ctx, admin, "bootstrap", func(ctx context.Context) error {

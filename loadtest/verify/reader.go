@@ -143,7 +143,7 @@ func explained[T any](doing string, rows iter.Seq2[T, error]) iter.Seq2[T, error
 type reader struct {
 	*sql.DB
 	// group is nil unless the DSN names the members of a group. The primary is read.
-	group *mysqldb.Group
+	group *mysqldb.Cluster
 }
 
 func openReader(dsn string) (*reader, error) {
@@ -157,7 +157,7 @@ func openReader(dsn string) (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	group, _ := connector.(*mysqldb.Group)
+	group, _ := connector.(*mysqldb.Cluster)
 	return &reader{sql.OpenDB(connector), group}, nil
 }
 

@@ -6,8 +6,8 @@
 // drops a connection whose client is silent for a second, so that a dead or paused process soon loses the rows
 // that it holds. With Caution, a batch goes on without the rows that another connection holds.
 //
-// A DSN may name the members of a MySQL group instead of one server. Group finds the primary among them, and drops the
-// connections to a former one.
+// A DSN may name the members of a MySQL group instead of one server. Cluster finds the primary among them, and drops
+// the connections to a former one.
 //
 // Transact returns nil if the transaction is committed. It returns an error that wraps ErrCommitUnknown if the commit
 // was sent and not answered: only another read can show whether it is committed. After any other error nothing changed.
@@ -71,7 +71,7 @@ func (o Options) withDefaults() Options {
 }
 
 // Open returns the database of the DSN, which ParseDSN describes, and which may set no timeouts. It connects on first
-// use, so that a service can start before its database. In a group it uses the current primary (see Group). Callers
+// use, so that a service can start before its database. In a group it uses the current primary (see Cluster). Callers
 // must Close it.
 func Open(dsn string, opts Options) (*gorm.DB, error) {
 	opts = opts.withDefaults()

@@ -34,7 +34,7 @@ const (
 	primaryWait = 2 * time.Second
 )
 
-// Connector returns a driver.Connector for the server of cfg. If the network is GroupNet, that is a *Group, which
+// Connector returns a driver.Connector for the server of cfg. If the network is GroupNet, that is a *Cluster, which
 // sql.DB closes with itself.
 //
 // It sets every session variable on which the meaning of statements depends (see the package's comment), and the bounds
@@ -49,7 +49,7 @@ func Connector(cfg *mysql.Config, opts Options) (driver.Connector, error) {
 		return opts.Wrap(set)
 	}
 	if cfg.Net == GroupNet {
-		return newGroup(cfg, wrap, opts.Log)
+		return newCluster(cfg, wrap, opts.Log)
 	}
 	base, err := mysql.NewConnector(cfg)
 	if err != nil {
@@ -58,11 +58,11 @@ func Connector(cfg *mysql.Config, opts Options) (driver.Connector, error) {
 	return wrap(base), nil
 }
 
-// Group connects to the primary of a MySQL group in single-primary mode. From the first connection on it asks all
+// Cluster connects to the primary of a MySQL group in single-primary mode. From the first connection on it asks all
 // members, a few times per second, which of them is the primary; a member that has not answered yet counts as down. As
-// soon as another member is the primary, or the primary reports that it no longer is, Group closes the connections to
+// soon as another member is the primary, or the primary reports that it no longer is, Cluster closes the connections to
 // the former primary, so that no call hangs there or reads stale data. It is safe for concurrent use.
-type Group struct {
+type Cluster struct {
 	members []*member
 	log     *slog.Logger
 
@@ -76,7 +76,7 @@ type Group struct {
 	changed chan struct{} // closed at the next change of primary
 }
 
-var _ driver.Connector = (*Group)(nil)
+var _ driver.Connector = (*Cluster)(nil)
 
 // Addrs returns the addresses of the members that cfg names.
 func Addrs(cfg *mysql.Config) ([]string, error) {
@@ -100,7 +100,7 @@ func Addrs(cfg *mysql.Config) ([]string, error) {
 	return addrs, nil
 }
 
-func newGroup(cfg *mysql.Config, wrap func(driver.Connector) driver.Connector, log *slog.Logger) (*Group, error) {
+func newCluster(cfg *mysql.Config, wrap func(driver.Connector) driver.Connector, log *slog.Logger) (*Cluster, error) {
 	addrs, err := Addrs(cfg)
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func newGroup(cfg *mysql.Config, wrap func(driver.Connector) driver.Connector, l
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	g := &Group{
+	c := &Cluster{
 		log: log, ended: make(chan struct{}), changed: make(chan struct{}), why: errors.New("no member has answered yet"),
 	}
 	for _, addr := range addrs {
@@ -116,19 +116,19 @@ func newGroup(cfg *mysql.Config, wrap func(driver.Connector) driver.Connector, l
 		if err != nil {
 			return nil, err
 		}
-		g.members = append(g.members, m)
+		c.members = append(c.members, m)
 	}
-	return g, nil
+	return c, nil
 }
 
 // Driver implements driver.Connector.
-func (g *Group) Driver() driver.Driver { return g.members[0].Driver() }
+func (c *Cluster) Driver() driver.Driver { return c.members[0].Driver() }
 
 // Connect returns a connection to the primary. It waits briefly if none is known, and then returns an error that wraps
 // ErrNoPrimary.
-func (g *Group) Connect(ctx context.Context) (driver.Conn, error) {
-	g.begin.Do(func() { g.watch(ctx) })
-	m, err := g.await(ctx)
+func (c *Cluster) Connect(ctx context.Context) (driver.Conn, error) {
+	c.begin.Do(func() { c.watch(ctx) })
+	m, err := c.await(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (g *Group) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", m.addr, err)
 	}
-	if g.Primary() != m.addr { // replaced before the connection was listed among those to close
+	if c.Primary() != m.addr { // replaced before the connection was listed among those to close
 		_ = conn.Close() // of no use
 		return nil, fmt.Errorf("connect to %s: %w", m.addr, ErrNoPrimary)
 	}
@@ -144,58 +144,58 @@ func (g *Group) Connect(ctx context.Context) (driver.Conn, error) {
 }
 
 // Primary returns the address of the primary, as the DSN names it, or "" if none is known.
-func (g *Group) Primary() string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.primary == nil {
+func (c *Cluster) Primary() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.primary == nil {
 		return ""
 	}
-	return g.primary.addr
+	return c.primary.addr
 }
 
 // Close stops asking the members. The connections stay open.
-func (g *Group) Close() error {
-	g.begin.Do(func() { close(g.ended) }) // watch never ran
-	if g.stop != nil {
-		g.stop()
+func (c *Cluster) Close() error {
+	c.begin.Do(func() { close(c.ended) }) // watch never ran
+	if c.stop != nil {
+		c.stop()
 	}
-	<-g.ended
+	<-c.ended
 	var errs []error
-	for _, m := range g.members {
+	for _, m := range c.members {
 		errs = append(errs, m.asks.Close())
 	}
 	return errors.Join(errs...)
 }
 
 // await returns the primary as soon as one is known.
-func (g *Group) await(ctx context.Context) (*member, error) {
+func (c *Cluster) await(ctx context.Context) (*member, error) {
 	limit := time.NewTimer(primaryWait)
 	defer limit.Stop()
 	for {
-		g.mu.Lock()
-		primary, changed := g.primary, g.changed
-		g.mu.Unlock()
+		c.mu.Lock()
+		primary, changed := c.primary, c.changed
+		c.mu.Unlock()
 		if primary != nil {
 			return primary, nil
 		}
 		select {
 		case <-changed:
 		case <-limit.C:
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			return nil, fmt.Errorf("%w: %w", ErrNoPrimary, g.why)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return nil, fmt.Errorf("%w: %w", ErrNoPrimary, c.why)
 		case <-ctx.Done():
 			return nil, fmt.Errorf("%w: %w", ErrNoPrimary, ctx.Err())
 		}
 	}
 }
 
-func (g *Group) watch(ctx context.Context) {
-	ctx, g.stop = context.WithCancel(context.WithoutCancel(ctx)) // until Close
+func (c *Cluster) watch(ctx context.Context) {
+	ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx)) // until Close
 	go func() {
-		defer close(g.ended)
+		defer close(c.ended)
 		for ctx.Err() == nil {
-			g.look(ctx)
+			c.look(ctx)
 			select {
 			case <-ctx.Done():
 			case <-time.After(lookEvery):
@@ -205,10 +205,10 @@ func (g *Group) watch(ctx context.Context) {
 }
 
 // look asks all members, and sets the primary by their answers.
-func (g *Group) look(ctx context.Context) {
-	answers := make([]answer, len(g.members))
+func (c *Cluster) look(ctx context.Context) {
+	answers := make([]answer, len(c.members))
 	var asked sync.WaitGroup
-	for i, m := range g.members {
+	for i, m := range c.members {
 		asked.Go(func() { answers[i] = m.ask(ctx) })
 	}
 	asked.Wait()
@@ -216,23 +216,23 @@ func (g *Group) look(ctx context.Context) {
 		return
 	}
 	elected := elect(answers)
-	g.mu.Lock()
-	former := g.primary
+	c.mu.Lock()
+	former := c.primary
 	switch {
 	case elected >= 0:
-		g.primary = g.members[elected]
-	case former != nil && answers[slices.Index(g.members, former)].err != nil:
+		c.primary = c.members[elected]
+	case former != nil && answers[slices.Index(c.members, former)].err != nil:
 		// Keep a silent primary while no other is elected: it may only be slow.
 	default:
-		g.primary = nil
+		c.primary = nil
 	}
-	g.why = g.reasons(answers)
-	primary := g.primary
+	c.why = c.reasons(answers)
+	primary := c.primary
 	if primary != former {
-		close(g.changed)
-		g.changed = make(chan struct{})
+		close(c.changed)
+		c.changed = make(chan struct{})
 	}
-	g.mu.Unlock()
+	c.mu.Unlock()
 	if primary == former {
 		return
 	}
@@ -240,17 +240,17 @@ func (g *Group) look(ctx context.Context) {
 		former.drop()
 	}
 	if primary == nil {
-		g.log.Warn("the group has no primary", "members", g.reasons(answers).Error())
+		c.log.Warn("the group has no primary", "members", c.reasons(answers).Error())
 	} else {
-		g.log.Info("primary of the group", "addr", primary.addr)
+		c.log.Info("primary of the group", "addr", primary.addr)
 	}
 }
 
 // reasons returns each member's answer, as an error that explains why there is no primary.
-func (g *Group) reasons(answers []answer) error {
+func (c *Cluster) reasons(answers []answer) error {
 	all := make([]string, len(answers))
 	for i, a := range answers {
-		all[i] = g.members[i].addr + " " + a.String()
+		all[i] = c.members[i].addr + " " + a.String()
 	}
 	return errors.New(strings.Join(all, "; "))
 }
