@@ -79,7 +79,7 @@ type Client struct {
 	http   *http.Client
 	ledger *batch.Queue[string, record]
 	counts counts
-	held   operation.Held
+	gate   operation.Gate
 	// writeRetries is the budget of deductions and cancellations, readRetries the one of reads, which must not use up the
 	// others'.
 	writeRetries, readRetries *budget
@@ -162,7 +162,7 @@ func (c *Client) Pass(items []operation.Item) (report operation.Report, err erro
 	if c.Down() {
 		return nil, fmt.Errorf("%w: no replica may be called", operation.ErrUnavailable)
 	}
-	return c.held.Pass(items)
+	return c.gate.Pass(items)
 }
 
 // checkLimit bounds CheckToken: a stock service that does not answer is no reason to keep a caller waiting.

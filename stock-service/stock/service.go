@@ -55,7 +55,7 @@ type Service struct {
 	flags    Flags
 	ledger   Ledger
 	deducter Deducter
-	held     operation.Held
+	gate     operation.Gate
 }
 
 // NewService returns a Service backed by the given ports.
@@ -84,7 +84,7 @@ func (s *Service) Deduct(ctx context.Context, flag string, items []operation.Ite
 			return op.Answer(items)
 		}
 	}
-	report, err := s.held.Pass(items)
+	report, err := s.gate.Pass(items)
 	if err != nil {
 		return operation.Operation{}, err
 	}
@@ -125,17 +125,17 @@ func (s *Service) Cancel(ctx context.Context, flag string) (operation.Operation,
 	return op, err
 }
 
-// passCancel is Held.Pass for the items that the cancellation would restore. It reads them only while any product is
+// passCancel is Gate.Pass for the items that the cancellation would restore. It reads them only while any product is
 // held.
 func (s *Service) passCancel(ctx context.Context, flag string) (operation.Report, error) {
-	if !s.held.Any() {
-		return s.held.Pass(nil)
+	if !s.gate.Any() {
+		return s.gate.Pass(nil)
 	}
 	recorded, err := s.find(ctx, flag)
 	if err != nil {
 		return nil, err
 	}
-	return s.held.Pass(recorded[flag].Items)
+	return s.gate.Pass(recorded[flag].Items)
 }
 
 // Restock adds pieces, once under its flag, and returns the product after it. It returns the errors of Ledger.Restock
@@ -145,7 +145,7 @@ func (s *Service) Restock(ctx context.Context, r operation.Restock) (operation.G
 		return operation.Goods{}, err
 	}
 	items := []operation.Item{{GoodsID: r.GoodsID, Num: r.Num}}
-	report, err := s.held.Pass(items)
+	report, err := s.gate.Pass(items)
 	if err != nil {
 		return operation.Goods{}, err
 	}

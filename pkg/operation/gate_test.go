@@ -16,9 +16,9 @@ import (
 var deducted = operation.Operation{State: operation.Done}
 
 // pass is Pass for a call that must pass.
-func pass(t *testing.T, held *operation.Held, items []operation.Item) operation.Report {
+func pass(t *testing.T, gate *operation.Gate, items []operation.Item) operation.Report {
 	t.Helper()
-	report, err := held.Pass(items)
+	report, err := gate.Pass(items)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,9 +26,9 @@ func pass(t *testing.T, held *operation.Held, items []operation.Item) operation.
 }
 
 // refused checks that a call for the items does not pass, as product 1 is held.
-func refused(t *testing.T, held *operation.Held, items []operation.Item) {
+func refused(t *testing.T, gate *operation.Gate, items []operation.Item) {
 	t.Helper()
-	report, err := held.Pass(items)
+	report, err := gate.Pass(items)
 	if report != nil || !errors.Is(err, operation.Locked{GoodsID: 1}) || !errors.Is(err, operation.ErrLocked) {
 		t.Fatalf("product 1 is held: %v", err)
 	}
@@ -36,21 +36,21 @@ func refused(t *testing.T, held *operation.Held, items []operation.Item) {
 
 func TestAHeldProductRefusesItsCallsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var held operation.Held
+		var gate operation.Gate
 		product, other := []operation.Item{{GoodsID: 1, Num: 1}}, []operation.Item{{GoodsID: 2, Num: 1}}
 		both := []operation.Item{product[0], other[0]}
 		for _, items := range [][]operation.Item{product, other, both} {
-			pass(t, &held, items)(deducted, nil)
+			pass(t, &gate, items)(deducted, nil)
 		}
-		pass(t, &held, both)(operation.Operation{}, fmt.Errorf("deduct: %w", operation.Locked{GoodsID: 1}))
-		refused(t, &held, product)
-		refused(t, &held, both)
-		pass(t, &held, other)(deducted, nil)
-		refused(t, &held, product)
+		pass(t, &gate, both)(operation.Operation{}, fmt.Errorf("deduct: %w", operation.Locked{GoodsID: 1}))
+		refused(t, &gate, product)
+		refused(t, &gate, both)
+		pass(t, &gate, other)(deducted, nil)
+		refused(t, &gate, product)
 		time.Sleep(time.Second)
-		pass(t, &held, product)(deducted, nil)
-		pass(t, &held, both)
-		if held.Any() {
+		pass(t, &gate, product)(deducted, nil)
+		pass(t, &gate, both)
+		if gate.Any() {
 			t.Error("a product is held that is free again")
 		}
 	})
@@ -59,9 +59,9 @@ func TestAHeldProductRefusesItsCallsAlone(t *testing.T) {
 // Of many calls for a held product, one at a time looks again.
 func TestOneCallLooksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var held operation.Held
+		var gate operation.Gate
 		items := []operation.Item{{GoodsID: 1, Num: 1}}
-		locked := func() { pass(t, &held, items)(operation.Operation{}, operation.Locked{GoodsID: 1}) }
+		locked := func() { pass(t, &gate, items)(operation.Operation{}, operation.Locked{GoodsID: 1}) }
 		locked()
 		time.Sleep(time.Second)
 		var (
@@ -70,7 +70,7 @@ func TestOneCallLooksAgain(t *testing.T) {
 		)
 		for range 50 {
 			all.Go(func() {
-				if _, err := held.Pass(items); err == nil {
+				if _, err := gate.Pass(items); err == nil {
 					passed.Add(1)
 				}
 			})
@@ -82,7 +82,7 @@ func TestOneCallLooksAgain(t *testing.T) {
 		// That call never ends; another may look.
 		time.Sleep(10 * time.Second)
 		locked()
-		refused(t, &held, items)
+		refused(t, &gate, items)
 	})
 }
 
@@ -100,21 +100,21 @@ func TestALookIsGivenBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var held operation.Held
+				var gate operation.Gate
 				items := []operation.Item{{GoodsID: 1, Num: 1}}
-				inFlight := pass(t, &held, items)
-				pass(t, &held, items)(operation.Operation{}, operation.Locked{GoodsID: 1})
+				inFlight := pass(t, &gate, items)
+				pass(t, &gate, items)(operation.Operation{}, operation.Locked{GoodsID: 1})
 				time.Sleep(time.Second)
-				look := pass(t, &held, items)
+				look := pass(t, &gate, items)
 				inFlight(result.op, result.err) // it did not look, and gives nothing back
-				refused(t, &held, items)
+				refused(t, &gate, items)
 				look(result.op, result.err)
-				next := pass(t, &held, items)
+				next := pass(t, &gate, items)
 				look(deducted, nil) // only the first end counts
-				refused(t, &held, items)
+				refused(t, &gate, items)
 				next(operation.Operation{State: operation.Restored}, nil)
-				pass(t, &held, items)
-				pass(t, &held, items)
+				pass(t, &gate, items)
+				pass(t, &gate, items)
 			})
 		})
 	}
@@ -123,16 +123,16 @@ func TestALookIsGivenBack(t *testing.T) {
 // Products that nobody orders again take no memory.
 func TestHeldProductsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var held operation.Held
+		var gate operation.Gate
 		for id := int64(1); id <= 10_000; id++ {
-			pass(t, &held, nil)(operation.Operation{}, operation.Locked{GoodsID: id})
+			pass(t, &gate, nil)(operation.Operation{}, operation.Locked{GoodsID: id})
 		}
-		if !held.Any() {
+		if !gate.Any() {
 			t.Fatal("no product is held")
 		}
 		time.Sleep(time.Minute)
-		pass(t, &held, []operation.Item{{GoodsID: 20_000, Num: 1}})
-		if held.Any() {
+		pass(t, &gate, []operation.Item{{GoodsID: 20_000, Num: 1}})
+		if gate.Any() {
 			t.Error("products are remembered that nobody has asked for in a minute")
 		}
 	})
