@@ -14,18 +14,21 @@ type Keeper struct{ k *keeper }
 
 func NewKeeper(acquire Acquire, holder func(context.Context) (operation.Token, error), patience time.Duration) Keeper {
 	return Keeper{&keeper{
-		locker:  newLocker(Config{Config: coordination.Config{Log: slog.New(slog.DiscardHandler)}}),
-		acquire: acquire, holder: holder, patience: patience, turn: make(chan struct{}, 1),
+		locker: newLocker(Config{Config: coordination.Config{Log: slog.New(slog.DiscardHandler)}}),
+		mutex:  acquire, holder: holder, patience: patience, turn: make(chan struct{}, 1),
 	}}
 }
 
-func (k Keeper) Hold(ctx context.Context) Lock { return k.k.hold(ctx, func() {}) }
-func (k Keeper) LetGo(ctx context.Context) {
+// Acquire waits for a group's turn, and for the lock.
+func (k Keeper) Acquire(ctx context.Context) Lock { return k.k.acquire(ctx, func() {}) }
+
+// Idle ends the use of the lock if a group has it, and says that no work waits.
+func (k Keeper) Idle(ctx context.Context) {
 	select {
 	case k.k.turn <- struct{}{}:
-	default: // Hold got the lock
+	default: // Acquire got the lock
 	}
-	k.k.leave(ctx, false)
+	k.k.done(ctx, false, false)
 }
 
 // Waiting returns the number of operations that wait for the next group, of any partition.
@@ -38,10 +41,5 @@ func Waiting(s Strategy) int {
 	return n
 }
 
-// Leave ends the use of the lock; more says that work waits for it.
-func (k Keeper) Leave(ctx context.Context, more bool) { k.k.leave(ctx, more) }
-
-// LeaveAgain ends the use of the lock by a group that must be carried out again.
-func (k Keeper) LeaveAgain(ctx context.Context) {
-	holding{k.k}.leave(ctx, true)
-}
+// Done ends a group's use of the lock. More says that work waits for it, useless that it is lost or its token stale.
+func (k Keeper) Done(ctx context.Context, more, useless bool) { k.k.done(ctx, more, useless) }

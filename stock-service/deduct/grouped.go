@@ -112,7 +112,7 @@ func (g *groups) Deduct(ctx context.Context, r stock.Request) (operation.Operati
 func (g *groups) idle(ctx context.Context) {
 	for _, k := range slices.Backward(g.keepers) {
 		if len(g.keepers) == 1 || !k.more() {
-			k.rest(ctx)
+			k.idle(ctx)
 		}
 	}
 }
@@ -123,7 +123,7 @@ func (g *groups) run(ctx context.Context, take func() []*groupCall) {
 	asked := time.Now()
 	var locks holding
 	if len(g.keepers) == 1 {
-		locks = holdAll(ctx, g.keepers)
+		locks = acquireAll(ctx, g.keepers)
 	}
 	calls := take()
 	// The calls that waited for the lock are known only now.
@@ -136,7 +136,7 @@ func (g *groups) run(ctx context.Context, take func() []*groupCall) {
 		lock := locks.first()
 		lock.record(ctx, "acquire-lock", asked, lock.errNotHeld())
 	default:
-		locks = holdAll(ctx, g.needed(calls))
+		locks = acquireAll(ctx, g.needed(calls))
 	}
 	held, cancel := whileHeld(ctx, locks.all()...)
 	defer cancel()
@@ -149,7 +149,7 @@ func (g *groups) run(ctx context.Context, take func() []*groupCall) {
 	lost := held.Err() != nil || slices.ContainsFunc(outcomes, isStale)
 	cancel() // before the release, which would look like a loss
 	// The next process gets the locks while the callers here are answered.
-	locks.leave(ctx, lost)
+	locks.done(ctx, lost)
 	for i, call := range calls {
 		call.Resolve(outcomes[i].Operation, outcomes[i].Err)
 	}
@@ -230,21 +230,21 @@ func (g *groups) oneByOne(ctx context.Context, calls []*groupCall, fence stock.F
 // holding is the keepers whose locks one group holds, by ascending partition; empty if it runs without.
 type holding []*keeper
 
-// holdAll takes the locks of the keepers, in their order. Every group of every process takes its locks by ascending
+// acquireAll takes the locks of the keepers, in their order. Every group of every process takes its locks by ascending
 // partition, so no two groups wait for each other. Before it waits for a lock, it releases those above that the process
 // keeps: their next holder may be whom it waits for. If one lock is not granted within the patience, the group runs
 // without any.
-func holdAll(ctx context.Context, keepers []*keeper) holding {
+func acquireAll(ctx context.Context, keepers []*keeper) holding {
 	for i, k := range keepers {
 		asked := time.Now()
-		lock := k.hold(ctx, func() {
+		lock := k.acquire(ctx, func() {
 			for _, above := range slices.Backward(keepers[i+1:]) {
-				above.rest(ctx)
+				above.idle(ctx)
 			}
 		})
 		lock.record(ctx, "acquire-lock", asked, lock.errNotHeld())
 		if lock.Release == nil {
-			holding(keepers[:i]).leave(ctx, false)
+			holding(keepers[:i]).done(ctx, false)
 			return nil
 		}
 	}
@@ -288,15 +288,10 @@ func (h holding) took(d time.Duration) {
 	}
 }
 
-// leave ends the group's use of the locks: see keeper.leave. It releases all of them if again is true, which a lost
-// lock or a stale token requires.
-func (h holding) leave(ctx context.Context, again bool) {
+// done ends the group's use of the locks: see keeper.done. After the loss of one, or a stale token, all are useless.
+func (h holding) done(ctx context.Context, useless bool) {
 	for _, k := range slices.Backward(h) {
-		if again {
-			k.drop(ctx)
-		} else {
-			k.leave(ctx, k.more())
-		}
+		k.done(ctx, k.more(), useless)
 	}
 }
 

@@ -307,10 +307,10 @@ func TestWhoIsTakenForDead(t *testing.T) {
 				}
 				return c.holders[min(looks, len(c.holders))-1], nil
 			}, 5*time.Millisecond)
-			if got := !k.Hold(t.Context()).Token.IsZero(); got != c.want || looks != len(c.holders) {
+			if got := !k.Acquire(t.Context()).Token.IsZero(); got != c.want || looks != len(c.holders) {
 				t.Errorf("held %v after %d looks; want %v after %d", got, looks, c.want, len(c.holders))
 			}
-			k.LetGo(t.Context())
+			k.Idle(t.Context())
 		})
 	}
 }
@@ -340,10 +340,10 @@ func TestALockThatNobodyElseWantsIsKept(t *testing.T) {
 				func(context.Context) (operation.Token, error) { return operation.Token{}, errors.New("nobody answers") },
 				time.Second)
 			for range 20 { // several tenures
-				if lock := k.Hold(t.Context()); lock.Token == (operation.Token{}) {
+				if lock := k.Acquire(t.Context()); lock.Token == (operation.Token{}) {
 					t.Fatal("not granted")
 				}
-				k.Leave(t.Context(), false)
+				k.Done(t.Context(), false, false)
 				time.Sleep(10 * time.Millisecond)
 			}
 			if locks > 10 {
@@ -353,10 +353,10 @@ func TestALockThatNobodyElseWantsIsKept(t *testing.T) {
 			case c.wanted:
 				close(wanted)
 			case c.again:
-				k.Hold(t.Context())
+				k.Acquire(t.Context())
 				now := operation.Token{locks}
-				k.LeaveAgain(t.Context())
-				if k.Hold(t.Context()).Token == now {
+				k.Done(t.Context(), true, true)
+				if k.Acquire(t.Context()).Token == now {
 					t.Error("the lock of no use was kept")
 				}
 				return
@@ -393,7 +393,7 @@ func TestAKeptLockIsReleasedAfterItsTenure(t *testing.T) {
 		},
 		func(context.Context) (operation.Token, error) { return operation.Token{}, errors.New("nobody answers") },
 		5*time.Millisecond)
-	if lock := k.Hold(t.Context()); lock.Release != nil {
+	if lock := k.Acquire(t.Context()); lock.Release != nil {
 		t.Fatal("granted at once")
 	}
 	close(grant)
@@ -401,10 +401,10 @@ func TestAKeptLockIsReleasedAfterItsTenure(t *testing.T) {
 	time.Sleep(20 * time.Millisecond) // of the tenure; if all of it is over, the next lock is as good
 	var lock deduct.Lock
 	eventually(t, "granted", func() bool {
-		lock = k.Hold(t.Context())
+		lock = k.Acquire(t.Context())
 		return lock.Release != nil
 	})
-	k.Leave(t.Context(), true)
+	k.Done(t.Context(), true, false)
 	for timeout := time.After(10 * time.Second); ; {
 		select {
 		case token := <-released:
@@ -435,9 +435,9 @@ func TestAnOldTenureWithdrawsNoNewAcquisition(t *testing.T) {
 		},
 		func(context.Context) (operation.Token, error) { return operation.Token{}, errors.New("nobody answers") },
 		5*time.Millisecond)
-	eventually(t, "granted", func() bool { return k.Hold(t.Context()).Release != nil })
-	k.Leave(t.Context(), false) // at once: the tenure is not over
-	if lock := k.Hold(t.Context()); lock.Release != nil {
+	eventually(t, "granted", func() bool { return k.Acquire(t.Context()).Release != nil })
+	k.Done(t.Context(), false, false) // at once: the tenure is not over
+	if lock := k.Acquire(t.Context()); lock.Release != nil {
 		t.Fatal("granted twice")
 	}
 	select {
@@ -446,8 +446,8 @@ func TestAnOldTenureWithdrawsNoNewAcquisition(t *testing.T) {
 	case <-time.After(250 * time.Millisecond): // several tenures
 	}
 	grant <- struct{}{}
-	eventually(t, "granted in its turn", func() bool { return k.Hold(t.Context()).Release != nil })
-	k.LetGo(t.Context())
+	eventually(t, "granted in its turn", func() bool { return k.Acquire(t.Context()).Release != nil })
+	k.Idle(t.Context())
 }
 
 // TestEveryDeductionIsUnderItsLocks: while no holder is stuck, two processes deduct orders of one and of several

@@ -19,7 +19,7 @@ import (
 // that holder is considered dead or paused, and work continues without the lock until it is free. The process stays in
 // ZooKeeper's queue.
 //
-// One group of the process uses the lock at a time: from hold to leave. If another process waits, the lock is kept
+// One group of the process uses the lock at a time: from acquire to done. If another process waits, the lock is kept
 // between two groups for at most the rest of its tenure, so a process that waits for a lower lock does not keep a
 // higher one from the others.
 type keeper struct {
@@ -27,7 +27,7 @@ type keeper struct {
 	partition int
 	above     int         // how many partitions are above: a holder may wait for each of their locks
 	more      func() bool // whether work that may need the lock waits in this process
-	acquire   Acquire
+	mutex     Acquire
 	holder    func(ctx context.Context) (operation.Token, error) // the token of the lock's holder, in any process
 	patience  time.Duration
 
@@ -63,7 +63,7 @@ func newKeeper(cfg Config, l locker, s *Session, partition int) *keeper {
 	path := PartitionPath(cfg.Root, partition)
 	return &keeper{
 		locker: l, partition: partition, above: cfg.Partitions - partition - 1,
-		acquire:  func(ctx context.Context) (Lock, error) { return s.Acquire(ctx, path) },
+		mutex:    func(ctx context.Context) (Lock, error) { return s.Acquire(ctx, path) },
 		holder:   func(ctx context.Context) (operation.Token, error) { return s.holder(ctx, path) },
 		patience: cmp.Or(cfg.LockPatience, 100*time.Millisecond), turn: make(chan struct{}, 1),
 	}
@@ -74,10 +74,10 @@ func PartitionPath(root string, partition int) string {
 	return fmt.Sprintf("%s/stock/partition-%02d", root, partition)
 }
 
-// hold waits for the group's turn and returns the lock. It calls yield, in another goroutine, if it has to wait for
-// another process. It returns the zero Lock, and needs no leave, if the lock is not granted within the patience or ctx
+// acquire waits for the group's turn and returns the lock. It calls yield, in another goroutine, if it has to wait for
+// another process. It returns the zero Lock, and needs no done, if the lock is not granted within the patience or ctx
 // ends.
-func (k *keeper) hold(ctx context.Context, yield func()) Lock {
+func (k *keeper) acquire(ctx context.Context, yield func()) Lock {
 	select {
 	case k.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -97,7 +97,7 @@ func (k *keeper) has(ctx context.Context, yield func()) bool {
 		return true
 	}
 	if k.kept != nil {
-		k.letGo(ctx)
+		k.release(ctx)
 	}
 	patience := k.patience
 	switch {
@@ -123,10 +123,10 @@ func (k *keeper) ask(ctx context.Context) {
 		if released != nil {
 			<-released // within releaseLimit
 		}
-		lock, err := k.take(ctx, k.acquire)
+		lock, err := k.take(ctx, k.mutex)
 		at := time.Now() // before the timer starts: when it fires, the tenure is over
 		if err == nil {
-			k.scheduleEnd(ctx, asked)
+			k.endTenure(ctx, asked)
 		}
 		asked <- acquired{lock, at, err}
 	}()
@@ -198,18 +198,16 @@ func (l Lock) errNotHeld() error {
 	return nil
 }
 
-// leave ends the use of the lock. The lock is kept for the groups that follow if no other process waits, or more is
-// true and the tenure is not over.
-func (k *keeper) leave(ctx context.Context, more bool) {
+// done ends a group's use of the lock. Unless it is of no use any more, the lock is kept for the groups that follow if
+// no other process waits, or more is true and the tenure is not over.
+func (k *keeper) done(ctx context.Context, more, useless bool) {
 	k.busy = more
-	if (!more || k.usedUp()) && !k.spare(ctx) {
-		k.letGo(ctx)
+	over := k.kept != nil && time.Since(k.since) >= tenure
+	if useless || (!more || over) && !k.spare(ctx) {
+		k.release(ctx)
 	}
 	<-k.turn
 }
-
-// usedUp reports whether the lock was held for a tenure.
-func (k *keeper) usedUp() bool { return k.kept != nil && time.Since(k.since) >= tenure }
 
 // spare reports whether the lock is held and no other process waits for it. When one comes, the lock is released, as
 // soon as no group uses it, and its tenure is over or there is no more work.
@@ -225,7 +223,7 @@ func (k *keeper) spare(ctx context.Context) bool {
 				wanted.Store(true)
 				k.turn <- struct{}{}
 				if k.wanted == wanted { // not a later lock
-					k.leave(ctx, k.busy)
+					k.done(ctx, k.busy, false)
 				} else {
 					<-k.turn
 				}
@@ -235,44 +233,37 @@ func (k *keeper) spare(ctx context.Context) bool {
 	return !k.wanted.Load()
 }
 
-// rest leaves the lock, or the queue for it, unless a group uses the lock.
-func (k *keeper) rest(ctx context.Context) {
+// idle is done without more work, unless a group uses the lock.
+func (k *keeper) idle(ctx context.Context) {
 	select {
 	case k.turn <- struct{}{}:
-		k.leave(ctx, false)
+		k.done(ctx, false, false)
 	default:
 	}
 }
 
-// drop ends the use of the lock and releases it.
-func (k *keeper) drop(ctx context.Context) {
-	k.letGo(ctx)
-	<-k.turn
-}
-
-// scheduleEnd ends, after a tenure, the tenure of the lock that the acquisition granted.
-func (k *keeper) scheduleEnd(ctx context.Context, from chan acquired) {
-	time.AfterFunc(tenure, func() { k.endTenure(context.WithoutCancel(ctx), from) })
-}
-
-// endTenure begins another tenure if a group had the lock in this one and no other process waits. Otherwise it releases
-// the lock, once no group uses it; also one that was granted when nobody here waited any more.
+// endTenure waits, in the background, for the end of the tenure of the lock that the acquisition granted. Then it begins
+// another if a group had the lock in this one and no other process waits. Otherwise it releases the lock, once no group
+// uses it; also one that was granted when nobody here waited any more.
 func (k *keeper) endTenure(ctx context.Context, from chan acquired) {
-	k.turn <- struct{}{}
-	switch {
-	case from != k.asked && from != k.from: // that lock is released
-	case k.kept != nil && k.used && k.spare(ctx):
-		k.since, k.used = time.Now(), false
-		k.scheduleEnd(ctx, from)
-	default:
-		k.letGo(ctx)
-	}
-	<-k.turn
+	ctx = context.WithoutCancel(ctx)
+	time.AfterFunc(tenure, func() {
+		k.turn <- struct{}{}
+		switch {
+		case from != k.asked && from != k.from: // that lock is released
+		case k.kept != nil && k.used && k.spare(ctx):
+			k.since, k.used = time.Now(), false
+			k.endTenure(ctx, from)
+		default:
+			k.release(ctx)
+		}
+		<-k.turn
+	})
 }
 
-// letGo releases the lock, or leaves the queue for it. It does so in the background: if ZooKeeper does not answer, the
-// next group has its patience for that, too.
-func (k *keeper) letGo(ctx context.Context) {
+// release releases the lock, or leaves the queue for it. It does so in the background: if ZooKeeper does not answer,
+// the next group has its patience for that, too.
+func (k *keeper) release(ctx context.Context) {
 	asked, kept := k.asked, k.kept
 	if asked == nil && kept == nil {
 		return
@@ -290,7 +281,7 @@ func (k *keeper) letGo(ctx context.Context) {
 			}
 		}
 		if kept != nil {
-			k.release(ctx, []Lock{*kept})
+			k.locker.release(ctx, []Lock{*kept})
 		}
 	}()
 }
