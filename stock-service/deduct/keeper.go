@@ -242,9 +242,9 @@ func (k *keeper) idle(ctx context.Context) {
 	}
 }
 
-// endTenure waits, in the background, for the end of the tenure of the lock that the acquisition granted. Then it begins
-// another if a group had the lock in this one and no other process waits. Otherwise it releases the lock, once no group
-// uses it; also one that was granted when nobody here waited any more.
+// endTenure waits, in the background, for the end of the tenure of the lock that the acquisition granted. Then it
+// begins another if a group had the lock in this one and no other process waits. Otherwise it releases the lock, once
+// no group uses it; also one that was granted when nobody here waited any more.
 func (k *keeper) endTenure(ctx context.Context, from chan acquired) {
 	ctx = context.WithoutCancel(ctx)
 	time.AfterFunc(tenure, func() {
