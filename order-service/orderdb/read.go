@@ -27,7 +27,7 @@ type orderRow struct {
 	Trace          string
 }
 
-// TableName tells gorm the table.
+// TableName implements schema.Tabler of gorm.
 func (orderRow) TableName() string { return "orders" }
 
 // domain returns the order of the row, without its items.
