@@ -255,7 +255,7 @@ func acquireAll(ctx context.Context, keepers []*keeper) holding {
 func (h holding) all() []Lock {
 	locks := make([]Lock, len(h))
 	for i, k := range h {
-		locks[i] = *k.kept
+		locks[i] = k.tenancy.lock
 	}
 	return locks
 }
@@ -265,7 +265,7 @@ func (h holding) first() Lock {
 	if len(h) == 0 {
 		return Lock{}
 	}
-	return *h[0].kept
+	return h[0].tenancy.lock
 }
 
 // fence returns the fence of the locks: for a product, the token of its partition, and no token if its partition's lock
@@ -276,7 +276,7 @@ func (h holding) fence(partitions int) stock.Fence {
 	}
 	tokens := make(map[int]operation.Token, len(h))
 	for _, k := range h {
-		tokens[k.partition] = k.kept.Token
+		tokens[k.partition] = k.tenancy.lock.Token
 	}
 	return func(goodsID int64) operation.Token { return tokens[operation.Partition(goodsID, partitions)] }
 }

@@ -334,7 +334,14 @@ func TestALockThatNobodyElseWantsIsKept(t *testing.T) {
 					return deduct.Lock{
 						Token: token, Alive: context.WithoutCancel(t.Context()),
 						Release: func(context.Context) error { released <- token; return nil },
-						Wanted:  func(context.Context) error { <-wanted; return nil },
+						Wanted: func(ctx context.Context) error {
+							select {
+							case <-wanted:
+								return nil
+							case <-ctx.Done():
+								return ctx.Err()
+							}
+						},
 					}, nil
 				},
 				func(context.Context) (operation.Token, error) { return operation.Token{}, errors.New("nobody answers") },

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"orderstock/pkg/operation"
@@ -31,20 +30,11 @@ type keeper struct {
 	holder    func(ctx context.Context) (operation.Token, error) // the token of the lock's holder, in any process
 	patience  time.Duration
 
-	turn  chan struct{} // holds a value while a group uses the keeper; guards the fields below
-	took  time.Duration // duration of the last group's transaction
-	kept  *Lock         // the lock between groups; nil if it is not held
-	since time.Time     // when its tenure began
-	busy  bool          // whether the last group said that more follow
-	used  bool          // whether a group had it in this tenure
-	// wanted says that another process waits for the lock. It is nil until the lock is kept without work or longer than a
-	// tenure.
-	wanted *atomic.Bool
-	// asked gets the outcome of the pending acquisition, and stop ends it; nil if there is none.
-	asked chan acquired
-	stop  context.CancelFunc
-	// from is the acquisition that kept is of; nil if the lock is not held.
-	from chan acquired
+	turn chan struct{} // holds a value while a group uses the keeper; guards the fields below
+	took time.Duration // duration of the last group's transaction
+	busy bool          // whether the last group said that more follow
+	// tenancy is the pending acquisition or, between groups, the lock; nil if there is neither.
+	tenancy *tenancy
 	// released is closed when the last lock is released, or its queue left; nil if there was none. The next acquisition
 	// waits for it.
 	released chan struct{}
@@ -57,6 +47,20 @@ type keeper struct {
 
 // tenure is how long the lock is kept while callers wait here and in other processes.
 const tenure = 50 * time.Millisecond
+
+// tenancy is the time of the process with the lock, of one tenure or more, and the acquisition before.
+type tenancy struct {
+	stop  context.CancelFunc // ends the acquisition
+	asked chan struct{}      // closed when the acquisition has ended; lock, err and since are valid then
+	lock  Lock
+	err   error
+
+	// Guarded by the keeper's turn.
+	held   bool      // a group has found the lock granted
+	since  time.Time // when the present tenure began
+	used   bool      // whether a group had the lock in it
+	wanted bool      // whether another process waits for the lock
+}
 
 // newKeeper returns the keeper of a partition's lock. Its field more is to be set.
 func newKeeper(cfg Config, l locker, s *Session, partition int) *keeper {
@@ -84,8 +88,8 @@ func (k *keeper) acquire(ctx context.Context, yield func()) Lock {
 		return Lock{}
 	}
 	if k.has(ctx, yield) {
-		k.used = true
-		return *k.kept
+		k.tenancy.used = true
+		return k.tenancy.lock
 	}
 	<-k.turn
 	return Lock{}
@@ -93,15 +97,15 @@ func (k *keeper) acquire(ctx context.Context, yield func()) Lock {
 
 // has reports whether the lock is held, and acquires it first if need be.
 func (k *keeper) has(ctx context.Context, yield func()) bool {
-	if k.kept != nil && k.kept.Alive.Err() == nil {
-		return true
-	}
-	if k.kept != nil {
+	if k.tenancy != nil && k.tenancy.held {
+		if k.tenancy.lock.Alive.Err() == nil {
+			return true
+		}
 		k.release(ctx)
 	}
 	patience := k.patience
 	switch {
-	case k.asked == nil:
+	case k.tenancy == nil:
 		k.ask(ctx)
 		if k.denied {
 			patience /= 10 // it was refused a moment ago
@@ -116,26 +120,21 @@ func (k *keeper) has(ctx context.Context, yield func()) bool {
 
 // ask begins to acquire the lock, once the last release is done. The acquisition lasts beyond a group.
 func (k *keeper) ask(ctx context.Context) {
-	ctx, k.stop = context.WithCancel(context.WithoutCancel(ctx))
-	asked, released := make(chan acquired, 1), k.released
-	k.asked = asked
+	lasting := context.WithoutCancel(ctx)
+	ctx, stop := context.WithCancel(lasting)
+	t, released := &tenancy{stop: stop, asked: make(chan struct{})}, k.released
+	k.tenancy = t
 	go func() {
 		if released != nil {
 			<-released // within releaseLimit
 		}
-		lock, err := k.take(ctx, k.mutex)
-		at := time.Now() // before the timer starts: when it fires, the tenure is over
-		if err == nil {
-			k.endTenure(ctx, asked)
+		t.lock, t.err = k.take(ctx, k.mutex)
+		t.since, t.wanted = time.Now(), t.lock.Wanted == nil
+		close(t.asked)
+		if t.err == nil {
+			k.watch(lasting, t)
 		}
-		asked <- acquired{lock, at, err}
 	}()
-}
-
-type acquired struct {
-	lock Lock
-	at   time.Time
-	err  error
 }
 
 // await waits for the pending acquisition and reports whether the lock is held now. After patience it looks at the
@@ -144,17 +143,17 @@ type acquired struct {
 // again, when ZooKeeper does not answer, or when ctx ends.
 func (k *keeper) await(ctx context.Context, patience time.Duration) bool {
 	select {
-	case got := <-k.asked:
-		return k.granted(got)
+	case <-k.tenancy.asked:
+		return k.granted()
 	default:
 	}
 	again := min(max(3*k.patience, (tenure+2*k.took)*time.Duration(1+k.above)), 5*k.patience)
 	for pause := patience; pause > 0; pause = again {
 		timer := time.NewTimer(pause)
 		select {
-		case got := <-k.asked:
+		case <-k.tenancy.asked:
 			timer.Stop()
-			return k.granted(got)
+			return k.granted()
 		case <-ctx.Done():
 			timer.Stop()
 			return false
@@ -177,14 +176,13 @@ func (k *keeper) holderNow(ctx context.Context) (operation.Token, error) {
 }
 
 // granted records the outcome of the acquisition, and reports whether the lock is held.
-func (k *keeper) granted(got acquired) bool {
-	k.stop()
-	from := k.asked
-	k.asked = nil
-	if got.err != nil {
+func (k *keeper) granted() bool {
+	k.tenancy.stop()
+	if k.tenancy.err != nil {
+		k.tenancy = nil
 		return false
 	}
-	k.kept, k.from, k.since, k.used, k.seen = &got.lock, from, got.at, false, nil
+	k.tenancy.held, k.seen = true, nil
 	return true
 }
 
@@ -202,36 +200,16 @@ func (l Lock) errNotHeld() error {
 // no other process waits, or more is true and the tenure is not over.
 func (k *keeper) done(ctx context.Context, more, useless bool) {
 	k.busy = more
-	over := k.kept != nil && time.Since(k.since) >= tenure
-	if useless || (!more || over) && !k.spare(ctx) {
+	t := k.tenancy
+	held := t != nil && t.held
+	if useless || (!more || held && t.over()) && (!held || t.wanted) {
 		k.release(ctx)
 	}
 	<-k.turn
 }
 
-// spare reports whether the lock is held and no other process waits for it. When one comes, the lock is released, as
-// soon as no group uses it, and its tenure is over or there is no more work.
-func (k *keeper) spare(ctx context.Context) bool {
-	if k.kept == nil || k.kept.Wanted == nil {
-		return false
-	}
-	if k.wanted == nil {
-		wanted, lock := new(atomic.Bool), *k.kept
-		k.wanted = wanted
-		go func() { // ends with the lock
-			if ctx := context.WithoutCancel(ctx); lock.Wanted(ctx) == nil {
-				wanted.Store(true)
-				k.turn <- struct{}{}
-				if k.wanted == wanted { // not a later lock
-					k.done(ctx, k.busy, false)
-				} else {
-					<-k.turn
-				}
-			}
-		}()
-	}
-	return !k.wanted.Load()
-}
+// over reports whether the present tenure is over.
+func (t *tenancy) over() bool { return time.Since(t.since) >= tenure }
 
 // idle is done without more work, unless a group uses the lock.
 func (k *keeper) idle(ctx context.Context) {
@@ -242,46 +220,45 @@ func (k *keeper) idle(ctx context.Context) {
 	}
 }
 
-// endTenure waits, in the background, for the end of the tenure of the lock that the acquisition granted. Then it
-// begins another if a group had the lock in this one and no other process waits. Otherwise it releases the lock, once
-// no group uses it; also one that was granted when nobody here waited any more.
-func (k *keeper) endTenure(ctx context.Context, from chan acquired) {
-	ctx = context.WithoutCancel(ctx)
-	time.AfterFunc(tenure, func() {
+// watch releases the lock, once no group uses it: as soon as another process waits for it, but at the end of the tenure
+// if work follows here; and at the end of a tenure in which no group had it. Otherwise another tenure begins.
+func (k *keeper) watch(ctx context.Context, t *tenancy) {
+	for wanted := t.lock.Wanted == nil; ; {
+		rest, cancel := context.WithDeadline(ctx, t.since.Add(tenure))
+		comes := !wanted && t.lock.Wanted(rest) == nil
+		if !comes {
+			<-rest.Done()
+		}
+		cancel()
+		wanted = wanted || comes
 		k.turn <- struct{}{}
-		switch {
-		case from != k.asked && from != k.from: // that lock is released
-		case k.kept != nil && k.used && k.spare(ctx):
-			k.since, k.used = time.Now(), false
-			k.endTenure(ctx, from)
-		default:
+		t.wanted = wanted
+		switch over := t.over(); {
+		case k.tenancy != t: // it is released
+			<-k.turn
+			return
+		case wanted && (over || !k.busy), over && !t.used:
 			k.release(ctx)
+		case over:
+			t.since, t.used = time.Now(), false
 		}
 		<-k.turn
-	})
+	}
 }
 
 // release releases the lock, or leaves the queue for it. It does so in the background: if ZooKeeper does not answer,
 // the next group has its patience for that, too.
 func (k *keeper) release(ctx context.Context) {
-	asked, kept := k.asked, k.kept
-	if asked == nil && kept == nil {
+	t, released := k.tenancy, make(chan struct{})
+	if t == nil {
 		return
 	}
-	if asked != nil {
-		k.stop()
-	}
-	released := make(chan struct{})
-	k.asked, k.from, k.kept, k.wanted, k.released = nil, nil, nil, nil, released
+	t.stop()
+	k.tenancy, k.released = nil, released
 	go func() {
 		defer close(released)
-		if asked != nil {
-			if got := <-asked; got.err == nil {
-				kept = &got.lock
-			}
-		}
-		if kept != nil {
-			k.locker.release(ctx, []Lock{*kept})
+		if <-t.asked; t.err == nil {
+			k.locker.release(ctx, []Lock{t.lock})
 		}
 	}()
 }
