@@ -1,9 +1,11 @@
 package stockdb_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -88,6 +90,77 @@ func TestAHeldRowHoldsNoGroupUp(t *testing.T) {
 					t.Errorf("once it is free: %+v, %v", outcomes, err)
 				}
 			})
+		}
+	}
+}
+
+// counted counts the changes of one product that reach the ledger, each of which may wait for its row, and so keep a
+// connection, for a second.
+type counted struct {
+	stock.Ledger
+	changes atomic.Int64
+}
+
+func (c *counted) Cancel(ctx context.Context, flag string) (operation.Operation, error) {
+	c.changes.Add(1)
+	return c.Ledger.Cancel(ctx, flag)
+}
+
+func (c *counted) Restock(ctx context.Context, r operation.Restock) (operation.Goods, error) {
+	c.changes.Add(1)
+	return c.Ledger.Restock(ctx, r)
+}
+
+// Nobody but the stock service knows whether a flag's cancellation needs a held row, and how many callers want one: it
+// refuses them without a connection, but for the looks. A flag without a deduction is cancelled at once.
+func TestAHeldProductKeepsNoConnections(t *testing.T) {
+	t.Parallel()
+	p := stocktest.NewWaiting(t, time.Second)
+	ledger := &counted{Ledger: p.Ledger}
+	service := stock.NewService(p.Flags, ledger, p.Open(t, "conditional-update"))
+	goods := p.Goods(t, 100)
+	var flags []string
+	for range 30 {
+		flags = append(flags, p.Flag())
+		_, err := service.Deduct(t.Context(), flags[len(flags)-1], []operation.Item{{GoodsID: goods, Num: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	release := hold(t, p.DB, "SELECT num FROM stock WHERE goods_id = ? FOR UPDATE", goods)
+	refused := func(err error) {
+		t.Helper()
+		if !errors.Is(err, operation.Locked{GoodsID: goods}) {
+			t.Errorf("%v; want the product held", err)
+		}
+	}
+	_, err := service.Cancel(t.Context(), flags[0])
+	refused(err)
+	ledger.changes.Store(0)
+	var callers sync.WaitGroup
+	for _, flag := range flags {
+		callers.Go(func() {
+			_, err := service.Cancel(t.Context(), flag)
+			refused(err)
+			_, err = service.Restock(t.Context(), operation.Restock{Flag: "r" + flag, GoodsID: goods, Num: 1})
+			refused(err)
+		})
+	}
+	callers.Wait()
+	if n := ledger.changes.Load(); n > 30 {
+		t.Errorf("%d of 60 changes of a held product took a connection", n)
+	}
+	if op, err := service.Cancel(t.Context(), p.Flag()); err != nil || op.State != operation.Cancelled {
+		t.Errorf("a flag without a deduction: %+v, %v; want it cancelled", op, err)
+	}
+	release()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		op, err := service.Cancel(t.Context(), flags[0])
+		if err == nil && op.State == operation.Restored {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("once it is free: %+v, %v; want it restored", op, err)
 		}
 	}
 }
