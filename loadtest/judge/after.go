@@ -15,7 +15,7 @@ import (
 
 // buy sends the order's request, and does the steps after it.
 func (p *phase) buy(ctx context.Context, o *prepared) {
-	if o.wire != nil {
+	if o.Request != nil {
 		p.call(ctx, o, First)
 		p.finish(ctx, o)
 	}
@@ -46,7 +46,7 @@ func (p *phase) finish(ctx context.Context, orders ...*prepared) {
 // captures gives the steps after an order its id and the parts of its answer.
 func (p *phase) captures(o *prepared) {
 	a := o.placed
-	o.session.Remember(o.wire.URL, a)
+	o.session.Remember(o.Request.URL, a)
 	captured, err := capture(&p.f.Order.Request, a, o.vars)
 	if err != nil {
 		o.Halted = err.Error()

@@ -118,8 +118,8 @@ func Again(ctx context.Context, dir string) (*Result, error) {
 	changed := !maps.EqualFunc(f.Queries(), kept.Asked, func(a, b shop.Query) bool { return a.Text() == b.Text() })
 	r := kept.Result
 	again := &Result{
-		File: r.File, Target: r.Target, Run: r.Run, Seed: r.Seed, Outcome: verify.Pass, AnswersAlone: r.AnswersAlone,
-		Reasons: r.Reasons, Shop: f.WithoutSecrets(),
+		File: r.File, Target: r.Target, Run: r.Run, Seed: r.Seed, Outcome: verify.Pass, AnswersAlone: f.Books == nil,
+		Reasons: r.Reasons, Shop: shop.WithoutSecrets(string(f.Text)),
 	}
 	if len(r.Reasons) > 0 {
 		again.Outcome = verify.Unknown

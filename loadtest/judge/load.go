@@ -21,12 +21,12 @@ type shot struct {
 	Call
 	wire   *send.Wire
 	follow bool
-	held   *send.Held
+	held   send.Held
 }
 
 // orders returns the order's request as a shot.
 func (o *prepared) orders(f *shop.File, kind Kind) *shot {
-	return &shot{prepared: o, Call: Call{Kind: kind}, wire: o.wire, follow: f.Order.Follow}
+	return &shot{prepared: o, Call: Call{Kind: kind}, wire: o.Request, follow: f.Order.Follow}
 }
 
 // call sends the order's request and keeps the call.
@@ -157,7 +157,7 @@ func (p *phase) together(ctx context.Context) error {
 		var shots []*shot
 		var orders []*prepared
 		for _, o := range wave {
-			if o.wire != nil {
+			if o.Request != nil {
 				orders, shots = append(orders, o), append(shots, o.orders(p.f, First))
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"orderstock/loadtest/judge/send"
 	"orderstock/loadtest/judge/shop"
 )
 
@@ -26,6 +27,8 @@ type Order struct {
 	// Buyer is the number of the buyer, if one has several orders; else 0.
 	Buyer  int    `json:"buyer,omitempty"`
 	Basket []Item `json:"basket"`
+	// Request is its request; nil if a step of the buyer failed.
+	Request *send.Wire `json:"request,omitempty"`
 	// Probe: it was sent alone after the phase, to see whether the service still serves. No figure counts it.
 	Probe bool `json:"probe,omitempty"`
 	// Halted says why a step after the order could not be done, which leaves its end unknown; or "".

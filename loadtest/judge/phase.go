@@ -58,7 +58,6 @@ type prepared struct {
 	Order
 	session  *send.Session
 	vars     shop.Vars
-	wire     *send.Wire   // nil if a step of the buyer failed
 	placed   *shop.Answer // the first one that placed the order, if steps follow it
 	finished bool         // the steps after it were begun
 }
@@ -277,7 +276,7 @@ func (p *phase) each(
 			break
 		}
 		group.Go(func() error {
-			if o.wire != nil {
+			if o.Request != nil {
 				work(ctx, o)
 			}
 			p.ended.Add(1)
@@ -347,7 +346,7 @@ func (p *phase) buyer(ctx context.Context, o *prepared) error {
 	if err != nil {
 		return fmt.Errorf("order: %w", err)
 	}
-	o.wire, err = o.session.Wire(rendered)
+	o.Request, err = o.session.Wire(rendered)
 	return err
 }
 

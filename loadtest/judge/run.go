@@ -50,8 +50,8 @@ func Phases() []string { return []string{Alone, Together, Repeated, Killed, Canc
 // Config configures Run. The zero value of a field means its default.
 type Config struct {
 	File *shop.File
-	// Name is the file's name in the result.
-	Name string
+	// Name is the file's name in the result, and Program the command that runs the judge. Default judge.
+	Name, Program string
 	// Orders is the number of orders of each phase. Default: half as much again as empties the stock, at most 2000.
 	Orders int `flag:"orders" bounds:"0 100000" help:"orders of each phase (default: half as many again as empty the stock)"`
 	// Clients is the number of calls at the same time. Default 40.
@@ -125,7 +125,7 @@ func begin(ctx context.Context, cfg Config) (*run, error) {
 	cfg.Clients, cfg.Seed = cmp.Or(cfg.Clients, defaultClients), cmp.Or(cfg.Seed, 1)
 	r := &run{
 		Config: cfg, f: cfg.File, id: strings.ToLower(rand.Text()[:8]),
-		sender: send.New(cfg.Hosts, time.Duration(cfg.File.Timeout), cfg.File.Insecure),
+		sender: send.New(cfg.File, cfg.Hosts),
 	}
 	r.reader = books.NewReader(cfg.File)
 	target, err := r.target()
@@ -249,7 +249,7 @@ func (r *run) renewed() bool { return len(r.f.Reset) > 0 || r.f.Fresh() || r.f.B
 func (r *run) result(outcome verify.Outcome) *Result {
 	return &Result{
 		File: r.Name, Target: r.f.Target, Run: r.id, Seed: r.Seed, Outcome: outcome, AnswersAlone: r.f.Books == nil,
-		Shop: r.f.WithoutSecrets(),
+		Shop: shop.WithoutSecrets(string(r.f.Text)),
 	}
 }
 

@@ -198,6 +198,8 @@ func TestAnswersAlone(t *testing.T) {
 	f := parse(t, "", serve(t, &counter{})+resetByRequest+memory)
 	if r := run(t, judge.Config{File: f}); r.Outcome != verify.Pass || len(r.Phases) != 5 || r.Phases[3].Skipped == "" {
 		t.Errorf("a right shop: %s\n%s", r, text(r))
+	} else if s := r.Sheet(); !r.AnswersAlone || !strings.HasPrefix(s.Sentence, "By the answers alone") {
+		t.Errorf("a pass by the answers alone is said to be: %s\n%s", s.Sentence, text(r))
 	}
 	f = parse(t, "", serve(t, &counter{wrong: true})+resetByRequest+memory)
 	r := run(t, judge.Config{File: f, Phases: []string{judge.Alone}})
@@ -393,6 +395,34 @@ func TestHTTPS(t *testing.T) {
 	}
 }
 
+// With http2: true, all requests go by HTTP/2, and the orders of a wave overlap as they do by HTTP/1.1.
+func TestHTTP2(t *testing.T) {
+	t.Parallel()
+	const meeting = 10
+	var other, together atomic.Int64
+	var meet sync.WaitGroup
+	meet.Add(meeting)
+	shop := &counter{}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor != 2 {
+			other.Add(1)
+		}
+		if strings.Contains(r.Header.Get("Idempotency-Key"), "-"+judge.Together+"-") && together.Add(1) <= meeting {
+			meet.Done()
+			meet.Wait()
+		}
+		shop.ServeHTTP(w, r)
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	f := parse(t, "", "target: "+server.URL+"\ninsecure: true\nhttp2: true\nbuyer: [{get: /login}]"+resetByRequest+memory)
+	r := run(t, judge.Config{File: f})
+	if r.Outcome != verify.Pass || r.Phases[1].Accepted != 20 || other.Load() > 0 {
+		t.Errorf("%d calls by another version; want 0\n%s", other.Load(), text(r))
+	}
+}
+
 // inFlight counts the orders that a shop which accepts all is working on at the same time.
 type inFlight struct{ now, most, ids atomic.Int64 }
 
@@ -474,7 +504,8 @@ func TestWrongUseIsUnknown(t *testing.T) {
 	t.Parallel()
 	busy := serve(t, http.NotFoundHandler())
 	for name, c := range map[string]struct{ head, old, new, tail, want string }{
-		"nothing answers": {head: "target: http://" + freeAddr(t), want: "nothing answers at"},
+		"nothing answers":      {head: "target: http://" + freeAddr(t), want: "nothing answers at"},
+		"HTTP/2 is not spoken": {head: busy + "\nhttp2: true", want: "the service does not speak HTTP/2"},
 		"the file's stock is not the books'": {
 			head: serve(t, &counter{left: 20, ids: map[string]int{}}),
 			tail: "books: {command: \"printf 'product,pieces\\\\n1,7\\\\n'\", stock: x}",

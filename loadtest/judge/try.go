@@ -90,12 +90,12 @@ func (t *trying) one(ctx context.Context, o *prepared, i int) (on bool, err erro
 	if err := t.buyer(ctx, o); err != nil {
 		return false, err
 	}
-	if o.wire == nil {
+	if o.Request == nil {
 		t.say("buyer", "number %d: a step failed: %s\nread as: %s", i+1, o.Calls[0].problem(), o.Calls[0].Reading)
 		return false, nil
 	}
 	if i == 0 {
-		head, _, _ := strings.Cut(string(o.wire.Bytes), "\r\n")
+		head, _, _ := strings.Cut(o.Request.Text, " HTTP/1.1\r\n") // also of HTTP/2, which has no such line
 		t.say("order", "%s  (%s)", head, words(t.f.Noun, o.basket()))
 	}
 	c := t.call(ctx, o, First)

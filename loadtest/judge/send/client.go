@@ -16,24 +16,32 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"orderstock/loadtest/judge/shop"
 )
 
-// Sender sends requests to this machine and the hosts that the user allows. It is safe for concurrent use.
+// Sender sends requests to this machine and the hosts that the user allows: by HTTP/1.1, or by HTTP/2 if the file or
+// the server demands it. It is safe for concurrent use.
 type Sender struct {
+	f         *shop.File
 	hosts     []string
 	timeout   time.Duration
 	transport *http.Transport
+	demanding sync.Map // the addresses of servers that speak nothing but HTTP/2
 }
 
-// New returns a Sender. The timeout bounds each request. An insecure one accepts any certificate.
-func New(hosts []string, timeout time.Duration, insecure bool) *Sender {
-	s := &Sender{hosts: hosts, timeout: timeout}
+// New returns a Sender for the shop of a file.
+func New(f *shop.File, hosts []string) *Sender {
+	s := &Sender{f: f, hosts: hosts, timeout: time.Duration(f.Timeout)}
+	var protocols http.Protocols
+	protocols.SetHTTP1(!f.HTTP2)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(f.HTTP2)
 	s.transport = &http.Transport{
-		DialContext: s.dial, MaxIdleConnsPerHost: 64, DisableCompression: true,
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: insecure}, //nolint:gosec // as its user says
+		DialContext: s.dial, DialTLSContext: s.dialTLS, Protocols: &protocols, MaxIdleConnsPerHost: 64,
+		DisableCompression: true,
 	}
 	return s
 }
@@ -59,34 +67,87 @@ func (s *Sender) dial(ctx context.Context, network, address string) (net.Conn, e
 	return conn, nil
 }
 
+// The names of the versions of HTTP in TLS.
+const (
+	http1 = "http/1.1"
+	http2 = "h2"
+)
+
+// dialTLS connects with TLS for HTTP/1.1, or for HTTP/2 if that is demanded.
+func (s *Sender) dialTLS(ctx context.Context, network, address string) (net.Conn, error) {
+	if _, demands := s.demanding.Load(address); !demands && !s.f.HTTP2 {
+		conn, err := s.handshake(ctx, network, address, http1)
+		if err == nil || !strings.Contains(err.Error(), notSpoken) {
+			return conn, err
+		}
+		s.demanding.Store(address, true)
+	}
+	return s.handshake(ctx, network, address, http2)
+}
+
+// notSpoken is in the error of a server that speaks no version that it is offered.
+const notSpoken = "no application protocol"
+
+var errNotHTTP2 = errors.New("the service does not speak HTTP/2: leave http2: true out of the file")
+
+func (s *Sender) handshake(ctx context.Context, network, address, version string) (net.Conn, error) {
+	conn, err := s.dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	host, _, _ := net.SplitHostPort(address) // dial has done it
+	secure := tls.Client(conn, &tls.Config{
+		ServerName: host, NextProtos: []string{version}, InsecureSkipVerify: s.f.Insecure, //nolint:gosec // as its user says
+	})
+	err = secure.HandshakeContext(ctx)
+	if err == nil && (version == http1 || secure.ConnectionState().NegotiatedProtocol == http2) {
+		return secure, nil
+	}
+	_ = conn.Close() // nothing was sent
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		err = fmt.Errorf("%w; insecure: true in the file accepts it", err)
+	}
+	if version == http2 && (err == nil || strings.Contains(err.Error(), notSpoken)) {
+		err = errNotHTTP2
+	}
+	return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
+}
+
 // Connect connects to the address, with TLS if it is https, and sends no request.
 func (s *Sender) Connect(ctx context.Context, u *url.URL) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	conn, err := s.dial(ctx, "tcp", hostPort(u))
-	if err != nil || u.Scheme != "https" {
-		return conn, err
+	if u.Scheme == "https" {
+		return s.dialTLS(ctx, "tcp", hostPort(u))
 	}
-	cfg := s.transport.TLSClientConfig.Clone()
-	cfg.ServerName = u.Hostname()
-	secure := tls.Client(conn, cfg)
-	if err := secure.HandshakeContext(ctx); err != nil {
-		_ = conn.Close() // nothing was sent
-		if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-			err = fmt.Errorf("%w; insecure: true in the file accepts it", err)
-		}
-		return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
-	}
-	return secure, nil
+	return s.dial(ctx, "tcp", hostPort(u))
 }
 
-// Reach returns an error unless a connection to the address can be made.
+// Reach returns an error unless a connection to the address can be made, by HTTP/2 if the file demands it.
 func (s *Sender) Reach(ctx context.Context, u *url.URL) error {
 	conn, err := s.Connect(ctx, u)
 	if err != nil {
 		return err
 	}
-	return conn.Close()
+	if u.Scheme == "http" && s.f.HTTP2 {
+		err = s.greet(conn)
+	}
+	return errors.Join(err, conn.Close())
+}
+
+// greet begins a connection by HTTP/2, and returns an error unless the server does the same.
+func (s *Sender) greet(conn net.Conn) error {
+	const preface, settings = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+	const kind, isSettings = 3, 4 // in the head of the server's first frame
+	head := make([]byte, len(settings))
+	_ = conn.SetDeadline(time.Now().Add(s.timeout)) // fails only on a closed connection, as the write does
+	if _, err := io.WriteString(conn, preface+settings); err != nil {
+		return err
+	}
+	if _, err := io.ReadFull(conn, head); err != nil || head[kind] != isSettings {
+		return errNotHTTP2
+	}
+	return nil
 }
 
 // Session is one buyer with cookies. It is used by one goroutine at a time.

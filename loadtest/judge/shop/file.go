@@ -21,6 +21,9 @@ type File struct {
 	Target string `yaml:"target"`
 	// Insecure accepts any certificate.
 	Insecure bool `yaml:"insecure"`
+	// HTTP2 sends all requests by HTTP/2, over http:// without an upgrade. Without it, they are sent by HTTP/1.1 unless
+	// the server of an https:// address refuses that.
+	HTTP2 bool `yaml:"http2"`
 	// Stock holds the pieces of each product before the first order of a phase. Names may hold variables.
 	Stock map[string]Pieces `yaml:"stock"`
 	// Noun is the word for a product in the output, such as "coupon". Default: product.

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// secrets find the parts of a file that may be secret: the last group, after the first one.
+// secrets find the parts of a text that may be secret: the last group, after the first one.
 var secrets = []*regexp.Regexp{
 	regexp.MustCompile(`(://[^:@/\s"']*:)([^@\s"']+)@`),
 	regexp.MustCompile(`([\w.-]+:)([^@\s"'/]+)@(?:tcp|unix)\(`),
@@ -18,10 +18,14 @@ var secrets = []*regexp.Regexp{
 // secretName is the name of a field, a header or a variable with a secret.
 const secretName = `[\w-]*(?:passw|pwd|secret|token|api[-_]?key|authorization|cookie)[\w-]*` //nolint:gosec // a pattern
 
-// WithoutSecrets returns the text of the file with … in the place of passwords, tokens and keys. Variables and paths
-// into answers are no secrets, and stay.
-func (f *File) WithoutSecrets() string {
-	text := string(f.Text)
+var isSecret = regexp.MustCompile(`(?i)^` + secretName + `$`)
+
+// IsSecret reports whether a field or a header of that name may be secret.
+func IsSecret(name string) bool { return isSecret.MatchString(name) }
+
+// WithoutSecrets returns the text of a file, or of an answer, with … in the place of passwords, tokens and keys.
+// Variables and paths into answers are no secrets, and stay.
+func WithoutSecrets(text string) string {
 	for _, secret := range secrets {
 		var out strings.Builder
 		last := 0
