@@ -29,7 +29,7 @@ func (p *phase) probe(ctx context.Context) error {
 		if err := p.buyer(ctx, o); err != nil {
 			return err
 		}
-		if o.wire != nil {
+		if o.Request != nil {
 			p.call(ctx, o, Probe)
 			p.finish(ctx, o)
 		}
@@ -55,7 +55,7 @@ func (p *phase) bury(ctx context.Context) error {
 	}
 	d := Death{
 		Text:   fmt.Sprintf("the service ended by itself: %s, after %d orders were answered", how, p.answered()),
-		Output: p.service.lastLines(),
+		Output: p.service.lastLines(ctx),
 	}
 	if err := p.service.start(ctx); err != nil {
 		d.Text += fmt.Sprintf("; it could not be started again: %v", err)

@@ -68,10 +68,18 @@ func (s *service) ensure(ctx context.Context) error {
 // diesWithin is how long a process may take to end after its address is closed.
 const diesWithin = time.Second
 
-// died reports whether the process that the judge started has ended and nothing answers at its address, and how.
+// died reports whether the container, or the process that the judge started, has ended and nothing answers at its
+// address, and how.
 func (s *service) died(ctx context.Context) (how string, dead bool) {
-	if s.ended == nil || s.sender.Reach(ctx, s.target) == nil {
+	container := s.conf.Container != ""
+	if !container && s.ended == nil || s.sender.Reach(ctx, s.target) == nil {
 		return "", false
+	}
+	if container {
+		ctx, cancel := context.WithTimeout(ctx, diesWithin)
+		defer cancel()
+		status, err := shell.Run(ctx, s.dir, "docker wait '"+s.conf.Container+"'", "")
+		return "exit status " + strings.TrimSpace(status), err == nil
 	}
 	select {
 	case <-s.ended:
@@ -149,7 +157,8 @@ func (s *service) kill(ctx context.Context) error {
 		return err
 	}
 	_ = open.SetReadDeadline(time.Now().Add(killWithin))
-	if _, err := open.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
+	// By HTTP/2, the server speaks first.
+	if _, err := io.Copy(io.Discard, open); errors.Is(err, os.ErrDeadlineExceeded) {
 		return fmt.Errorf("the service was killed, and another process answers at %s", s.target)
 	}
 	return nil
@@ -202,26 +211,44 @@ func (s *service) end() {
 
 // said returns the end of the service's output, on new lines.
 func (s *service) said() string {
-	if lines := s.lastLines(); len(lines) > 0 {
+	if lines := lines(s.lastWords()); len(lines) > 0 {
 		return "\n" + strings.Join(lines, "\n")
 	}
 	return ""
 }
 
-// lastLines returns the end of the service's output.
-func (s *service) lastLines() []string {
-	if s.output == nil {
+// lastLines returns the end of the output of the service, or of its container.
+func (s *service) lastLines(ctx context.Context) []string {
+	if s.conf.Container == "" {
+		return lines(s.lastWords())
+	}
+	text, err := shell.Run(ctx, s.dir, "docker logs --tail 20 '"+s.conf.Container+"' 2>&1", "")
+	if err != nil {
 		return nil
 	}
-	const most = 1000
+	return lines(text[max(0, len(text)-mostWords):])
+}
+
+// mostWords bounds the end of an output, in bytes.
+const mostWords = 1000
+
+func lines(text string) []string {
+	return strings.FieldsFunc(strings.TrimSpace(text), func(r rune) bool { return r == '\n' })
+}
+
+// lastWords returns the end of the output of the process that the judge started.
+func (s *service) lastWords() string {
+	if s.output == nil {
+		return ""
+	}
 	info, err := s.output.Stat()
 	if err != nil {
-		return nil
+		return ""
 	}
-	from := max(0, info.Size()-most)
-	text, err := io.ReadAll(io.NewSectionReader(s.output, from, most))
+	from := max(0, info.Size()-mostWords)
+	text, err := io.ReadAll(io.NewSectionReader(s.output, from, mostWords))
 	if err != nil {
-		return nil
+		return ""
 	}
-	return strings.FieldsFunc(strings.TrimSpace(string(text)), func(r rune) bool { return r == '\n' })
+	return string(text)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -31,6 +33,50 @@ func TestAServiceThatDiesIsNamed(t *testing.T) {
 	}
 	p := phaseOf(r, judge.Together)
 	if !slices.Equal(p.Violated(), []string{judge.KeepsServing}) {
+		t.Fatalf("%s\n%s", r, text(r))
+	}
+	e := p.Violations[0].Examples[0]
+	const ended = "the service ended by itself: exit status 7, after "
+	if !strings.HasPrefix(e.Text, ended) || !slices.Contains(e.Output, "boom") {
+		t.Errorf("said %q, with the output %q", e.Text, e.Output)
+	}
+}
+
+// So is a container. A script takes the place of docker, whose engine is not there.
+func TestAContainerThatDiesIsNamed(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr, dir := freeAddr(t), t.TempDir()
+	script := fmt.Sprintf(`#!/bin/sh
+cd %[1]q
+case "$*" in
+"start shop")
+  rm -f status
+  (SHOP_ADDR=%[2]s SHOP_CRASH=crashed %[3]q >log 2>&1 & echo $! >pid; wait $!; echo $? >new; mv new status) &
+  ;;
+"wait shop") until [ -e status ]; do sleep 0.01; done; cat status ;;
+"logs --tail 20 shop") cat log ;;
+*) exit 1 ;;
+esac
+`, dir, addr, self)
+	if err := os.WriteFile(filepath.Join(dir, "docker"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	t.Cleanup(func() {
+		if err := exec.Command("sh", "-c", "kill $(cat "+filepath.Join(dir, "pid")+")").Run(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := exec.Command("docker", "start", "shop").Run(); err != nil {
+		t.Fatal(err)
+	}
+	f := parse(t, dir, "target: http://"+addr+resetByRequest+memory+"service: {container: shop}")
+	r := run(t, judge.Config{File: f, Clients: 4, Phases: []string{judge.Alone, judge.Together, judge.Repeated}})
+	p := phaseOf(r, judge.Together)
+	if len(p.Violations) == 0 || phaseOf(r, judge.Repeated).Outcome != verify.Pass {
 		t.Fatalf("%s\n%s", r, text(r))
 	}
 	e := p.Violations[0].Examples[0]
