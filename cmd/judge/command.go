@@ -25,6 +25,12 @@ import (
 	"orderstock/pkg/servers"
 )
 
+// program is the command that has started this one: judge, judge-linux-amd64 or loadtest judge.
+var program = filepath.Base(os.Args[0])
+
+// examples returns the examples of a command, with its program's name in the place of $.
+func examples(text string) string { return strings.ReplaceAll(text, "  $ ", "  "+program+" ") }
+
 // config has the flags.
 type config struct {
 	judge.Config
@@ -60,17 +66,17 @@ other and with the shop's databases:
 loadtest/judge/README.md describes the file and what each violation means.
 
 ` + codes,
-		Example: `  loadtest judge new --curl "curl http://127.0.0.1/orders -H 'Idempotency-Key: a' -d '{…}'" >shop.yaml
-  loadtest judge try shop.yaml
-  loadtest judge shop.yaml --orders 400 --clients 40 --seed 7 --report out.html --out evidence
-  loadtest judge shop.yaml --for 10m
-  loadtest judge again evidence`,
+		Example: examples(`  $ new --curl "curl http://127.0.0.1/orders -H 'Idempotency-Key: a' -d '{…}'" >shop.yaml
+  $ try shop.yaml
+  $ shop.yaml --orders 400 --clients 40 --seed 7 --report out.html --out evidence
+  $ shop.yaml --for 10m
+  $ again evidence`),
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cfg.load(args[0]); err != nil {
 				return err
 			}
-			cfg.Progress = cmd.ErrOrStderr()
+			cfg.Program, cfg.Progress = program, cmd.ErrOrStderr()
 			cfg.Done = func(p judge.Phase) { p.Write(cfg.text(cmd)) }
 			result, err := cfg.judge(cmd.Context(), within)
 			if err != nil && cmd.Context().Err() == nil {
@@ -153,9 +159,9 @@ func fileCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new",
 		Short: "Print a file for an order, to be completed: of a curl command, an OpenAPI document or a HAR file",
-		Example: `  loadtest judge new --curl "curl http://127.0.0.1/orders -d '{…}'" >shop.yaml
-  loadtest judge new --openapi openapi.yaml --operation createOrder >shop.yaml
-  loadtest judge new --har shop.har --operation "POST /orders" >shop.yaml`,
+		Example: examples(`  $ new --curl "curl http://127.0.0.1/orders -d '{…}'" >shop.yaml
+  $ new --openapi openapi.yaml --operation createOrder >shop.yaml
+  $ new --har shop.har --operation "POST /orders" >shop.yaml`),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			var text string
@@ -167,7 +173,9 @@ func fileCommand() *cobra.Command {
 			default:
 				text, err = fileOf(cmd, har, operation, shop.FromHAR)
 			}
-			if err != nil {
+			if exit, ok := errors.AsType[*command.ExitError](err); ok {
+				return exit
+			} else if err != nil {
 				return command.Misuse(err)
 			}
 			_, err = io.WriteString(cmd.OutOrStdout(), text)
@@ -191,11 +199,11 @@ func fileOf(
 ) (string, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return "", err
+		return "", &command.ExitError{Code: badFile, Err: err}
 	}
 	operations, err := read(text)
 	if err != nil {
-		return "", err
+		return "", &command.ExitError{Code: badFile, Err: fmt.Errorf("%s: %w", name, err)}
 	}
 	list := ""
 	for i, o := range operations {
@@ -256,13 +264,13 @@ and rows that were kept. A changed query is asked for the last phase, whose rows
 must still be there. No order is sent.
 
 ` + codes,
-		Example: `  loadtest judge shop.yaml --out evidence
-  loadtest judge again evidence --report out.html`,
+		Example: examples(`  $ shop.yaml --out evidence
+  $ again evidence --report out.html`),
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			result, err := judge.Again(cmd.Context(), args[0])
 			if err != nil && cmd.Context().Err() == nil {
-				return command.Misuse(err) // the folder
+				return &command.ExitError{Code: badFile, Err: err}
 			}
 			if err == nil {
 				for i := range result.Phases {

@@ -27,6 +27,7 @@ func judgeCommand() *cobra.Command {
 				return err
 			}
 			judge := exec.CommandContext(cmd.Context(), program, args...)
+			judge.Args[0] = "loadtest judge"
 			judge.Stdin, judge.Stdout, judge.Stderr = os.Stdin, cmd.OutOrStdout(), cmd.ErrOrStderr()
 			judge.Cancel = func() error { return judge.Process.Signal(os.Interrupt) } // it stops what it has started
 			judge.WaitDelay = time.Minute

@@ -91,7 +91,7 @@ type item struct {
 // sums are the pieces of one product in the orders, their answers and the books.
 type sums struct {
 	ordered       map[shop.Means]shop.Pieces // by the orders' holdings, without orders that cannot have reached the shop
-	last          *Order                     // the accepted one that was sent last
+	last          *Order                     // the accepted one of the phase that was sent last
 	held          byClass                    // by the orders that were added to the books
 	before, after shop.Pieces                // in stock
 	below         []shop.Pieces              // rows of the stock below zero
@@ -201,7 +201,7 @@ func (e *Evidence) sumUp() {
 		for _, it := range o.Basket {
 			of := e.of(it.Product)
 			of.ordered[end] += it.Pieces
-			if end == shop.Accepted && it.Pieces > 0 && (of.last == nil || o.sent() > of.last.sent()) {
+			if end == shop.Accepted && !o.Probe && it.Pieces > 0 && (of.last == nil || o.sent() > of.last.sent()) {
 				of.last = o
 			}
 		}

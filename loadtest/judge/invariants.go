@@ -181,7 +181,7 @@ func (f *finding) add(o *Order, rows func() []string, format string, args ...any
 		example.Rows = rows()
 	}
 	if o != nil {
-		example.Key, example.Calls = o.Key, withoutAnswers(o.Calls)
+		example.Key, example.Basket, example.Calls = o.Key, o.basket(), withoutAnswers(o.Calls)
 	}
 	f.Examples = append(f.Examples, example)
 }
@@ -190,15 +190,44 @@ func notOversold(e *Evidence, f *finding) {
 	for _, product := range e.products() {
 		stock, of := e.Stock[product], e.of(product)
 		if accepted := of.ordered[shop.Accepted]; accepted > stock {
-			f.add(of.last, nil, "%s pieces of product %s were accepted, and there were %s", accepted, product, stock)
+			f.add(e.over(product), nil, "%s pieces of product %s were accepted, and there were %s", accepted, product, stock)
 		}
 		if held := of.held[sold]; held > stock {
-			f.add(nil, nil, "the books have %s pieces of product %s in sold orders, and there were %s", held, product, stock)
+			f.add(of.last, nil, "the books have %s pieces of product %s in sold orders, and there were %s", held, product, stock)
 		}
 		for _, pieces := range of.below {
-			f.add(nil, nil, "the stock of product %s is %s", product, pieces)
+			f.add(of.last, nil, "the stock of product %s is %s", product, pieces)
 		}
 	}
+}
+
+// over returns the order with whose answer more pieces of a product were accepted than there were.
+func (e *Evidence) over(product string) *Order {
+	type acceptance struct {
+		at     time.Duration
+		pieces shop.Pieces
+		order  *Order
+	}
+	var all []acceptance
+	for _, o := range e.Orders {
+		i := slices.IndexFunc(o.Calls, func(c Call) bool { return c.Means == shop.Accepted })
+		if i < 0 || o.holds() != shop.Accepted {
+			continue
+		}
+		for _, it := range o.Basket {
+			if it.Product == product {
+				all = append(all, acceptance{o.Calls[i].Done, it.Pieces, o})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b acceptance) int { return cmp.Compare(a.at, b.at) })
+	sum := shop.Pieces(0)
+	for _, a := range all {
+		if sum += a.pieces; sum > e.Stock[product] {
+			return a.order
+		}
+	}
+	return nil
 }
 
 func withinLimit(e *Evidence, f *finding) {
@@ -376,17 +405,36 @@ func stockMatchesOrders(e *Evidence, f *finding) {
 			least := e.sum(product, shop.Accepted)
 			most := e.sum(product, shop.Accepted, shop.Pending, shop.Unknown)
 			if left < least || left > most {
-				f.add(nil, nil, "%s pieces of product %s left the stock (%s → %s), and %s were accepted",
+				f.add(e.suspect(product), nil, "%s pieces of product %s left the stock (%s → %s), and %s were accepted",
 					left, product, of.before, of.after, least)
 			}
 			continue
 		}
 		// An order that has not ended may have taken its pieces or not.
 		if left < of.held[sold] || left > of.held[sold]+of.held[open] {
-			f.add(nil, nil, "%s pieces of product %s left the stock (%s → %s), and the orders hold %s",
+			f.add(e.suspect(product), nil, "%s pieces of product %s left the stock (%s → %s), and the orders hold %s",
 				left, product, of.before, of.after, of.held[sold])
 		}
 	}
+}
+
+// suspect returns an order that may be the reason why the stock of a product is wrong: one that was cancelled twice,
+// one whose answer did not come, or else the accepted one that was sent last; nil if there is none.
+func (e *Evidence) suspect(product string) *Order {
+	for _, is := range []func(*Order) bool{
+		func(o *Order) bool { return len(filter(o.Calls, func(c Call) bool { return c.Kind == Cancel })) > 1 },
+		func(o *Order) bool {
+			return slices.ContainsFunc(o.Calls, func(c Call) bool { return c.Failure != "" && !c.Unsent })
+		},
+	} {
+		i := slices.IndexFunc(e.Orders, func(o *Order) bool {
+			return is(o) && slices.ContainsFunc(o.Basket, func(it Item) bool { return it.Product == product })
+		})
+		if i >= 0 {
+			return e.Orders[i]
+		}
+	}
+	return e.of(product).last
 }
 
 func acceptedIsKept(e *Evidence, f *finding) {

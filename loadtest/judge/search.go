@@ -18,6 +18,8 @@ type Smallest struct {
 	Orders    int    `json:"orders"`
 	Clients   int    `json:"clients"`
 	Seed      uint64 `json:"seed"`
+	// Command runs it.
+	Command string `json:"command"`
 }
 
 // Search judges a shop with one seed after another, for at most the time within, until something is found. Then, for at
@@ -47,6 +49,10 @@ func Search(ctx context.Context, cfg Config, within time.Duration) (*Result, err
 		}
 	}
 	s.last.Runs = s.runs
+	if small := s.last.Smallest; small != nil {
+		small.Command = fmt.Sprintf("%s %s --phase %s --orders %d --clients %d --seed %d",
+			cmp.Or(cfg.Program, "judge"), cfg.Name, small.Phase, small.Orders, small.Clients, small.Seed)
+	}
 	return s.last, nil
 }
 
@@ -129,21 +135,17 @@ func (s *search) seen(ctx context.Context, orders, clients int) (bool, error) {
 	return false, nil
 }
 
-// command returns the command that runs the smallest load.
-func (s *Smallest) command(file string) string {
-	return fmt.Sprintf("loadtest judge %s --phase %s --orders %d --clients %d --seed %d",
-		file, s.Phase, s.Orders, s.Clients, s.Seed)
-}
-
 // Met is a call of another order that overlapped a call of an example.
 type Met struct {
-	Key string `json:"key"`
+	Key    string `json:"key"`
+	Basket string `json:"basket"`
 	Call
 }
 
 // meet returns the call of another order for the same product that overlapped a call of the order for the longest time,
-// first among the accepted ones, or nil. Calls of the order that overlap each other are the ones that met.
-func (e *Evidence) meet(o *Order) (met *Met) {
+// first among the accepted ones, or nil. Calls of the order that overlap each other are the ones that met. The commands
+// send the orders that met again. With the limit of a buyer, both orders are of the same buyer.
+func (e *Evidence) meet(o *Order, limit bool) (met *Met, commands string) {
 	products := map[string]bool{}
 	for _, it := range o.Basket {
 		products[it.Product] = true
@@ -160,20 +162,36 @@ func (e *Evidence) meet(o *Order) (met *Met) {
 	for i, c := range o.Calls {
 		for _, other := range o.Calls[i+1:] {
 			if min(c.Done, other.Done) > max(c.Sent, other.Sent) {
-				return nil
+				if c.Kind.orders() && other.Kind.orders() {
+					commands = atOnce(o, o)
+				}
+				return nil, commands
 			}
 		}
 	}
 	var most time.Duration
+	var with *Order
+	shared := func(it Item) bool { return products[it.Product] }
 	for _, other := range e.Orders {
-		if other == o || !slices.ContainsFunc(other.Basket, func(it Item) bool { return products[it.Product] }) {
+		if other == o || limit && other.Buyer != o.Buyer || !slices.ContainsFunc(other.Basket, shared) {
 			continue
 		}
 		for _, c := range other.Calls {
 			if r := rank(c); r > most && c.Kind != Buyer {
-				most, met = r, &Met{other.Key, withoutAnswers([]Call{c})[0]}
+				with, most, met = other, r, &Met{other.Key, other.basket(), withoutAnswers([]Call{c})[0]}
 			}
 		}
 	}
-	return met
+	if met != nil && met.Kind.orders() {
+		commands = atOnce(o, with)
+	}
+	return met, commands
+}
+
+// atOnce returns commands of the shell that send two orders at the same time.
+func atOnce(a, b *Order) string {
+	if a.Request == nil || b.Request == nil {
+		return ""
+	}
+	return a.Request.Curl() + " &\n" + b.Request.Curl() + " &\nwait"
 }

@@ -35,7 +35,7 @@ func TestASearchFindsTheSmallest(t *testing.T) {
 	}
 	var out strings.Builder
 	r.Write(&out)
-	want := "loadtest judge shop.yaml --phase together --orders 20 --clients 2 --seed "
+	want := "judge shop.yaml --phase together --orders 20 --clients 2 --seed "
 	if !strings.Contains(out.String(), want) {
 		t.Errorf("printed\n%s\nwant %s", &out, want)
 	}
@@ -81,14 +81,14 @@ func TestTheCallsThatMet(t *testing.T) {
 	last := &e.Orders[10].Calls[0]
 	last.Means, last.Order, last.Sent = "accepted", "110", at(18)
 	v := judge.Judge(e)
-	if len(v.Violations) == 0 || v.Violations[0].Examples[0].Met == nil || v.Violations[0].Examples[0].Met.Key != "k10" {
+	if len(v.Violations) == 0 || v.Violations[0].Examples[0].Met == nil || v.Violations[0].Examples[0].Met.Key != "k9" {
 		t.Errorf("%+v", v.Violations)
 	}
 	p := judge.Phase{Name: judge.Together, Verdict: *v}
 	var out strings.Builder
 	p.Write(&out)
 	if !slices.ContainsFunc(strings.Split(out.String(), "\n"), func(line string) bool {
-		return strings.HasPrefix(strings.TrimSpace(line), "met: key k10, first")
+		return strings.HasPrefix(strings.TrimSpace(line), "met: key k9, first")
 	}) {
 		t.Errorf("printed\n%s", &out)
 	}

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"orderstock/loadtest/judge/shop"
 	"orderstock/loadtest/report"
 	"orderstock/loadtest/verify"
 )
@@ -131,7 +132,14 @@ func (r *Result) Write(w io.Writer) {
 		fmt.Fprintf(w, "  not checked: %s: %s\n", u.Invariant, u.Why)
 	}
 	if r.Smallest != nil {
-		fmt.Fprintf(w, "smallest, of %d runs: %s\n", r.Runs, r.Smallest.command(r.File))
+		fmt.Fprintf(w, "smallest, of %d runs: %s\n", r.Runs, r.Smallest.Command)
+		for i := range r.Phases {
+			for _, v := range r.Phases[i].Violations {
+				if commands := v.Examples[0].Commands; v.Invariant == r.Smallest.Invariant && commands != "" {
+					fmt.Fprintf(w, "the calls that met:\n%s\n", indented(commands, "  "))
+				}
+			}
+		}
 	}
 	fmt.Fprintln(w, r)
 }
@@ -171,8 +179,11 @@ func (r *Result) Sheet() report.Sheet {
 			{Name: "Target", Value: r.Target}, {Name: "Run", Value: r.Run}, {Name: "Seed", Value: fmt.Sprint(r.Seed)},
 		},
 	}
+	if text := r.checked(); text != "" {
+		s.Facts = append(s.Facts, report.Fact{Name: "Invariants", Value: text})
+	}
 	if r.Smallest != nil {
-		s.Facts = append(s.Facts, report.Fact{Name: "Smallest", Value: r.Smallest.command(r.File)})
+		s.Facts = append(s.Facts, report.Fact{Name: "Smallest", Value: r.Smallest.Command})
 	}
 	phases := report.NewTable("phase", "what is sent", "verdict", "orders", "accepted", "rejected", "pending", "unknown",
 		"violated")
@@ -194,11 +205,11 @@ func (r *Result) Sheet() report.Sheet {
 		r.Phases[i].parts(&s)
 	}
 	if len(r.Unchecked) > 0 {
-		t := report.NewTable("not checked", "what must hold", "why")
+		t := report.NewTable("invariant", "what must hold", "why it was not checked")
 		for _, u := range r.Unchecked {
 			t.Add(false, u.Invariant, Says(u.Invariant), u.Why)
 		}
-		s.Add(report.Part{Title: r.checked(), Table: t})
+		s.Add(report.Part{Title: "Not checked", Table: t})
 	}
 	if r.Shop != "" {
 		s.Add(report.Part{Title: "The file, without its secrets", Text: r.Shop, Folded: true})
@@ -243,15 +254,26 @@ func (p *Phase) parts(s *report.Sheet) {
 		s.Add(report.Part{Title: p.Name + ": unknown", Says: strings.Join(p.Reasons, "\n")})
 	}
 	for _, v := range p.Violations {
+		says := fmt.Sprintf("**%s.** What to do: %s. What must hold: %s.", AdviceOn(v.Invariant).Means,
+			strings.TrimSuffix(AdviceOn(v.Invariant).Do, "."), v.Says)
+		times := "once"
+		if v.Count > 1 {
+			times = fmt.Sprintf("%d times", v.Count)
+		}
+		s.Add(report.Part{Title: fmt.Sprintf("%s: %s, %s", p.Name, v.Invariant, times), Says: says})
+		s.Add(v.Examples[0].scene(v.Invariant).Part("What happened, for example"))
+		if text := v.Examples[0].Commands; text != "" {
+			s.Add(report.Part{Title: "The calls that met, as commands", Text: text, Folded: true})
+		}
 		t := report.NewTable("example", "what was seen")
 		for i := range v.Examples {
 			e := &v.Examples[i]
-			t.Add(true, e.Text, strings.Join(e.lines(), " · "))
+			t.Add(true, e.Text, shop.WithoutSecrets(strings.Join(e.lines(), " · ")))
 		}
-		s.Add(report.Part{
-			Title: p.Name + ": " + v.Invariant, Table: t,
-			Says: fmt.Sprintf("%d times. What must hold: %s. **%s.** What to do: %s.",
-				v.Count, v.Says, AdviceOn(v.Invariant).Means, strings.TrimSuffix(AdviceOn(v.Invariant).Do, ".")),
-		})
+		title := "All that was seen"
+		if v.Count > len(v.Examples) {
+			title = fmt.Sprintf("The first %d", len(v.Examples))
+		}
+		s.Add(report.Part{Title: title, Table: t, Folded: true})
 	}
 }

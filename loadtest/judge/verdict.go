@@ -26,12 +26,16 @@ type Violation struct {
 
 // Example is one violation that can be followed: all calls of its key, and the rows.
 type Example struct {
-	Text  string   `json:"text"`
-	Key   string   `json:"key,omitempty"`
-	Calls []Call   `json:"calls,omitempty"`
-	Rows  []string `json:"rows,omitempty"`
+	Text string `json:"text"`
+	Key  string `json:"key,omitempty"`
+	// Basket is what the order is for.
+	Basket string   `json:"basket,omitempty"`
+	Calls  []Call   `json:"calls,omitempty"`
+	Rows   []string `json:"rows,omitempty"`
 	// Met is a call of another order at the same time, or nil.
 	Met *Met `json:"met,omitempty"`
+	// Commands sends the requests that met again, by curl and at the same time, without their secrets; "" for none.
+	Commands string `json:"commands,omitempty"`
 	// Output is the end of the service's output.
 	Output []string `json:"output,omitempty"`
 }
@@ -121,12 +125,15 @@ func (e *Evidence) judge() *Verdict {
 		if i.check(e, &f); f.Count > 0 {
 			for n := range f.Examples {
 				if o := e.byKey[shop.ID(f.Examples[n].Key)]; o != nil {
-					f.Examples[n].Met = e.meet(o)
+					f.Examples[n].Met, f.Examples[n].Commands = e.meet(o, i.name == WithinLimit)
 				}
 			}
 			for n := range f.Examples {
 				example := &f.Examples[n]
-				example.Text = words(e.Noun, example.Text)
+				example.Text, example.Basket = words(e.Noun, example.Text), words(e.Noun, example.Basket)
+				if example.Met != nil {
+					example.Met.Basket = words(e.Noun, example.Met.Basket)
+				}
 				for i := range example.Rows {
 					example.Rows[i] = words(e.Noun, example.Rows[i])
 				}

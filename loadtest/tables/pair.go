@@ -112,7 +112,7 @@ func (pairs Pairs) Sheet() report.Sheet {
 		s.Add(report.Part{Title: "Every fault", Says: s.Sentence + ", seed " + pairs[0].Broken.Seed + ".", Table: table})
 	}
 	for _, p := range pairs {
-		broken, fixed := scenePart(p.Letter+", broken", p.BrokenScene), scenePart(p.Letter+", fixed", p.FixedScene)
+		broken, fixed := p.BrokenScene.Part(p.Letter+", broken"), p.FixedScene.Part(p.Letter+", fixed")
 		broken.Detail, fixed.Detail = true, true
 		s.Add(broken, fixed)
 	}

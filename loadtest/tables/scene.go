@@ -7,7 +7,6 @@ import (
 
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/lanes"
-	"orderstock/loadtest/report"
 	"orderstock/loadtest/system"
 	"orderstock/pkg/mysqldb"
 )
@@ -70,27 +69,4 @@ func read[T any](ctx context.Context, db *sql.DB, columns func(*T) []any, query 
 		all = append(all, row)
 	}
 	return all, nil
-}
-
-// scenePart is a scene in a report.
-func scenePart(title string, s *lanes.Scene) report.Part {
-	p := report.Part{Title: title, Table: report.NewTable("")}
-	if s == nil {
-		return p
-	}
-	p.Table.Head = append([]string{"After"}, s.Names()...)
-	for _, step := range s.Steps {
-		cells := make([]any, len(p.Table.Head))
-		for i := range cells {
-			cells[i] = ""
-		}
-		lines := step.Lines()
-		cells[0], cells[step.Lane+1] = step.Time(), lines[0]
-		for _, more := range lines[1:] {
-			cells[step.Lane+1] = fmt.Sprintf("%s **%s**", cells[step.Lane+1], more)
-		}
-		p.Table.Add(step.Wrong != "", cells...)
-	}
-	p.Says = "The books: " + s.Books + "."
-	return p
 }

@@ -27,7 +27,7 @@ func (r *Record) Sheet() report.Sheet {
 		{Name: "What broke", Value: cmp.Or(strings.Join(r.Run.Faults, ", "), "nothing")},
 		{Name: "Command", Value: r.command()},
 	}}
-	s.Add(scenePart("What happened", r.Scene))
+	s.Add(r.Scene.Part("What happened"))
 	s.Add(report.Part{Title: "The books", Says: r.Books.Unequal, Table: report.TableOf(r.Books.Rows)})
 	if r.Verdict != nil {
 		table := report.NewTable("What must hold", "Broken", "For example")
