@@ -2,8 +2,10 @@ package judge_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"orderstock/loadtest/judge"
 	"orderstock/loadtest/judge/shop"
@@ -31,7 +34,14 @@ func (s *reserving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	path := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
-	if path[0] != "orders" {
+	switch login := r.Header.Get("Authorization"); {
+	case path[0] == "login":
+		fmt.Fprint(w, `{"token":"secret"}`)
+		return
+	case path[0] == "orders" && login != "" && login != "Bearer secret":
+		http.Error(w, "log in first", http.StatusUnauthorized)
+		return
+	case path[0] != "orders":
 		s.left, s.state, s.keys = 20, nil, map[string]int{}
 		return
 	}
@@ -124,6 +134,62 @@ func TestOrdersArePaidAndCancelled(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The example file for a payment has https, a login and a payment.
+func TestTheExampleOfAPayment(t *testing.T) {
+	t.Parallel()
+	file, err := os.ReadFile(filepath.Join("example", "payment.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for mistake, want := range map[string]verify.Outcome{"": verify.Pass, "twice": verify.Violation} {
+		server := httptest.NewTLSServer(&reserving{mistake: mistake})
+		t.Cleanup(server.Close)
+		f := parse(t, "", strings.Replace(string(file), "https://127.0.0.1:8443", server.URL, 1)+"settle: 1s\n")
+		r := run(t, judge.Config{File: f})
+		if r.Outcome != want || phaseOf(r, judge.Cancelled).Cancelled == 0 {
+			t.Errorf("mistake %q: %s\n%s", mistake, r, text(r))
+		}
+	}
+}
+
+// Orders are cancelled in three forms: once, twice at the same moment, and again after a second. Then what was sold out
+// is bought again.
+func TestTheFormsOfACancel(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "evidence")
+	f := parse(t, "", serve(t, &reserving{})+reservingFile)
+	r := run(t, judge.Config{File: f, Clients: 8, Phases: []string{judge.Cancelled}, Out: dir})
+	kept, err := os.ReadFile(filepath.Join(dir, "cancelled.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var phase struct {
+		Evidence struct{ Orders []judge.Order }
+	}
+	if err := json.Unmarshal(kept, &phase); err != nil {
+		t.Fatal(err)
+	}
+	forms, bought := map[string]int{}, 0
+	for _, o := range phase.Evidence.Orders {
+		cancels := slices.DeleteFunc(o.Calls, func(c judge.Call) bool { return c.Kind != judge.Cancel })
+		switch {
+		case len(cancels) == 0:
+			bought++
+		case len(cancels) == 1:
+			forms["once"]++
+		case max(cancels[0].Sent, cancels[1].Sent) < min(cancels[0].Done, cancels[1].Done):
+			forms["twice"]++
+		case cancels[1].Sent-cancels[0].Done > time.Second/2:
+			forms["later"]++
+		}
+	}
+	p := r.Phases[0]
+	if r.Outcome != verify.Pass || forms["once"]*forms["twice"]*forms["later"] == 0 ||
+		forms["once"]+forms["twice"]+forms["later"] != p.Cancelled || p.Accepted-p.Cancelled != 20 {
+		t.Errorf("forms %v, %d not cancelled\n%s", forms, bought, text(r))
 	}
 }
 

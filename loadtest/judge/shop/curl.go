@@ -21,10 +21,11 @@ type draft struct {
 	parts           []string // "name=value" of a form with parts
 	json            bool     // the data are parts of one text
 	insecure        bool
-	// login: it needs one. before are requests that were sent before it. answers are lines for the file, or "".
-	login   bool
-	before  []string
-	answers string
+	// login: it needs one. before and after are requests that were sent before it and after it. answers are lines for the
+	// file, or "".
+	login         bool
+	before, after []string
+	answers       string
 }
 
 // option is what an option of curl does with its value.
@@ -249,6 +250,8 @@ func (c *draft) file() (string, error) {
 	fmt.Fprintf(b, "target: %s://%s\n", u.Scheme, u.Host)
 	if c.insecure {
 		b.WriteString("insecure: true # any certificate is good enough\n")
+	} else if u.Scheme == "https" {
+		b.WriteString("# insecure: true # accepts a certificate that this machine does not know\n")
 	}
 	fmt.Fprintf(b, "stock: {%s: 100} # the product's name in the books, and its pieces before the first order\n",
 		quoted(product))
@@ -284,6 +287,10 @@ func (c *draft) file() (string, error) {
 		c.answers = newAnswers
 	}
 	b.WriteString(c.answers)
+	b.WriteString(newThen)
+	if len(c.after) > 0 {
+		b.WriteString("# after it, the browser sent " + strings.Join(c.after, ", ") + ": are they steps of then?\n")
+	}
 	b.WriteString(newBooks)
 	return b.String(), nil
 }
@@ -441,8 +448,17 @@ const newAnswers = `  - {status: [200, 201], means: accepted, order: $.id} # whe
   - {status: [400, 409, 422], contains: [stock, sold out], means: rejected} # the text of the refusal
 `
 
+const newThen = `# then: # after the order, once for each one that is placed: pay, confirm, ask until it ends
+#   - post: /orders/{{order}}/pay
+#     json: {card: tok_visa}
+#   - get: /orders/{{order}} # if the payment may fail, the answer above means pending, and this one decides
+#     poll: true
+#     answers: [{$.status: PAID, means: accepted}, {$.status: [FAILED, EXPIRED], means: rejected}]
+# cancel: {delete: "/orders/{{order}}"} # then orders are cancelled, too: once, twice at once, and again
+`
+
 const newBooks = `# books: # what the databases say; without them the answers alone are judged
-#   dsn: postgres://shop@127.0.0.1/shop # or mysql://…; or command: sqlite3 -csv -header shop.db
+#   dsn: postgres://shop@127.0.0.1/shop # or mysql://…, sqlite:shop.db, redis://…
 #   stock: SELECT id AS product, stock AS pieces FROM products
 #   orders: SELECT o.id, i.product_id AS product, i.quantity AS pieces, o.status AS state
 #     FROM orders o JOIN order_items i ON i.order_id = o.id

@@ -301,14 +301,14 @@ func FromHAR(text []byte) ([]Operation, error) {
 		return nil, fmt.Errorf("HAR: %w", err)
 	}
 	var operations []Operation
-	var before []string
+	var sent []string
 	for _, entry := range file.Log.Entries {
 		r := entry.Request
 		u, err := url.Parse(r.URL)
 		if err != nil || r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions {
 			continue
 		}
-		d := draft{method: r.Method, address: r.URL, before: slices.Clone(before)}
+		d := draft{method: r.Method, address: r.URL, before: slices.Clone(sent)}
 		for _, h := range r.Headers {
 			if !strings.HasPrefix(h.Name, ":") && !slices.Contains(browserOnly, strings.ToLower(h.Name)) {
 				d.headers = append(d.headers, h.Name+": "+h.Value)
@@ -327,8 +327,11 @@ func FromHAR(text []byte) ([]Operation, error) {
 			}
 		}
 		name := r.Method + " " + u.Path
-		before = append(before, name)
+		sent = append(sent, name)
 		operations = append(operations, Operation{Name: name, d: d})
+	}
+	for i := range operations {
+		operations[i].d.after = sent[i+1:]
 	}
 	if len(operations) == 0 {
 		return nil, errors.New("HAR: the file has no request that may order")

@@ -92,7 +92,7 @@ func TestAFileFromADocument(t *testing.T) {
 		}},
 		{read(shop.FromHAR([]byte(har))), "POST /checkout", "POST /checkout", []string{
 			`post: "/checkout?x=1"`, `"X-Csrf": "t"`, `"sku": "A 1"`, "repeats: none",
-			"before it, the browser sent POST /login:",
+			"before it, the browser sent POST /login:", "after it, the browser sent POST /upload:",
 		}},
 		{read(shop.FromHAR([]byte(har))), "POST /checkout", "post /upload", []string{"multipart:\n    \"note\": \"hi\""}},
 	} {

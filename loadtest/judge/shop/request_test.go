@@ -97,6 +97,10 @@ func TestAFileFromCurl(t *testing.T) {
 			},
 		},
 		{
+			"curl https://127.0.0.1:8443/buy -d a=1",
+			[]string{"\n# insecure: true #", "\n# then: #", "\n# cancel: {", "\n# books: #", "\n# service: {"},
+		},
+		{
 			`curl 127.0.0.1/cart -sk -d 'seat=A1&seat=A2&who=me' -d seat=A3`,
 			[]string{`"seat": ["A1","A2","A3"]`, `"who": "me"`, "target: http://127.0.0.1\n"},
 		},
@@ -123,6 +127,10 @@ func TestAFileFromCurl(t *testing.T) {
 		}
 		if _, err := shop.Parse([]byte(text), nil); err != nil {
 			t.Errorf("%s: %v in\n%s", c.curl, err, text)
+		}
+		all := strings.ReplaceAll(text, "\n# ", "\n") // the parts that it proposes
+		if _, err := shop.Parse([]byte(all), nil); err != nil {
+			t.Errorf("%s: %v in\n%s", c.curl, err, all)
 		}
 	}
 	for _, curl := range []string{
