@@ -55,6 +55,12 @@ const stillState = `"phase": "idle", "can": {},
 // openStill opens the page. state holds members of the state, as JSON; answers are the API's, by path.
 func openStill(t *testing.T, state string, answers map[string]string) *still {
 	t.Helper()
+	return openStillAt(t, "", state, answers)
+}
+
+// openStillAt opens the page or, with its query, the stage.
+func openStillAt(t *testing.T, query, state string, answers map[string]string) *still {
+	t.Helper()
 	if state != "" {
 		state = ", " + state
 	}
@@ -96,8 +102,8 @@ func openStill(t *testing.T, state string, answers map[string]string) *still {
 	}))
 	t.Cleanup(web.Close)
 	t.Cleanup(web.CloseClientConnections) // before
-	s.browser = open(t, web.URL)
-	s.await(waitStill, `document.querySelector(".bar .dot.idle")`)
+	s.browser = open(t, web.URL+"/"+query)
+	s.await(waitStill, `document.querySelector(".bar .dot.idle, .on-stage")`)
 	eval[bool](s.browser, `import("./js/state.js").then((module) => { window.page = module; }), true`)
 	s.await(waitStill, `window.page && page.form.value`)
 	return s

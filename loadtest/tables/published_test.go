@@ -84,9 +84,23 @@ func TestSourcesOfFaultsExist(t *testing.T) {
 			t.Errorf("fault %s: %s is not in %s", f.Letter, f.Source.Name, f.Source.File)
 		}
 	}
-	for _, s := range tables.Tour {
-		if _, err := tables.Find(s.Fault); err != nil {
-			t.Errorf("stop %d: %v", s.Stop, err)
+}
+
+// TestTourPlaysNothingTwice: each stop plays a published fault, and no two play the same side of one.
+func TestTourPlaysNothingTwice(t *testing.T) {
+	type play struct {
+		fault string
+		side  tables.Side
+	}
+	at := map[play]int{}
+	for i, s := range tables.Tour {
+		if _, err := tables.Find(s.Fault); err != nil || s.Stop != i+1 {
+			t.Errorf("stop %d of the tour is numbered %d: %v", i+1, s.Stop, err)
 		}
+		plays := play{s.Fault, s.Variant}
+		if first, ok := at[plays]; ok {
+			t.Errorf("stop %d plays %s, %s, as stop %d does", s.Stop, s.Fault, s.Variant, first)
+		}
+		at[plays] = s.Stop
 	}
 }

@@ -43,7 +43,7 @@ function write() {
   if (variant.value) query.set("variant", variant.value);
   if (at.value) query.set("stop", at.value + 1);
   const hash = query.toString();
-  if (hash !== location.hash.slice(1)) history.replaceState(null, "", hash ? `#${hash}` : location.pathname);
+  if (hash !== location.hash.slice(1)) history.replaceState(null, "", location.pathname + location.search + (hash ? `#${hash}` : ""));
 }
 
 // keepInAddress reads the address, also when somebody edits it, and writes what changes. A hash without "=" is

@@ -21,6 +21,12 @@ function Changes({ of, words }) {
   return html`<p>${words}:</p><ul class="changes">${of.map((one) => html`<li key=${one.name}>${one.says} <small>${one.name}</small></li>`)}</ul>`;
 }
 
+// Idea is a published mistake as pseudocode, its remarks apart.
+export const Idea = ({ of }) => html`<pre class="idea" tabindex="0" aria-label="The published idea">${of.trim().split("\n").map((line, i) => {
+  const [code, remark] = line.split(/\s*(\/\/.*)/);
+  return html`<span key=${i}>${code}${remark ? html`<i>${code.trim() ? "  " : ""}${remark}</i>` : null}${"\n"}</span>`;
+})}</pre>`;
+
 function Fault({ fault, open, runs, why, notHere }) {
   const id = `fault-${fault.letter}`;
   return html`
@@ -31,10 +37,7 @@ function Fault({ fault, open, runs, why, notHere }) {
       </button>
       ${open ? html`<div id=${id} class="detail">
         <p>${fault.says}</p>
-        <pre tabindex="0" aria-label="The published idea">${fault.idea.trim().split("\n").map((line, i) => {
-          const [code, remark] = line.split(/\s*(\/\/.*)/);
-          return html`<span key=${i}>${code}${remark ? html`<i>${code.trim() ? "  " : ""}${remark}</i>` : null}${"\n"}</span>`;
-        })}</pre>
+        <${Idea} of=${fault.idea} />
         ${fault.fix ? html`<p class="fix">Here: ${fault.fix}</p>` : null}
         <${Changes} of=${fault.broken_changes} words="Broken changes" />
         ${fault.lesson ? html`<p>${fault.lesson}</p>` : null}

@@ -5,7 +5,7 @@ import { state } from "./state.js";
 const time = (ms) => (ms < 999.95 ? `${ms.toFixed(1)} ms` : `${(ms / 1000).toFixed(2)} s`);
 const named = (lane) => (lane.order ? `${lane.process}, ${lane.order}` : lane.process);
 
-const note = (kind, mark, text) => (text ? html`<span class=${`note-${kind}`}><span class="sign">${mark} </span>${text}</span>` : null);
+const note = (kind, mark, text) => (text ? html`<span class=${`note-${kind}`}><span class="sign">${mark} </span><span class="words">${text}</span></span>` : null);
 
 function Step({ step, lanes }) {
   const to = step.to >= 0 ? (step.to > step.lane ? " →" : " ←") : "";
@@ -16,17 +16,19 @@ function Step({ step, lanes }) {
   </tr>`;
 }
 
+// Scene is what happened in one run.
+export const Scene = ({ scene }) => html`
+  <div class="happened">
+    <table class=${`lanes-${scene.lanes.length}`}>
+      <thead><tr><th scope="col" class="number"><span class="hidden">After</span></th>
+        ${scene.lanes.map((lane, i) => html`<th scope="col" key=${i}>${lane.process}${lane.order ? html` <small>${lane.order}</small>` : null}</th>`)}</tr></thead>
+      <tbody>${scene.steps.map((step, i) => html`<${Step} key=${i} step=${step} lanes=${scene.lanes} />`)}</tbody>
+    </table>
+    ${scene.books ? html`<p class="books-say"><b>The books:</b> ${scene.books}.</p>` : null}
+  </div>`;
+
 export function Happened() {
   const scene = useValue(state.scene);
   if (!scene) return null;
-  return html`
-    <section class="happened" id="happened" aria-label="What happened">
-      <h2>What happened</h2>
-      <table class=${`lanes-${scene.lanes.length}`}>
-        <thead><tr><th scope="col" class="number"><span class="hidden">After</span></th>
-          ${scene.lanes.map((lane, i) => html`<th scope="col" key=${i}>${lane.process}${lane.order ? html` <small>${lane.order}</small>` : null}</th>`)}</tr></thead>
-        <tbody>${scene.steps.map((step, i) => html`<${Step} key=${i} step=${step} lanes=${scene.lanes} />`)}</tbody>
-      </table>
-      ${scene.books ? html`<p class="books-say"><b>The books:</b> ${scene.books}.</p>` : null}
-    </section>`;
+  return html`<section id="happened" aria-labelledby="happened-title"><h2 id="happened-title">What happened</h2><${Scene} scene=${scene} /></section>`;
 }

@@ -7,7 +7,7 @@ import { copy } from "./copy.js";
 import { flags } from "./scenario.js";
 
 // Spoken repeats the verdict for screen readers, once it has not changed for a second.
-function Spoken({ text }) {
+export function Spoken({ text }) {
   const [said, say] = useState("");
   useEffect(() => {
     const later = setTimeout(() => say(text), 1000);

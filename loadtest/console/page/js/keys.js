@@ -3,8 +3,9 @@ import { heal, play } from "./state.js";
 import { fire, kill, pauseOrResume } from "./fire.js";
 import { go } from "./tour.js";
 import { helping, letters } from "./bar.js";
+import { isStage, KEYS } from "./stage.js";
 
-const DO = {
+const DO = isStage ? KEYS : {
   f: fire, b: () => play("broken"), x: () => play("fixed"), k: kill, p: pauseOrResume, r: heal,
   ArrowLeft: () => go(-1), ArrowRight: () => go(1), "?": () => { helping.value = true; },
 };

@@ -1,6 +1,6 @@
 // The tour: six stops, back and forth.
-import { Button, html, signal, useValue } from "./ui.js";
-import { choose, play, tour, whyNotPlay } from "./state.js";
+import { Button, effect, html, signal, useValue } from "./ui.js";
+import { choose, play, state, tour, whyNotPlay } from "./state.js";
 
 export const at = signal(0);
 
@@ -9,6 +9,17 @@ export function go(step) {
   if (!stops.length) return;
   at.value = Math.min(stops.length - 1, Math.max(0, Math.min(stops.length - 1, at.value) + step));
   if (stops[at.value].fault) choose(stops[at.value].fault);
+}
+
+// follow goes to the stop that plays a run that begins, wherever it was started.
+export function follow() {
+  let last = null;
+  effect(() => {
+    const run = state.run.value;
+    const stop = (tour.value || []).findIndex((one) => one.fault === run?.fault && one.variant === run?.variant);
+    if (run && last != null && last !== run.id && stop >= 0) at.value = stop;
+    if (tour.value) last = run?.id ?? "";
+  });
 }
 
 export function Tour() {

@@ -1,0 +1,105 @@
+// The stage: the chosen fault's two sides for a room, side by side. It shows what the page shows, large, and nothing else.
+import { Button, html, note, useEffect, useLayoutEffect, useRef, useState, useValue } from "./ui.js";
+import { catalogue, choose, chosen, chosenFault, play, state, whyNotPlay } from "./state.js";
+import { get } from "./api.js";
+import { sentence, verdictWord } from "./parts.js";
+import { Idea } from "./faults.js";
+import { Scene } from "./happened.js";
+import { Spoken } from "./hero.js";
+import { count, rate } from "./format.js";
+
+export const isStage = new URLSearchParams(location.search).has("stage");
+
+// The sides with their keys. F stands for free play on the page, which the stage has not.
+const SIDES = [{ name: "broken", key: "B", title: "Broken" }, { name: "fixed", key: "F", title: "Fixed" }];
+export const KEYS = Object.fromEntries(SIDES.map(({ name, key }) => [key.toLowerCase(), () => play(name)]));
+KEYS.ArrowLeft = () => another(-1);
+KEYS.ArrowRight = () => another(1);
+
+// another chooses the fault before or after the chosen one.
+function another(step) {
+  const all = (catalogue.value || []).map((fault) => fault.letter);
+  const to = all[all.indexOf(chosen.value) + step];
+  if (to) choose(to);
+}
+
+// The runs that were over when the stage was opened. It begins empty, so that nobody sees the end before the play.
+let before = null;
+
+// headline is the sentence and the word of a judged run.
+const headline = (run, fault) => ({
+  sentence: run.sentence, word: fault.rate && run.variant === "broken" && run.verdict === "PASS" ? "SLOW" : run.verdict.toUpperCase(),
+});
+
+// useLatest returns the latest run of a side on this stage: the one that goes on, or a record as GET /api/runs/{id}
+// answers it; null if there is none.
+function useLatest(fault, side) {
+  const runs = useValue(state.runs);
+  const now = { row: useValue(state.run), hero: useValue(state.hero), books: useValue(state.books), scene: useValue(state.scene) };
+  const [record, setRecord] = useState(null);
+  if (!before && catalogue.value) before = new Set(runs.map((run) => run.id));
+  const is = (run) => run && run.fault === fault.letter && run.variant === side && !before?.has(run.id);
+  const id = is(now.row) ? null : runs.find(is)?.id;
+  useEffect(() => {
+    if (id && record?.row.id !== id) get(`api/runs/${id}`).then(setRecord, (error) => note(error.message, true));
+  }, [id]);
+  if (is(now.row)) return now;
+  return id && record?.row.id === id ? { ...record, hero: headline(record.row, fault) } : null;
+}
+
+// Fitted makes its text as large as its place allows. of is what the text depends on.
+const [LARGEST, SMALLEST] = [26, 15];
+function Fitted({ of, children }) {
+  const ref = useRef(null);
+  useLayoutEffect(() => {
+    const fit = () => {
+      const box = ref.current;
+      for (let size = LARGEST; size >= SMALLEST; size -= 0.5) {
+        box.style.fontSize = `${size}px`;
+        if (box.scrollHeight <= box.clientHeight && box.scrollWidth <= box.clientWidth) return;
+      }
+    };
+    const observer = new ResizeObserver(fit);
+    observer.observe(ref.current);
+    fit();
+    return () => observer.disconnect();
+  }, [of]);
+  return html`<div class="fitted" ref=${ref}>${children}</div>`;
+}
+
+function Tally({ fault, latest }) {
+  const { row, books } = latest;
+  const figure = (value, words) => html`<div><dd>${value}</dd><dt>${words}</dt></div>`;
+  if (fault.rate) return row.orders_per_s ? html`<dl class="tally">${figure(rate(row.orders_per_s), "orders a second")}</dl>` : null;
+  if (!books?.rows?.length) return null;
+  return html`<dl class="tally">${figure(count(books.sold), "sold")}${figure(count(books.rows.reduce((n, row) => n + row.there, 0)), "left")}</dl>`;
+}
+
+function Side({ fault, side }) {
+  const latest = useLatest(fault, side.name);
+  const why = useValue(whyNotPlay);
+  const doing = useValue(state.doing);
+  const { hero, scene } = latest || {};
+  return html`
+    <section class="side" aria-label=${side.title}>
+      <div class="press side-head"><${Button} class=${side.name} why=${why} keys=${side.key} onClick=${() => play(side.name)}>${side.title}<//>
+        ${latest ? html`<${Tally} fault=${fault} latest=${latest} />` : null}</div>
+      <h2>${hero ? html`${sentence(hero.sentence)} ${hero.word ? verdictWord(hero.word) : null}` : latest ? doing : null}</h2>
+      <${Spoken} text=${hero?.word && hero.word !== "RUNNING" ? `${side.title}, ${hero.word.toLowerCase()}: ${hero.sentence}` : ""} />
+      <${Fitted} of=${scene || (latest ? "" : fault)}>
+        ${scene ? html`<${Scene} scene=${scene} />` : latest ? null
+          : side.name === "broken" ? html`<p>${fault.says}</p><${Idea} of=${fault.idea} />` : html`<p>${fault.fix}</p>`}
+      <//>
+    </section>`;
+}
+
+export function Stage() {
+  const fault = useValue(chosenFault);
+  if (!fault) return html`<main class="on-stage"><p class="empty">The published faults are loading.</p></main>`;
+  return html`
+    <main class="on-stage">
+      <h1><b class="letter">${fault.letter}</b> ${fault.title}</h1>
+      <div class="sides">${SIDES.map((side) => html`<${Side} key=${fault.letter + side.name} fault=${fault} side=${side} />`)}</div>
+      <p class="legend"><span class="item">‖ held there by the experiment, so that it happens each time</span> <span class="item"><kbd>←</kbd> <kbd>→</kbd> another fault</span></p>
+    </main>`;
+}
