@@ -7,11 +7,14 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"orderstock/loadtest/console"
+	"orderstock/loadtest/tables"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/httpapi"
 )
@@ -245,3 +248,40 @@ func (p pipe) Accept() (net.Conn, error) {
 func (pipe) Addr() net.Addr { return &net.TCPAddr{} }
 
 func (pipe) Close() error { return nil }
+
+// TestPagesOfFaults: the console serves the page of every fault, with its recorded run, and it leads nowhere that the
+// console does not serve. The list of faults names the tests and the code of each.
+func TestPagesOfFaults(t *testing.T) {
+	server := attached(t, console.ServerConfig{Token: token}).Handler()
+	get := func(path string) *httptest.ResponseRecorder {
+		return ask(t, server, "GET http://127.0.0.1:8090"+path, "", bearing(nil))
+	}
+	var listed []tables.Fault
+	if err := json.Unmarshal(get("/api/faults").Body.Bytes(), &listed); err != nil {
+		t.Fatal(err)
+	}
+	link := regexp.MustCompile(`href="([^"]+)"`)
+	for i, f := range tables.Published {
+		if !slices.Equal(listed[i].Tests, f.Tests) || listed[i].Source != f.Source {
+			t.Errorf("%s: its tests and code are %v, %v", f.Letter, listed[i].Tests, listed[i].Source)
+		}
+		page := get("/faults/" + strings.ToLower(f.Letter))
+		if page.Code != http.StatusOK {
+			t.Fatalf("%s: %d, %s", f.Letter, page.Code, page.Body)
+		}
+		for _, want := range []string{"<h1>" + f.Letter + ". ", "<table>", "<td", f.Tests[0].Name, f.Tests[0].File} {
+			if !strings.Contains(page.Body.String(), want) {
+				t.Errorf("%s: its page lacks %s", f.Letter, want)
+			}
+		}
+		for _, m := range link.FindAllStringSubmatch(page.Body.String(), -1) {
+			path, _, _ := strings.Cut(strings.TrimPrefix(m[1], ".."), "#")
+			if to := get(path); to.Code != http.StatusOK {
+				t.Errorf("%s: its page links %s, which answers %d", f.Letter, m[1], to.Code)
+			}
+		}
+	}
+	if page := get("/faults/z"); page.Code != http.StatusNotFound {
+		t.Errorf("the page of fault Z answers %d", page.Code)
+	}
+}

@@ -139,6 +139,12 @@ func openRecorded(t *testing.T, query string) *still {
 	return s
 }
 
+// cutOff names the elements of the stage that do not fit into the window or their places.
+const cutOff = `[...document.querySelectorAll("main, main *")].filter((e) => !e.closest(".hidden"))` +
+	`.map((e) => [e, e.getBoundingClientRect()]).filter(([e, box]) => box.bottom > innerHeight + 0.5 || ` +
+	`box.right > innerWidth + 0.5 || e.matches(".fitted") && e.scrollHeight > e.clientHeight)` +
+	`.map(([e]) => e.localName + "." + e.className).join()`
+
 // TestStage: both sides of every fault stand side by side in a window of 1280 by 720 px, large, with all their steps,
 // and nothing needs to be scrolled.
 func TestStage(t *testing.T) {
@@ -150,8 +156,7 @@ func TestStage(t *testing.T) {
 			s.do(chromedp.KeyEvent(kb.ArrowRight))
 		}
 		s.await(waitStill, fmt.Sprintf(`document.querySelector(".on-stage .letter")?.innerText === %q && `+
-			`document.querySelectorAll(".side .happened tbody tr").length > 4 && document.querySelectorAll(".side .happened").length === 2`,
-			f.Letter))
+			`document.querySelectorAll(".side .happened tbody").length === 2`, f.Letter))
 		runs := recordedRuns(t, f)
 		for n, side := range []tables.Side{tables.Broken, tables.Fixed} {
 			within := fmt.Sprintf(".side:nth-child(%d)", n+1)
@@ -169,9 +174,7 @@ func TestStage(t *testing.T) {
 				t.Errorf("%s, %s: a step has letters of %g px", f.Letter, side, size)
 			}
 		}
-		if out := eval[string](s.browser, `[...document.querySelectorAll("main, main *")].filter((e) => !e.closest(".hidden") && `+
-			`(e.getBoundingClientRect().bottom > innerHeight + 0.5 || e.getBoundingClientRect().right > innerWidth + 0.5 || `+
-			`e.matches(".fitted") && e.scrollHeight > e.clientHeight)).map((e) => e.localName + "." + e.className).join()`); out != "" {
+		if out := eval[string](s.browser, cutOff); out != "" {
 			t.Errorf("%s: cut off: %s", f.Letter, out)
 		}
 		if eval[int](s.browser, `document.scrollingElement.scrollHeight`) > 720 {
@@ -192,11 +195,12 @@ func TestStage(t *testing.T) {
 // TestStageIsPlayedByTwoKeys: B plays the chosen fault broken, F fixed. Runs from before are not shown, and the mistake
 // and its fix stand where the lanes will be.
 func TestStageIsPlayedByTwoKeys(t *testing.T) {
-	s := openStillAt(t, "?stage#fault=E", `"runs": [{"id": "old", "fault": "E", "variant": "broken", "sentence": "an old end",
-		"verdict": "VIOLATION"}]`, map[string]string{"/api/faults": publishedFaults(t), "/api/play": "{}"})
+	s := openStillAt(t, "?stage#fault=E", `"runs": [{"id": "old", "fault": "E", "variant": "broken",
+		"sentence": "an old end", "verdict": "VIOLATION"}]`,
+		map[string]string{"/api/faults": publishedFaults(t), "/api/play": "{}"})
 	s.await(waitStill, `document.querySelector(".on-stage .letter")?.innerText === "E"`)
-	if words := s.text(".on-stage"); strings.Contains(words, "an old end") || !strings.Contains(words, "answer == timeout") ||
-		!strings.Contains(words, "leaves the order PENDING") {
+	if words := s.text(".on-stage"); strings.Contains(words, "an old end") ||
+		!strings.Contains(words, "answer == timeout") || !strings.Contains(words, "leaves the order PENDING") {
 		t.Errorf("before it is played, the stage shows %s", words)
 	}
 	for n, key := range []string{"b", "f"} {
@@ -225,7 +229,8 @@ func TestTourFollowsWhatIsPlayed(t *testing.T) {
 		map[string]string{"/api/tour": string(tour)})
 	at := func(stop int) {
 		t.Helper()
-		s.await(waitStill, fmt.Sprintf(`document.querySelector(".tour .where")?.innerText.includes("%d of %d")`, stop, len(tables.Tour)))
+		s.await(waitStill, fmt.Sprintf(`document.querySelector(".tour .where")?.innerText.includes("%d of %d")`, stop,
+			len(tables.Tour)))
 	}
 	at(2)
 	for i, stop := range tables.Tour {

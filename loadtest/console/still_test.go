@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+
 	"orderstock/loadtest/console"
 )
 
@@ -61,6 +63,12 @@ func openStill(t *testing.T, state string, answers map[string]string) *still {
 // openStillAt opens the page or, with its query, the stage.
 func openStillAt(t *testing.T, query, state string, answers map[string]string) *still {
 	t.Helper()
+	return openStillWith(t, query, state, answers, func(*browser) {})
+}
+
+// openStillWith opens it in a tab that prepare prepares.
+func openStillWith(t *testing.T, query, state string, answers map[string]string, prepare func(*browser)) *still {
+	t.Helper()
 	if state != "" {
 		state = ", " + state
 	}
@@ -102,7 +110,9 @@ func openStillAt(t *testing.T, query, state string, answers map[string]string) *
 	}))
 	t.Cleanup(web.Close)
 	t.Cleanup(web.CloseClientConnections) // before
-	s.browser = open(t, web.URL+"/"+query)
+	s.browser = open(t, "about:blank")
+	prepare(s.browser)
+	s.do(chromedp.Navigate(web.URL + "/" + query))
 	s.await(waitStill, `document.querySelector(".bar .dot.idle, .on-stage")`)
 	eval[bool](s.browser, `import("./js/state.js").then((module) => { window.page = module; }), true`)
 	s.await(waitStill, `window.page && page.form.value`)

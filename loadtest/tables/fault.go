@@ -41,9 +41,9 @@ type Fault struct {
 	// Fix is how this project avoids it.
 	Fix string `json:"fix"`
 	// Tests are the regression tests.
-	Tests []Link `json:"-"`
+	Tests []Link `json:"tests"`
 	// Source is the patch, the switch of the published lock or the strategy that brings the fault back.
-	Source Link `json:"-"`
+	Source Link `json:"source"`
 
 	// Load is sent to both variants, whose services run with Env.
 	Load fire.Config       `json:"-"`
@@ -70,7 +70,10 @@ type Fault struct {
 }
 
 // Link is a name in the code, and its file relative to the module's root.
-type Link struct{ Name, File string }
+type Link struct {
+	Name string `json:"name"`
+	File string `json:"file"`
+}
 
 // Variant is the difference of a run's services from the product.
 type Variant struct {

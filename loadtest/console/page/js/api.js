@@ -1,5 +1,5 @@
 // Calls to the server. Each throws an Error whose message is the server's own words.
-import { note } from "./ui.js";
+import { note, say, t } from "./ui.js";
 
 async function call(method, path, body) {
   let response;
@@ -9,19 +9,19 @@ async function call(method, path, body) {
       body: body === undefined ? undefined : JSON.stringify(body),
     });
   } catch {
-    throw new Error("the console does not answer; is it still running?");
+    throw new Error(t`the console does not answer; is it still running?`);
   }
   const text = await response.text();
   let value = null;
   try { value = text ? JSON.parse(text) : null; } catch { /* an answer that is not JSON is described by its status */ }
-  if (!response.ok) throw new Error(value?.detail || value?.title || `the console answered ${response.status}`);
+  if (!response.ok) throw new Error(say(value?.detail || value?.title) || t`the console answered ${response.status}`);
   return value;
 }
 
 // sheet returns the body of a report, which the server has escaped.
 export async function sheet(path) {
   const response = await fetch(path);
-  if (!response.ok) throw new Error(`the console answered ${response.status}`);
+  if (!response.ok) throw new Error(t`the console answered ${response.status}`);
   return /<main[^>]*>([^]*)<\/main>/.exec(await response.text())[1]; // without the style, which the page has
 }
 
@@ -32,7 +32,7 @@ export const post = (path, body = {}) => call("POST", path, body);
 export async function act(path, body, said = "") {
   try {
     const answer = await post(path, body);
-    const text = answer?.text || said;
+    const text = say(answer?.text) || said;
     if (text) note(text);
     return answer || {};
   } catch (error) {

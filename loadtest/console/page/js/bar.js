@@ -1,8 +1,9 @@
 // The bar that is always visible: the console's activity, heal all, the theme, the keys.
-import { Button, html, noted, signal, useEffect, useRef, useValue } from "./ui.js";
+import { Button, html, noted, say, signal, t, useEffect, useRef, useValue } from "./ui.js";
+import { otherLanguage, otherName, speak } from "./text.js";
 import { connection, halt, heal, running, state, whyNotBreak } from "./state.js";
 
-const THEMES = { auto: "as in the system", light: "light", dark: "dark" };
+const THEMES = { auto: t`as in the system`, light: t`light`, dark: t`dark` };
 export const theme = signal(localStorage.getItem("theme") || "auto");
 
 export function keepTheme() {
@@ -27,12 +28,12 @@ function switchLetters(on) {
 }
 
 const WORDS = {
-  connecting: "connecting …", lost: "Connection lost; trying again.",
-  silent: "The console does not answer: this is an old state.", asleep: "asleep while the tab was hidden",
-  refused: "No entry: open the address that the console printed when it started.",
+  connecting: t`connecting …`, lost: t`Connection lost; trying again.`,
+  silent: t`The console does not answer: this is an old state.`, asleep: t`asleep while the tab was hidden`,
+  refused: t`No entry: open the address that the console printed when it started.`,
 };
-const PHASES = { starting: "starting the servers", idle: "ready", firing: "orders are running",
-  settling: "waiting for the last orders", judging: "judging" };
+const PHASES = { starting: t`starting the servers`, idle: t`ready`, firing: t`orders are running`,
+  settling: t`waiting for the last orders`, judging: t`judging` };
 
 export function Bar() {
   const online = useValue(connection);
@@ -47,39 +48,42 @@ export function Bar() {
     <header class="bar">
       <a class="mark" href="#app">orderstock</a>
       <p class="status ${online}" role="status">
-        ${online === "open" ? html`<span class="dot ${phase}" aria-hidden="true"></span> ${doing || PHASES[phase] || phase}` : WORDS[online]}
+        ${online === "open" ? html`<span class="dot ${phase}" aria-hidden="true"></span> ${say(doing) || PHASES[phase] || phase}` : WORDS[online]}
         ${online === "open" && mode === "attached"
-          ? html` <small>· watching a stack that runs elsewhere</small>` : null}
+          ? html` <small>· ${t`watching a stack that runs elsewhere`}</small>` : null}
       </p>
-      ${isRunning ? html`<${Button} onClick=${halt}>Stop<//>` : null}
-      <${Button} class=${broken ? "armed" : ""} why=${whyNot} keys="R" onClick=${heal}>Heal all${broken ? html` <b>${broken}</b>` : null}<//>
-      <button type="button" class="theme" onClick=${nextTheme} aria-label="Colours: ${look}"
-        title=${`Colours: ${THEMES[look]}`}><span aria-hidden="true">◐</span><span class="look"> ${look}</span></button>
-      <button type="button" class="keys" aria-label="Keys" onClick=${() => { helping.value = true; }}><span aria-hidden="true">?</span></button>
+      ${isRunning ? html`<${Button} onClick=${halt}>${t`Stop`}<//>` : null}
+      <${Button} class=${broken ? "armed" : ""} why=${whyNot} keys="R" onClick=${heal}>${t`Heal all`}${broken ? html` <b>${broken}</b>` : null}<//>
+      <button type="button" class="theme" onClick=${nextTheme} aria-label=${t`Colours: ${look}`}
+        title=${t`Colours: ${THEMES[look]}`}><span aria-hidden="true">◐</span><span class="look"> ${look}</span></button>
+      <button type="button" class="language" lang=${otherLanguage} onClick=${() => speak(otherLanguage)}>${otherName}</button>
+      <button type="button" class="keys" aria-label=${t`Keys`} onClick=${() => { helping.value = true; }}><span aria-hidden="true">?</span></button>
     </header>`;
 }
 
 export const KEYS = [
-  ["B", "play the chosen fault, broken"], ["X", "play it fixed, with the same seed"], ["F", "fire the scenario of free play"],
-  ["K", "kill the chosen replica"], ["P", "pause the chosen replica, or let it go on"], ["R", "heal all"],
-  ["←  →", "the tour, back and forth; in a chart, the cursor"], ["?", "this list"],
+  ["B", t`play the chosen fault, broken`], ["X", t`play it fixed, with the same seed`], ["F", t`fire the scenario of free play`],
+  ["K", t`kill the chosen replica`], ["P", t`pause the chosen replica, or let it go on`], ["R", t`heal all`],
+  ["←  →", t`the tour, back and forth; in a chart, the cursor`], ["?", t`this list`],
 ];
 
 export function Help() {
   const open = useValue(helping);
   const act = useValue(letters);
   const ref = useRef(null);
+  const call = html`<code>POST /api/play</code>`;
   useEffect(() => {
     if (open && !ref.current.open) ref.current.showModal();
     if (!open && ref.current.open) ref.current.close();
   }, [open]);
   return html`
     <dialog ref=${ref} class="help" aria-labelledby="help-title" onClose=${() => { helping.value = false; }}>
-      <h2 id="help-title">Keys</h2>
+      <h2 id="help-title">${t`Keys`}</h2>
       <dl>${KEYS.map(([key, says]) => html`<div key=${key}><dt><kbd>${key}</kbd></dt><dd>${says}</dd></div>`)}</dl>
-      <label class="line"><input type="checkbox" name="letters" checked=${act} onChange=${(event) => switchLetters(event.target.checked)} /> Single-letter keys act</label>
-      <p>Everything here is a call that you can make yourself, such as <code>POST /api/play</code>: your browser's network tools show each.</p>
-      <button type="button" autofocus onClick=${() => { helping.value = false; }}>Close</button>
+      <label class="line"><input type="checkbox" name="letters" checked=${act} onChange=${(event) => switchLetters(event.target.checked)} /> ${t`Single-letter keys act`}</label>
+      <p>${t`Everything here is a call that you can make yourself, such as ${call}: your browser's network tools show each.`}</p>
+      <p>${t`With ?stage in its address, this page is a slide: both sides of a fault for a room, played by B and F.`}</p>
+      <button type="button" autofocus onClick=${() => { helping.value = false; }}>${t`Close`}</button>
     </dialog>`;
 }
 

@@ -1,5 +1,5 @@
 // The right column: the books, the orders, the verdict, the queue for the lock; and the events of the middle one.
-import { Empty, h, html, Panel, useRef, useEffect, useState, useValue } from "./ui.js";
+import { Empty, h, html, many, Panel, say, t, useRef, useEffect, useState, useValue } from "./ui.js";
 import { state } from "./state.js";
 import { booksTable, booksWords, eventsTable, invariantsTable, invariantsWords, verdictWords } from "./parts.js";
 import { clock, count, rate, span, tail } from "./format.js";
@@ -8,23 +8,23 @@ import { linked } from "./order.js";
 export function Books() {
   const books = useValue(state.books);
   return html`
-    <${Panel} id="books" title="The books" aside=${books?.read_at ? html`<span class="aside">read ${clock(books.read_at).slice(0, 8)}, one snapshot</span>` : null}>
-      ${books?.rows?.length ? html`${booksWords(books)}${books.scope ? html`<p class="muted">These are ${books.scope}: another process may fire at others.</p>` : null}${booksTable(books)}<p class="muted unequal">${books.unequal}</p>`
-        : html`<${Empty}>No products yet: a run creates its own. While it runs, this table shows how many pieces came in, went out and are there.<//>`}
+    <${Panel} id="books" title=${t`The books`} aside=${books?.read_at ? html`<span class="aside">${t`read ${clock(books.read_at).slice(0, 8)}, one snapshot`}</span>` : null}>
+      ${books?.rows?.length ? html`${booksWords(books)}${books.scope ? html`<p class="muted">${t`These are ${say(books.scope)}: another process may fire at others.`}</p>` : null}${booksTable(books)}<p class="muted unequal">${say(books.unequal)}</p>`
+        : html`<${Empty}>${t`No products yet: a run creates its own. While it runs, this table shows how many pieces came in, went out and are there.`}<//>`}
     <//>`;
 }
 
-const STATUSES = [["CONFIRMED", "confirmed"], ["REJECTED", "rejected"], ["PENDING", "no end yet"], ["CANCELLING", "being cancelled"], ["CANCELLED", "cancelled"]];
+const STATUSES = [["CONFIRMED", t`confirmed`], ["REJECTED", t`rejected`], ["PENDING", t`no end yet`], ["CANCELLING", t`being cancelled`], ["CANCELLED", t`cancelled`]];
 
 export function Orders() {
   const statuses = useValue(state.statuses) || {};
   const commits = useValue(state.commits) || {};
   return html`
-    <${Panel} id="orders" title="Orders">
+    <${Panel} id="orders" title=${t`Orders`}>
       <dl class="figures">
         ${STATUSES.filter(([key]) => key !== "CANCELLING" || statuses[key]).map(([key, words]) => html`<div key=${key}><dd>${count(statuses[key])}</dd><dt>${words}</dt></div>`)}
-        ${commits.per_s != null ? html`<div><dd>${rate(commits.per_s)}</dd><dt>commits a second</dt></div>` : null}
-        ${commits.orders_per_commit ? html`<div><dd>${rate(commits.orders_per_commit)}</dd><dt>orders for each commit</dt></div>` : null}
+        ${commits.per_s != null ? html`<div><dd>${rate(commits.per_s)}</dd><dt>${t`commits a second`}</dt></div>` : null}
+        ${commits.orders_per_commit ? html`<div><dd>${rate(commits.orders_per_commit)}</dd><dt>${t`orders for each commit`}</dt></div>` : null}
       </dl>
     <//>`;
 }
@@ -33,21 +33,21 @@ export function Verdict() {
   const verdict = useValue(state.verdict);
   const [all, setAll] = useState(false);
   if (!verdict) {
-    return html`<${Panel} id="judged" title="The verdict"><${Empty}>Not judged yet. Once a run has settled, the judge reads the databases and the answers to clients, never the services' claims.<//><//>`;
+    return html`<${Panel} id="judged" title=${t`The verdict`}><${Empty}>${t`Not judged yet. Once a run has settled, the judge reads the databases and the answers to clients, never the services' claims.`}<//><//>`;
   }
   return html`
-    <${Panel} id="judged" title="The verdict" aside=${html`<button type="button" class="quiet" aria-pressed=${all ? "true" : "false"} onClick=${() => setAll(!all)}>all</button>`}>
-      <p>${invariantsWords(verdict)}.</p>
+    <${Panel} id="judged" title=${t`The verdict`} aside=${html`<button type="button" class="quiet" aria-pressed=${all ? "true" : "false"} onClick=${() => setAll(!all)}>${t`all`}</button>`}>
+      <p>${invariantsWords(verdict)}</p>
       <p class="muted">${verdictWords(verdict)}</p>
-      ${(verdict.reasons || []).map((why, i) => html`<p class="unsure" key=${i}>${why}</p>`)}
+      ${(verdict.reasons || []).map((why, i) => html`<p class="unsure" key=${i}>${say(why)}</p>`)}
       ${invariantsTable(verdict, all, linked)}
     <//>`;
 }
 
 function Place({ of, place, holds }) {
   return html`
-    <tr class=${holds ? "holds" : ""} title="${of.node} · session ${of.session || "unknown"}">
-      <th scope="row" class="number">${place}</th><td>${tail(of.owner, 14)}</td><td>${holds ? "holds" : "waits"}${of.mode ? html` <small>${of.mode}</small>` : null}</td>
+    <tr class=${holds ? "holds" : ""} title=${t`${of.node} · session ${of.session}`}>
+      <th scope="row" class="number">${place}</th><td>${tail(of.owner, 14)}</td><td>${holds ? t`holds` : t`waits`}${of.mode ? html` <small>${of.mode}</small>` : null}</td>
       <td class="number"><code>${tail(of.token)}</code></td><td class="number">${span(of.since_ms)}</td>
     </tr>`;
 }
@@ -69,19 +69,19 @@ export function Lock() {
     row.animate([{ opacity: 0.35 }, { opacity: 1 }], 250);
   }, [token]);
   return html`
-    <${Panel} id="lock" title="The queue for the lock" aside=${lock?.path ? html`<span class="aside">${count(lock.waiting)} wait in ZooKeeper, ${count(lock.local)} in all processes</span>` : null}>
-      ${!lock?.path ? html`<${Empty}>${lock?.says || "No lock has been taken yet."}<//>`
+    <${Panel} id="lock" title=${t`The queue for the lock`} aside=${lock?.path ? html`<span class="aside">${t`${count(lock.waiting)} wait in ZooKeeper, ${count(lock.local)} in all processes`}</span>` : null}>
+      ${!lock?.path ? html`<${Empty}>${say(lock?.says) || t`No lock has been taken yet.`}<//>`
         : html`
         <p class="path"><code>${lock.path}</code></p>
         ${holders.length || waiters.length ? html`
         <table class="queue">
-          <caption class="hidden">Who holds the lock and who waits for it</caption>
-          <thead><tr><th scope="col" class="number">#</th><th scope="col">Process</th><th scope="col">State</th><th scope="col" class="number" title="the fencing token: it rises with each holder">Token</th><th scope="col" class="number">For</th></tr></thead>
+          <caption class="hidden">${t`Who holds the lock and who waits for it`}</caption>
+          <thead><tr><th scope="col" class="number">#</th><th scope="col">${t`Process`}</th><th scope="col">${t`State`}</th><th scope="col" class="number" title=${t`the fencing token: it rises with each holder`}>${t`Token`}</th><th scope="col" class="number">${t`For`}</th></tr></thead>
           <tbody ref=${body}>${holders.map((of, i) => html`<${Place} key=${of.node} of=${of} place=${i + 1} holds=${true} />`)}
             ${waiters.map((of, i) => html`<${Place} key=${of.node} of=${of} place=${holders.length + i + 1} holds=${false} />`)}</tbody>
-        </table>` : html`<${Empty}>Nobody holds it and nobody waits.<//>`}
-        ${more > 0 ? html`<p class="muted">and ${count(more)} more.</p>` : null}
-        ${lock.unlocked ? html`<p class="unlocked">${count(lock.unlocked)} ${lock.unlocked === 1 ? "group" : "groups"} went on without it in this run, as the holder was stuck.</p>` : null}`}
+        </table>` : html`<${Empty}>${t`Nobody holds it and nobody waits.`}<//>`}
+        ${more > 0 ? html`<p class="muted">${t`and ${count(more)} more`}</p>` : null}
+        ${lock.unlocked ? html`<p class="unlocked">${t`${many(lock.unlocked, "group")} went on without it in this run, as the holder was stuck.`}</p>` : null}`}
     <//>`;
 }
 
@@ -91,8 +91,8 @@ export function Events() {
   const newest = [...log].reverse();
   const shown = all ? newest : newest.slice(0, 12);
   return html`
-    <${Panel} id="events" title="Events" aside=${html`<span class="aside">newest first</span>`}>
-      ${log.length ? eventsTable(shown) : html`<${Empty}>Nothing has happened yet.<//>`}
-      ${log.length > 12 ? html`<button type="button" class="quiet" onClick=${() => setAll(!all)}>${all ? "the last 12 only" : `all ${count(log.length)}`}</button>` : null}
+    <${Panel} id="events" title=${t`Events`} aside=${html`<span class="aside">${t`newest first`}</span>`}>
+      ${log.length ? eventsTable(shown) : html`<${Empty}>${t`Nothing has happened yet.`}<//>`}
+      ${log.length > 12 ? html`<button type="button" class="quiet" onClick=${() => setAll(!all)}>${all ? t`the last ${12} only` : t`all ${count(log.length)}`}</button>` : null}
     <//>`;
 }

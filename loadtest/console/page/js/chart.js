@@ -1,5 +1,5 @@
 // The charts: uPlot on a canvas, with a cursor for the keyboard and a table in place of the picture.
-import { Empty, h, html, Panel, useEffect, useRef, useState, useValue, useWidth } from "./ui.js";
+import { Empty, h, html, Panel, t, useEffect, useRef, useState, useValue, useWidth } from "./ui.js";
 import { overlays, state } from "./state.js";
 import { CHARTS, seriesOf, seriesTable } from "./parts.js";
 import { since } from "./format.js";
@@ -86,7 +86,7 @@ function Swatch({ kind, dash }) {
   return html`<svg class="swatch" viewBox="0 0 24 8" aria-hidden="true"><line class="line ${kind}" x1="0" x2="24" y1="4" y2="4" stroke-dasharray=${dash.join(" ")} /></svg>`;
 }
 
-const overName = (run) => `${run.row.fault ? `${run.row.fault} ${run.row.variant}` : run.row.strategy || "run"} ${String(run.row.seed).slice(-4)}`;
+const overName = (run) => `${run.row.fault ? `${run.row.fault} ${run.row.variant}` : run.row.strategy || t`run`} ${String(run.row.seed).slice(-4)}`;
 
 function Chart({ chart }) {
   const samples = useValue(state.samples);
@@ -140,7 +140,7 @@ function Chart({ chart }) {
   const off = (i) => Math.abs(samples[i].t_ms - at);
   const here = at == null ? last : samples.reduce((best, _, i) => (off(i) < off(best) ? i : best), 0);
   const shown = samples[here];
-  const words = shown ? `${since(shown.t_ms)}: ${chart.lines.map(([key, name]) => `${name} ${chart.write(shown[key])}`).join(", ")}` : "no data yet";
+  const words = shown ? `${since(shown.t_ms)}: ${chart.lines.map(([key, name]) => `${name} ${chart.write(shown[key])}`).join(", ")}` : t`no data yet`;
   const clear = () => {
     plot.current?.setCursor({ left: -10, top: -10 }, true, true);
     setAt(null);
@@ -159,17 +159,17 @@ function Chart({ chart }) {
   return html`
     <figure class="graph" ref=${figure}>
       <figcaption><span>${chart.title}</span>
-        <button type="button" class="quiet" aria-pressed=${asTable ? "true" : "false"} aria-label="${chart.title} as table" onClick=${() => setTable(!asTable)}>as table</button></figcaption>
+        <button type="button" class="quiet" aria-pressed=${asTable ? "true" : "false"} aria-label=${t`${chart.title} as table`} onClick=${() => setTable(!asTable)}>${t`as table`}</button></figcaption>
       <p class="legend">
         ${chart.lines.map(([key, name, kind, dash]) => html`<span class="item" key=${key}><${Swatch} kind=${kind} dash=${dash} /> ${name} <b>${shown ? chart.write(shown[key]) : ""}</b></span> `)}
         ${over.map((run, i) => html`<span class="item" key=${run.row.id}><${Swatch} kind="over-${(i % 3) + 1}" dash=${OVER[i % 3]} /> ${overName(run)}</span> `)}
-        ${shown && at != null ? html`<span class="item">at ${since(shown.t_ms)}</span>` : null}
+        ${shown && at != null ? html`<span class="item">${t`at ${since(shown.t_ms)}`}</span>` : null}
       </p>
-      ${empty ? html`<${Empty}>${unheard ? "Only the process that fires knows how long answers took." : "No order has been sent yet. A run is sampled every 250 ms."}<//>` : null}
+      ${empty ? html`<${Empty}>${unheard ? t`Only the process that fires knows how long answers took.` : t`No order has been sent yet. A run is sampled every 250 ms.`}<//>` : null}
       ${asTable && !empty ? html`<div class="scroll" tabindex="0" role="region" aria-label=${chart.title}>${seriesTable(chart, table(chart, samples, over), over.map(overName))}</div>` : null}
-      <div ref=${ref} class="canvas" hidden=${asTable || empty} tabindex=${asTable || empty ? null : 0} role="slider" aria-label="${chart.title}: cursor"
+      <div ref=${ref} class="canvas" hidden=${asTable || empty} tabindex=${asTable || empty ? null : 0} role="slider" aria-label=${t`${chart.title}: cursor`}
         aria-valuemin="0" aria-valuemax=${Math.max(last, 0)} aria-valuenow=${Math.max(here, 0)} aria-valuetext=${words} onKeyDown=${move} onBlur=${clear}></div>
     </figure>`;
 }
 
-export const Charts = () => html`<${Panel} id="charts" title="Over time">${CHARTS.map((chart) => html`<${Chart} key=${chart.id} chart=${chart} />`)}<//>`;
+export const Charts = () => html`<${Panel} id="charts" title=${t`Over time`}>${CHARTS.map((chart) => html`<${Chart} key=${chart.id} chart=${chart} />`)}<//>`;

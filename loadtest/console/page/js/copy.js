@@ -1,11 +1,11 @@
 // copy puts a text on the clipboard, or says how to take it by hand.
-import { note } from "./ui.js";
+import { note, t } from "./ui.js";
 
 export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
-    note("Copied.");
+    note(t`Copied.`);
   } catch {
-    note(`The browser does not let this page copy. Select it here: ${text}`, true);
+    note(t`The browser does not let this page copy. Select it here: ${text}`, true);
   }
 }

@@ -1,5 +1,5 @@
 // The left column: the published faults A to Q, and free play.
-import { Button, Empty, html, signal, useValue } from "./ui.js";
+import { Button, Empty, html, say, signal, t, useValue } from "./ui.js";
 import { catalogue, choose, chosen, play, state, whyNotPlay } from "./state.js";
 import { sign } from "./format.js";
 import { FreePlay } from "./fire.js";
@@ -12,42 +12,56 @@ function Seen({ runs, letter, variant }) {
   const run = runs.find((one) => one.fault === letter && one.variant === variant);
   if (!run) return null;
   const [mark, kind] = sign(run.verdict);
-  return html`<span class="seen ${kind}" title="${variant}, last time: ${run.verdict}"><span aria-hidden="true">${mark}</span><span class="hidden">${variant}: ${run.verdict}</span></span>`;
+  return html`<span class="seen ${kind}" title=${t`${say(variant)}, last time: ${say(run.verdict)}`}><span aria-hidden="true">${mark}</span><span class="hidden">${say(variant)}: ${say(run.verdict)}</span></span>`;
 }
 
 // Changes lists all in which a variant's services differ from the product.
 function Changes({ of, words }) {
   if (!of?.length) return null;
-  return html`<p>${words}:</p><ul class="changes">${of.map((one) => html`<li key=${one.name}>${one.says} <small>${one.name}</small></li>`)}</ul>`;
+  return html`<p>${words}</p><ul class="changes">${of.map((one) => html`<li key=${one.name}>${say(one.says)} <small>${one.name}</small></li>`)}</ul>`;
 }
 
+// said translates a line of pseudocode, which is indented, or its remark.
+const said = (line) => line.replace(/[^\s/].*/, say);
+
 // Idea is a published mistake as pseudocode, its remarks apart.
-export const Idea = ({ of }) => html`<pre class="idea" tabindex="0" aria-label="The published idea">${of.trim().split("\n").map((line, i) => {
+export const Idea = ({ of }) => html`<pre class="idea" tabindex="0" aria-label=${t`The published idea`}>${of.trim().split("\n").map((line, i) => {
   const [code, remark] = line.split(/\s*(\/\/.*)/);
-  return html`<span key=${i}>${code}${remark ? html`<i>${code.trim() ? "  " : ""}${remark}</i>` : null}${"\n"}</span>`;
+  return html`<span key=${i}>${said(code)}${remark ? html`<i>${code.trim() ? "  " : ""}${said(remark)}</i>` : null}${"\n"}</span>`;
 })}</pre>`;
+
+// Code names the code that brings a fault back, the tests that keep it away, and its page.
+function Code({ of }) {
+  const one = ({ name, file }) => html`<li key=${name}><code title=${file}>${name}</code> <small>${file}</small></li>`;
+  return html`
+    <p class="page-of"><a href="faults/${of.letter.toLowerCase()}">${t`A recorded run of both, step by step`}</a></p>
+    <details><summary>${t`Code and tests`}</summary>
+      <p>${t`This brings it back:`}</p><ul class="changes">${one(of.source)}</ul>
+      <p>${t`These tests keep it away:`}</p><ul class="changes">${of.tests.map(one)}</ul></details>`;
+}
 
 function Fault({ fault, open, runs, why, notHere }) {
   const id = `fault-${fault.letter}`;
   return html`
     <li class=${open ? "open" : ""}>
       <button type="button" class="row" aria-expanded=${open ? "true" : "false"} aria-controls=${id} onClick=${() => { folded.value = open; choose(fault.letter); }}>
-        <b class="letter">${fault.letter}</b> <span>${fault.title}</span>
+        <b class="letter">${fault.letter}</b> <span>${say(fault.title)}</span>
         <span class="marks"><${Seen} runs=${runs} letter=${fault.letter} variant="broken" /><${Seen} runs=${runs} letter=${fault.letter} variant="fixed" /></span>
       </button>
       ${open ? html`<div id=${id} class="detail">
-        <p>${fault.says}</p>
+        <p>${say(fault.says)}</p>
         <${Idea} of=${fault.idea} />
-        ${fault.fix ? html`<p class="fix">Here: ${fault.fix}</p>` : null}
-        <${Changes} of=${fault.broken_changes} words="Broken changes" />
-        ${fault.lesson ? html`<p>${fault.lesson}</p>` : null}
-        ${fault.fixed_changes?.length ? html`<${Changes} of=${fault.fixed_changes} words="Fixed changes" />` : html`<p>Fixed is the product.</p>`}
+        ${fault.fix ? html`<p class="fix">${t`Here: ${say(fault.fix)}`}</p>` : null}
+        <${Changes} of=${fault.broken_changes} words=${t`Broken changes:`} />
+        ${fault.lesson ? html`<p>${say(fault.lesson)}</p>` : null}
+        ${fault.fixed_changes?.length ? html`<${Changes} of=${fault.fixed_changes} words=${t`Fixed changes:`} />` : html`<p>${t`Fixed is the product.`}</p>`}
         <div class="two">
-          <${Button} class="broken" why=${why} onClick=${() => play("broken", fault.letter)}>Broken<//>
-          <${Button} class="fixed" why=${why} onClick=${() => play("fixed", fault.letter)}>Fixed<//>
+          <${Button} class="broken" why=${why} onClick=${() => play("broken", fault.letter)}>${t`Broken`}<//>
+          <${Button} class="fixed" why=${why} onClick=${() => play("fixed", fault.letter)}>${t`Fixed`}<//>
         </div>
-        ${!fault.rate && fault.fixed.says ? html`<p>Fixed is ${fault.fixed.says}.</p>` : null}
-        ${notHere ? html`<p class="why">${notHere}</p>` : fault.rate ? html`<p class="why">It costs time, not tickets: the two rates stand side by side.</p>` : null}
+        ${!fault.rate && fault.fixed.says ? html`<p>${t`Fixed is ${say(fault.fixed.says)}.`}</p>` : null}
+        <${Code} of=${fault} />
+        ${notHere ? html`<p class="why">${say(notHere)}</p>` : fault.rate ? html`<p class="why">${t`It costs time, not tickets: the two rates stand side by side.`}</p>` : null}
       </div>` : null}
     </li>`;
 }
@@ -59,7 +73,7 @@ function Faults() {
   const runs = useValue(state.runs);
   const why = useValue(whyNotPlay);
   const notHere = useValue(state.can).play;
-  if (!list) return html`<${Empty}>The list of published faults is loading.<//>`;
+  if (!list) return html`<${Empty}>${t`The list of published faults is loading.`}<//>`;
   return html`<ul class="faults">${list.map((fault) => html`<${Fault} key=${fault.letter} fault=${fault} open=${open === fault.letter && !isFolded} runs=${runs} why=${why} notHere=${notHere} />`)}</ul>`;
 }
 
@@ -74,9 +88,9 @@ export function Controls() {
     document.getElementById(`tab-${tab.value}`).focus();
   };
   return html`
-    <section class="controls" aria-label="Faults and free play">
-      <h2 class="hidden">Faults and free play</h2>
-      <div role="tablist" class="tabs" aria-label="What to do" onKeyDown=${onKeyDown}>${button("faults", "Published faults")}${button("free", "Free play")}</div>
+    <section class="controls" aria-label=${t`Faults and free play`}>
+      <h2 class="hidden">${t`Faults and free play`}</h2>
+      <div role="tablist" class="tabs" aria-label=${t`What to do`} onKeyDown=${onKeyDown}>${button("faults", t`Published faults`)}${button("free", t`Free play`)}</div>
       <div role="tabpanel" id="controls-body" aria-labelledby="tab-${shown}" tabindex="-1">${shown === "faults" ? html`<${Faults} />` : html`<${FreePlay} />`}</div>
     </section>`;
 }

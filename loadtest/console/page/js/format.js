@@ -37,9 +37,6 @@ export const day = (at) => {
   return isNaN(date) ? "–" : `${date.toLocaleDateString("sv-SE")} ${clock(at).slice(0, 8)}`;
 };
 
-// many writes a number with its noun: many(1, "order") is "1 order".
-export const many = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
-
 // tail keeps the end of a long token or name.
 export const tail = (text, length = 6) => (text && text.length > length + 1 ? `…${text.slice(-length)}` : text || "–");
 

@@ -1,8 +1,8 @@
 // The headline: the pieces sold, and whether that is right.
-import { Button, h, html, notNow, useEffect, useState, useValue } from "./ui.js";
+import { Button, h, html, many, notNow, say, t, useEffect, useState, useValue } from "./ui.js";
 import { brokenByHand, chosenFault, connection, halt, offered, play, running, state, whyNotPlay } from "./state.js";
 import { compareBars, sentence, verdictWord } from "./parts.js";
-import { many, span } from "./format.js";
+import { span } from "./format.js";
 import { copy } from "./copy.js";
 import { flags } from "./scenario.js";
 
@@ -18,28 +18,27 @@ export function Spoken({ text }) {
 
 function runWords(run) {
   const parts = [];
-  if (run.says) parts.push(run.says);
+  if (run.says) parts.push(say(run.says));
   if (run.buyers) parts.push(many(run.buyers, "buyer"));
-  if (run.stock) parts.push(`${many(run.stock, "piece")}${run.goods > 1 ? ` of ${run.goods} products` : ""}`);
+  if (run.stock) parts.push(run.goods > 1 ? t`${many(run.stock, "piece")} of ${run.goods} products` : many(run.stock, "piece"));
   if (run.strategy) parts.push(run.strategy);
-  if (run.seed) parts.push(`seed ${run.seed}`);
-  if (run.attempts > 1) parts.push(`try ${run.attempt} of ${run.attempts}`);
+  if (run.seed) parts.push(t`seed ${run.seed}`);
+  if (run.attempts > 1) parts.push(t`try ${run.attempt} of ${run.attempts}`);
   return parts.join(" · ");
 }
 
 const UNDER = {
-  RUNNING: "Orders are on their way. The books on the page are read while they run.",
-  "WRONG SO FAR": "The run goes on, and its books are wrong already. The judge reads them, and all answers, when it has settled.",
-  VIOLATION: "Something that must hold does not. The books and the verdict say what.",
-  PASS: "Every order came to one end, and every piece is in the books once.",
-  UNKNOWN: "The judge could not read everything, so it does not say that all is well.",
-  SLOW: "Every order came to one end, and every piece is in the books once: the fault costs time. Press Fixed to compare.",
-  "NOT JUDGED": "It ended before there was anything to judge.",
-  "NOT CAUGHT THIS TIME": "The fault is there, but it did not show with these seeds. A race does not strike each time: press Broken again.",
+  RUNNING: t`Orders are on their way. The books on the page are read while they run.`,
+  "WRONG SO FAR": t`The run goes on, and its books are wrong already. The judge reads them, and all answers, when it has settled.`,
+  VIOLATION: t`Something that must hold does not. The books and the verdict say what.`,
+  PASS: t`Every order came to one end, and every piece is in the books once.`,
+  UNKNOWN: t`The judge could not read everything, so it does not say that all is well.`,
+  SLOW: t`Every order came to one end, and every piece is in the books once: the fault costs time. Press Fixed to compare.`,
+  "NOT JUDGED": t`It ended before there was anything to judge.`,
+  "NOT CAUGHT THIS TIME": t`The fault is there, but it did not show with these seeds. A race does not strike each time: press Broken again.`,
 };
 
-const ATTACHED = "This console watches a stack that it did not start. Fire at it under Free play, or have another process fire: " +
-  "the rates and the books show here.";
+const ATTACHED = t`This console watches a stack that it did not start. Fire at it under Free play, or have another process fire: the rates and the books show here.`;
 
 export function Hero() {
   const hero = useValue(state.hero);
@@ -57,36 +56,36 @@ export function Hero() {
   const reasons = useValue(state.verdict)?.reasons || [];
   const word = hero?.word || "";
   const text = hero?.sentence || "";
-  const idle = online === "connecting" ? "One moment" : "More buyers than tickets";
+  const idle = online === "connecting" ? t`One moment` : t`More buyers than tickets`;
   return html`
-    <section class="hero" aria-label="What was sold">
+    <section class="hero" aria-label=${t`What was sold`}>
       <div class="say">
-        <p class="what">${run ? html`<b>${run.title}</b> ${runWords(run) ? html`<span>${runWords(run)}</span>` : null}` : "Nothing has been fired yet."}</p>
+        <p class="what">${run ? html`<b>${say(run.title)}</b> ${runWords(run) ? html`<span>${runWords(run)}</span>` : null}` : t`Nothing has been fired yet.`}</p>
         <h1 class=${text.length > 32 ? "long" : ""}>
-          ${text ? sentence(text) : html`<span class="sentence">${idle}</span>`}
+          ${text ? sentence(say(text)) : html`<span class="sentence">${idle}</span>`}
           ${word ? verdictWord(word) : null}
         </h1>
-        <p class="under">${doing && (isRunning || !hero) ? html`<span class="doing">${doing} …</span> ` : null}
-          ${UNDER[word] || attached && ATTACHED || "Press Broken: the published version oversells. Press Fixed: the same buyers, and the books stay right."}
-          ${word === "UNKNOWN" ? reasons.map((why) => html` ${why}.`) : null}</p>
+        <p class="under">${doing && (isRunning || !hero) ? html`<span class="doing">${say(doing)} …</span> ` : null}
+          ${UNDER[word] || attached && ATTACHED || t`Press Broken: the published version oversells. Press Fixed: the same buyers, and the books stay right.`}
+          ${word === "UNKNOWN" ? reasons.map((why) => html` ${say(why)}.`) : null}</p>
         ${run?.command ? html`<p class="command"><code>${flags(run.command)}</code> <button type="button" class="quiet"
-          onClick=${() => copy(run.command)}>Copy as command</button>${byHand && run.fault ? html` <small>without what was broken by hand</small>` : null}</p>` : null}
-        <${Spoken} text=${word && word !== "RUNNING" ? `${word.toLowerCase()}: ${text}` : ""} />
+          onClick=${() => copy(run.command)}>${t`Copy as command`}</button>${byHand && run.fault ? html` <small>${t`without what was broken by hand`}</small>` : null}</p>` : null}
+        <${Spoken} text=${word && word !== "RUNNING" ? `${say(word).toLowerCase()}: ${say(text)}` : ""} />
       </div>
       <div class="press">
-        <p>${fault ? html`<b class="letter">${fault.letter}</b> ${fault.title}` : "The published faults are loading."}</p>
+        <p>${fault ? html`<b class="letter">${fault.letter}</b> ${say(fault.title)}` : t`The published faults are loading.`}</p>
         <div class="two">
-          <${Button} class="broken" why=${whyNot} keys="B" onClick=${() => play("broken")}>Broken<//>
-          <${Button} class="fixed" why=${whyNot} keys="X" onClick=${() => play("fixed")}>Fixed<//>
+          <${Button} class="broken" why=${whyNot} keys="B" onClick=${() => play("broken")}>${t`Broken`}<//>
+          <${Button} class="fixed" why=${whyNot} keys="X" onClick=${() => play("fixed")}>${t`Fixed`}<//>
         </div>
-        <p class="why">${isRunning ? html`<span>${run ? `${run.orders ? `${many(run.orders, "order")}, ` : ""}${span(Math.max(run.elapsed_ms || 0, lastSample))} so far.` : ""}</span>
-          <button type="button" class="quiet" onClick=${halt}>Stop</button>`
-          : whyNot ? notNow(whyNot) : offer && fault && (run?.fault !== fault.letter || run.variant !== offer) ? `This link offers fault ${fault.letter}, ${offer}. Press it to play it.`
-          : "Both run on real servers, with the same seed."}</p>
+        <p class="why">${isRunning ? html`<span>${run?.orders ? `${many(run.orders, "order")}, ` : ""}${run ? t`${span(Math.max(run.elapsed_ms || 0, lastSample))} so far.` : ""}</span>
+          <button type="button" class="quiet" onClick=${halt}>${t`Stop`}</button>`
+          : whyNot ? notNow(whyNot) : offer && fault && (run?.fault !== fault.letter || run.variant !== offer) ? t`This link offers fault ${fault.letter}, ${say(offer)}. Press it to play it.`
+          : t`Both run on real servers, with the same seed.`}</p>
         ${compare ? compareBars(compare) : null}
       </div>
     </section>`;
 }
 
 // tabTitle says the state of the run in the tab.
-export const tabTitle = (hero) => (hero ? `${hero.word ? `${hero.word}: ` : ""}${hero.sentence} · orderstock` : "orderstock console");
+export const tabTitle = (hero) => (hero ? `${hero.word ? `${say(hero.word)}: ` : ""}${say(hero.sentence)} · orderstock` : t`orderstock console`);

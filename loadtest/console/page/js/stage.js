@@ -1,5 +1,5 @@
 // The stage: the chosen fault's two sides for a room, side by side. It shows what the page shows, large, and nothing else.
-import { Button, html, note, useEffect, useLayoutEffect, useRef, useState, useValue } from "./ui.js";
+import { Button, html, note, say, t, useEffect, useLayoutEffect, useRef, useState, useValue } from "./ui.js";
 import { catalogue, choose, chosen, chosenFault, play, state, whyNotPlay } from "./state.js";
 import { get } from "./api.js";
 import { sentence, verdictWord } from "./parts.js";
@@ -11,7 +11,7 @@ import { count, rate } from "./format.js";
 export const isStage = new URLSearchParams(location.search).has("stage");
 
 // The sides with their keys. F stands for free play on the page, which the stage has not.
-const SIDES = [{ name: "broken", key: "B", title: "Broken" }, { name: "fixed", key: "F", title: "Fixed" }];
+const SIDES = [{ name: "broken", key: "B", title: t`Broken` }, { name: "fixed", key: "F", title: t`Fixed` }];
 export const KEYS = Object.fromEntries(SIDES.map(({ name, key }) => [key.toLowerCase(), () => play(name)]));
 KEYS.ArrowLeft = () => another(-1);
 KEYS.ArrowRight = () => another(1);
@@ -70,9 +70,9 @@ function Fitted({ of, children }) {
 function Tally({ fault, latest }) {
   const { row, books } = latest;
   const figure = (value, words) => html`<div><dd>${value}</dd><dt>${words}</dt></div>`;
-  if (fault.rate) return row.orders_per_s ? html`<dl class="tally">${figure(rate(row.orders_per_s), "orders a second")}</dl>` : null;
+  if (fault.rate) return row.orders_per_s ? html`<dl class="tally">${figure(rate(row.orders_per_s), t`orders a second`)}</dl>` : null;
   if (!books?.rows?.length) return null;
-  return html`<dl class="tally">${figure(count(books.sold), "sold")}${figure(count(books.rows.reduce((n, row) => n + row.there, 0)), "left")}</dl>`;
+  return html`<dl class="tally">${figure(count(books.sold), t`sold`)}${figure(count(books.rows.reduce((n, row) => n + row.there, 0)), t`left`)}</dl>`;
 }
 
 function Side({ fault, side }) {
@@ -84,22 +84,22 @@ function Side({ fault, side }) {
     <section class="side" aria-label=${side.title}>
       <div class="press side-head"><${Button} class=${side.name} why=${why} keys=${side.key} onClick=${() => play(side.name)}>${side.title}<//>
         ${latest ? html`<${Tally} fault=${fault} latest=${latest} />` : null}</div>
-      <h2>${hero ? html`${sentence(hero.sentence)} ${hero.word ? verdictWord(hero.word) : null}` : latest ? doing : null}</h2>
-      <${Spoken} text=${hero?.word && hero.word !== "RUNNING" ? `${side.title}, ${hero.word.toLowerCase()}: ${hero.sentence}` : ""} />
+      <h2>${hero ? html`${sentence(say(hero.sentence))} ${hero.word ? verdictWord(hero.word) : null}` : latest ? say(doing) : null}</h2>
+      <${Spoken} text=${hero?.word && hero.word !== "RUNNING" ? `${side.title}, ${say(hero.word).toLowerCase()}: ${say(hero.sentence)}` : ""} />
       <${Fitted} of=${scene || (latest ? "" : fault)}>
         ${scene ? html`<${Scene} scene=${scene} />` : latest ? null
-          : side.name === "broken" ? html`<p>${fault.says}</p><${Idea} of=${fault.idea} />` : html`<p>${fault.fix}</p>`}
+          : side.name === "broken" ? html`<p>${say(fault.says)}</p><${Idea} of=${fault.idea} />` : html`<p>${say(fault.fix)}</p>`}
       <//>
     </section>`;
 }
 
 export function Stage() {
   const fault = useValue(chosenFault);
-  if (!fault) return html`<main class="on-stage"><p class="empty">The published faults are loading.</p></main>`;
+  if (!fault) return html`<main class="on-stage"><p class="empty">${t`The published faults are loading.`}</p></main>`;
   return html`
     <main class="on-stage">
-      <h1><b class="letter">${fault.letter}</b> ${fault.title}</h1>
+      <h1><b class="letter">${fault.letter}</b> ${say(fault.title)}</h1>
       <div class="sides">${SIDES.map((side) => html`<${Side} key=${fault.letter + side.name} fault=${fault} side=${side} />`)}</div>
-      <p class="legend"><span class="item">‖ held there by the experiment, so that it happens each time</span> <span class="item"><kbd>←</kbd> <kbd>→</kbd> another fault</span></p>
+      <p class="legend"><span class="item">‖ ${t`held there by the experiment, so that it happens each time`}</span> <span class="item"><kbd>←</kbd> <kbd>→</kbd> ${t`another fault`}</span></p>
     </main>`;
 }

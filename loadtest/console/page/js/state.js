@@ -1,6 +1,6 @@
 // The state of the console as the server sent it: one signal for each part.
 // Nothing here is made up by the page.
-import { batch, computed, note, notNow, signal } from "./ui.js";
+import { batch, computed, note, notNow, signal, t } from "./ui.js";
 import { act, get } from "./api.js";
 
 const EMPTY = {
@@ -24,13 +24,13 @@ export const form = signal(null);
 
 // offline says why nothing can be asked of the console; "" if it can.
 export const offline = computed(() => ({ open: "",
-  connecting: "the page is still connecting to the console", silent: "the console does not answer" })[connection.value]
-  ?? "the connection to the console is lost");
+  connecting: t`the page is still connecting to the console`, silent: t`the console does not answer` })[connection.value]
+  ?? t`the connection to the console is lost`);
 // busy says why nothing new can be started; "" if it can.
 export const busy = computed(() => {
   if (offline.value) return offline.value;
-  const words = { starting: "the servers are starting", firing: "a run is going on",
-    settling: "the last orders have not ended yet", judging: "the run is being judged" };
+  const words = { starting: t`the servers are starting`, firing: t`a run is going on`,
+    settling: t`the last orders have not ended yet`, judging: t`the run is being judged` };
   return words[state.phase.value] || "";
 });
 export const whyNotPlay = computed(() => state.can.value.play || busy.value);
@@ -139,5 +139,5 @@ export async function play(which, letter = chosen.value) {
   await act("api/play", { fault: letter, variant: which, ...seed });
 }
 
-export const heal = () => act("api/heal", {}, "everything is whole again");
-export const halt = () => act("api/stop", {}, "the run was stopped");
+export const heal = () => act("api/heal", {}, t`everything is whole again`);
+export const halt = () => act("api/stop", {}, t`the run was stopped`);

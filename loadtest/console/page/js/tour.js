@@ -1,5 +1,5 @@
 // The tour: six stops, back and forth.
-import { Button, effect, html, signal, useValue } from "./ui.js";
+import { Button, effect, html, say, signal, t, useValue } from "./ui.js";
 import { choose, play, state, tour, whyNotPlay } from "./state.js";
 
 export const at = signal(0);
@@ -30,13 +30,13 @@ export function Tour() {
   const here = Math.min(stops.length - 1, wanted); // a link may name a stop that does not exist
   const stop = stops[here];
   return html`
-    <section class="tour" aria-label="Tour">
-      <p class="where"><b>Tour</b> ${here + 1} of ${stops.length}</p>
-      <p class="stop" aria-live="polite"><b>${stop.title}.</b> ${stop.says} ${stop.jargon ? html`<small><i>${stop.jargon}</i></small>` : null}</p>
+    <section class="tour" aria-label=${t`Tour`}>
+      <p class="where"><b>${t`Tour`}</b> ${t`${here + 1} of ${stops.length}`}</p>
+      <p class="stop" aria-live="polite"><b>${say(stop.title)}${t`.`}</b> ${say(stop.says)} ${stop.jargon ? html`<small><i>${say(stop.jargon)}</i></small>` : null}</p>
       <div class="steps">
-        <${Button} class="quiet" why=${here === 0 ? "this is the first stop" : ""} onClick=${() => go(-1)}><span aria-hidden="true">←</span> Back<//>
-        <${Button} class="quiet" why=${here === stops.length - 1 ? "this is the last stop" : ""} onClick=${() => go(1)}>Next <span aria-hidden="true">→</span><//>
-        ${stop.fault ? html`<${Button} why=${whyNot} onClick=${() => play(stop.variant, stop.fault)}>Play ${stop.fault} ${stop.variant}<//>` : null}
+        <${Button} class="quiet" why=${here === 0 ? t`this is the first stop` : ""} onClick=${() => go(-1)}><span aria-hidden="true">←</span> ${t`Previous`}<//>
+        <${Button} class="quiet" why=${here === stops.length - 1 ? t`this is the last stop` : ""} onClick=${() => go(1)}>${t`Next`} <span aria-hidden="true">→</span><//>
+        ${stop.fault ? html`<${Button} why=${whyNot} onClick=${() => play(stop.variant, stop.fault)}>${t`Play ${stop.fault} ${say(stop.variant)}`}<//>` : null}
       </div>
     </section>`;
 }

@@ -1,8 +1,9 @@
 // What every module of the page draws with: Preact's h and htm, hooks, and a few small elements.
 import { h, html, render, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../vendor/htm/standalone.module.js";
 import { batch, computed, effect, signal } from "../vendor/signals/signals-core.module.js";
+import { many, say, t } from "./text.js";
 
-export { batch, computed, effect, h, html, render, signal, useEffect, useLayoutEffect, useMemo, useRef, useState };
+export { batch, computed, effect, h, html, many, render, say, signal, t, useEffect, useLayoutEffect, useMemo, useRef, useState };
 
 // useValue returns a signal's value and renders the component again when it changes.
 export function useValue(source) {
@@ -30,7 +31,7 @@ export function useWidth() {
 }
 
 // notNow explains why something is impossible. A whole sentence is kept; anything else names the present obstacle.
-export const notNow = (why) => (/^[A-Z].*\.$/.test(why) ? why : `Not now: ${why}.`);
+export const notNow = (why) => (/^[A-Z].*\.$/.test(why) ? say(why) : t`Not now: ${why}.`);
 
 // Button is a button that says why it cannot be pressed: why is "" if it can. It stays focusable,
 // so that a keyboard or a screen reader reaches the reason too.

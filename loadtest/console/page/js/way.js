@@ -1,25 +1,25 @@
 // The way of an order: boxes, counts on the edges, replicas with their state, and what broke where.
-import { Empty, h, html, Panel, useEffect, useRef, useState, useValue } from "./ui.js";
+import { Empty, h, html, Panel, say, t, useEffect, useRef, useState, useValue } from "./ui.js";
 import { connection, state, victim } from "./state.js";
 import { count } from "./format.js";
 import { faultLine } from "./parts.js";
 
-const STATES = { ready: ["●", "ready"], "not ready": ["◐", "not ready"], paused: ["‖", "paused"], dead: ["✕", "dead"], starting: ["○", "starting"] };
+const STATES = { ready: ["●", t`ready`], "not ready": ["◐", t`not ready`], paused: ["‖", t`paused`], dead: ["✕", t`dead`], starting: ["○", t`starting`] };
 
 // The path of each edge, the place of its count, and its meaning.
 const EDGES = [
-  { id: "client_order", from: [92, 130], to: [164, 130], at: [128, 120], unit: "orders", says: "client to order service" },
-  { id: "order_stock", from: [312, 130], to: [424, 130], at: [368, 120], unit: "calls", says: "order service to stock service" },
-  { id: "order_redis", from: [250, 80], to: [328, 42], at: [266, 52], anchor: "end", unit: "flags set", says: "order service to Redis" },
-  { id: "stock_redis", from: [486, 80], to: [408, 42], at: [470, 52], anchor: "start", unit: "flags taken", says: "stock service to Redis" },
-  { id: "order_mysql", from: [250, 180], to: [328, 218], at: [266, 214], anchor: "end", unit: "orders written", says: "order service to MySQL" },
-  { id: "stock_mysql", from: [486, 180], to: [408, 218], at: [470, 214], anchor: "start", unit: "commits", says: "stock service to MySQL" },
-  { id: "stock_zookeeper", from: [572, 130], to: [636, 130], at: [604, 120], unit: "locks", says: "stock service to ZooKeeper" },
+  { id: "client_order", from: [92, 130], to: [164, 130], at: [128, 120], unit: t`orders`, says: t`client to order service` },
+  { id: "order_stock", from: [312, 130], to: [424, 130], at: [368, 120], unit: t`calls`, says: t`order service to stock service` },
+  { id: "order_redis", from: [250, 80], to: [328, 42], at: [266, 52], anchor: "end", unit: t`flags set`, says: t`order service to Redis` },
+  { id: "stock_redis", from: [486, 80], to: [408, 42], at: [470, 52], anchor: "start", unit: t`flags taken`, says: t`stock service to Redis` },
+  { id: "order_mysql", from: [250, 180], to: [328, 218], at: [266, 214], anchor: "end", unit: t`orders written`, says: t`order service to MySQL` },
+  { id: "stock_mysql", from: [486, 180], to: [408, 218], at: [470, 214], anchor: "start", unit: t`commits`, says: t`stock service to MySQL` },
+  { id: "stock_zookeeper", from: [572, 130], to: [636, 130], at: [604, 120], unit: t`locks`, says: t`stock service to ZooKeeper` },
 ];
 const SERVERS = [
-  { name: "redis", title: "Redis", x: 324, y: 14, says: "a hint: was this order seen?" },
-  { name: "mysql", title: "MySQL", x: 324, y: 202, says: "the books" },
-  { name: "zookeeper", title: "ZooKeeper", x: 636, y: 110, says: "whose turn it is" },
+  { name: "redis", title: "Redis", x: 324, y: 14, says: t`a hint: was this order seen?` },
+  { name: "mysql", title: "MySQL", x: 324, y: 202, says: t`the books` },
+  { name: "zookeeper", title: "ZooKeeper", x: 636, y: 110, says: t`whose turn it is` },
 ];
 
 // Moving sends a dot along an edge when its count rises: at most two each second.
@@ -58,7 +58,7 @@ function Tile({ replica, x, y, high, faults, chosen }) {
   const [symbol, words] = STATES[replica.state] || ["?", replica.state];
   const struck = mark(faults, replica.name);
   const choose = () => { victim.value = replica.name; };
-  const label = `${replica.name} ${words}${replica.says ? `, ${replica.says}` : ""}${struck ? `, a fault is ${struck}` : ""}. ${chosen ? "K and P strike it." : "Press to choose it for K and P."}`;
+  const label = `${[`${replica.name} ${words}`, say(replica.says), struck && t`a fault is ${say(struck)}`].filter(Boolean).join(", ")}. ${chosen ? t`K and P strike it.` : t`Press to choose it for K and P.`}`;
   return html`
     <g class="tile ${replica.state.replace(" ", "-")} ${struck || ""} ${chosen ? "chosen" : ""}" transform="translate(${x} ${y})" role="button" tabindex="0"
       aria-pressed=${chosen ? "true" : "false"} aria-label=${label} onClick=${choose}
@@ -87,7 +87,7 @@ function Server({ of, member, faults }) {
     <g class="server ${(member?.state || "").replace(" ", "-")} ${struck || ""}" transform="translate(${of.x} ${of.y})">
       <rect width="88" height="44" rx="4" /><text class="title" x="44" y="19" text-anchor="middle">${of.title}</text>
       <text class="state" x="44" y="35" text-anchor="middle">${symbol} ${words}</text>
-      <title>${of.title}: ${words} ${member?.says || ""}. ${of.says}${struck ? `; a fault is ${struck}` : ""}</title>
+      <title>${of.title}: ${words} ${say(member?.says) || ""}. ${[of.says, struck && t`a fault is ${say(struck)}`].filter(Boolean).join("; ")}</title>
     </g>`;
 }
 
@@ -118,15 +118,15 @@ export function Way() {
   const faults = all.map(lasting);
   const run = useValue(state.run);
   const attached = useValue(state.mode) === "attached";
-  const since = run ? "the run began" : attached ? "this console began to watch" : "the services started";
+  const since = run ? t`counts since the run began` : attached ? t`counts since this console began to watch` : t`counts since the services started`;
   const chosen = useValue(victim);
   const expired = useValue(state.sessions_expired);
-  const counts = expired ? `${count(expired)} ZooKeeper sessions expired` : `counts since ${since}`;
+  const counts = expired ? t`${count(expired)} ZooKeeper sessions expired` : since;
   const noFlags = useValue(state.can).flags;
   const counted = EDGES.filter((edge) => edges[edge.id] != null);
   return html`
-    <${Panel} id="way" title="The way of an order" aside=${html`<span class="aside">${counts}</span>`}>
-      <svg class="way" viewBox="0 0 728 260" role="group" aria-label="Client, order service, Redis, stock service, ZooKeeper and MySQL">
+    <${Panel} id="way" title=${t`The way of an order`} aside=${html`<span class="aside">${counts}</span>`}>
+      <svg class="way" viewBox="0 0 728 260" role="group" aria-label=${t`Client, order service, Redis, stock service, ZooKeeper and MySQL`}>
         ${EDGES.map((edge) => html`
           <g class="edge ${mark(faults, edge.id) || ""}" key=${edge.id} data-edge=${edge.id}>
             <line x1=${edge.from[0]} y1=${edge.from[1]} x2=${edge.to[0]} y2=${edge.to[1]} />
@@ -134,20 +134,20 @@ export function Way() {
             <text class="unit" x=${edge.at[0]} y=${edge.anchor ? edge.at[1] + 13 : edge.at[1] + 25} text-anchor=${edge.anchor || "middle"}>${edge.unit}</text>` : null}
             <${Moving} edge=${edge} n=${edges[edge.id] || 0} />
           </g>`)}
-        <g class="server"><rect x="12" y="108" width="80" height="44" rx="4" /><text class="title" x="52" y="134" text-anchor="middle">buyers</text></g>
-        <${Service} title="order service" x=${164} replicas=${replicas.filter((one) => one.kind === "order")} faults=${faults} chosen=${chosen} />
-        <${Service} title="stock service" x=${424} replicas=${replicas.filter((one) => one.kind === "stock")} faults=${faults} chosen=${chosen} />
+        <g class="server"><rect x="12" y="108" width="80" height="44" rx="4" /><text class="title" x="52" y="134" text-anchor="middle">${t`buyers`}</text></g>
+        <${Service} title=${t`order service`} x=${164} replicas=${replicas.filter((one) => one.kind === "order")} faults=${faults} chosen=${chosen} />
+        <${Service} title=${t`stock service`} x=${424} replicas=${replicas.filter((one) => one.kind === "stock")} faults=${faults} chosen=${chosen} />
         ${SERVERS.map((of) => html`<${Server} key=${of.name} of=${of} member=${servers.find((one) => one.name === of.name)} faults=${faults} />`)}
       </svg>
       <table class="way-list">
-        <caption class="hidden">The way of an order in numbers</caption>
+        <caption class="hidden">${t`The way of an order in numbers`}</caption>
         <tbody>${counted.map((edge) => html`<tr key=${edge.id}><th scope="row">${edge.says}</th><td class="number">${count(edges[edge.id])}</td><td>${edge.unit}</td></tr>`)}
-          ${noFlags ? html`<tr><th scope="row">either service to Redis</th><td class="number">–</td><td>not counted</td></tr>` : null}
-          ${replicas.concat(servers).map((one) => html`<tr key=${one.name}><th scope="row">${one.name}</th><td class="number">${(STATES[one.state] || ["?"])[0]}</td><td>${one.state}</td></tr>`)}</tbody>
+          ${noFlags ? html`<tr><th scope="row">${t`either service to Redis`}</th><td class="number">–</td><td>${t`not counted`}</td></tr>` : null}
+          ${replicas.concat(servers).map((one) => html`<tr key=${one.name}><th scope="row">${one.name}</th><td class="number">${(STATES[one.state] || ["?"])[0]}</td><td>${say(one.state)}</td></tr>`)}</tbody>
       </table>
-      ${noFlags ? html`<p class="why">Flags set and taken: ${noFlags}</p>` : null}
+      ${noFlags ? html`<p class="why">${t`Flags set and taken: ${say(noFlags)}`}</p>` : null}
       ${all.length ? html`<ul class="plain struck">
         ${all.map((fault) => html`<li key=${fault.id}>${faultLine(fault)}</li>`)}</ul>`
-        : html`<${Empty}>No process, server or connection is broken.<//>`}
+        : html`<${Empty}>${t`No process, server or connection is broken.`}<//>`}
     <//>`;
 }
