@@ -51,7 +51,9 @@ new MySQL, Redis and ZooKeeper servers and services, and stops them when it
 ends. With --attach it watches the stack that the environment names, fires at it
 and judges, but breaks nothing.
 
-The last line that it prints when it is ready is CONSOLE: and the address.`,
+The last line that it prints when it is ready is CONSOLE: and the address. With
+&stage after it, the page is a slide for a room: both sides of a fault next to
+each other, played by the keys B and F.`,
 		Args:    cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error { return failed },
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -3,6 +3,7 @@ import { Button, html, noted, say, signal, t, useEffect, useRef, useValue } from
 import { otherLanguage, otherName, speak } from "./text.js";
 import { connection, halt, heal, running, state, whyNotBreak } from "./state.js";
 
+const LOOKS = { auto: t`auto`, light: t`light`, dark: t`dark` };
 const THEMES = { auto: t`as in the system`, light: t`light`, dark: t`dark` };
 export const theme = signal(localStorage.getItem("theme") || "auto");
 
@@ -35,11 +36,18 @@ const WORDS = {
 const PHASES = { starting: t`starting the servers`, idle: t`ready`, firing: t`orders are running`,
   settling: t`waiting for the last orders`, judging: t`judging` };
 
-export function Bar() {
+// Status says what the console does, or that it is not heard.
+export function Status() {
   const online = useValue(connection);
   const phase = useValue(state.phase);
   const doing = useValue(state.doing);
-  const mode = useValue(state.mode);
+  const attached = useValue(state.mode) === "attached";
+  if (online !== "open") return html`<p class="status ${online}" role="status">${WORDS[online]}</p>`;
+  return html`<p class="status open" role="status"><span class="dot ${phase}" aria-hidden="true"></span> ${say(doing) || PHASES[phase] || phase}
+    ${attached ? html` <small>· ${t`watching a stack that runs elsewhere`}</small>` : null}</p>`;
+}
+
+export function Bar() {
   const look = useValue(theme);
   const isRunning = useValue(running);
   const whyNot = useValue(whyNotBreak);
@@ -47,15 +55,11 @@ export function Bar() {
   return html`
     <header class="bar">
       <a class="mark" href="#app">orderstock</a>
-      <p class="status ${online}" role="status">
-        ${online === "open" ? html`<span class="dot ${phase}" aria-hidden="true"></span> ${say(doing) || PHASES[phase] || phase}` : WORDS[online]}
-        ${online === "open" && mode === "attached"
-          ? html` <small>· ${t`watching a stack that runs elsewhere`}</small>` : null}
-      </p>
+      <${Status} />
       ${isRunning ? html`<${Button} onClick=${halt}>${t`Stop`}<//>` : null}
       <${Button} class=${broken ? "armed" : ""} why=${whyNot} keys="R" onClick=${heal}>${t`Heal all`}${broken ? html` <b>${broken}</b>` : null}<//>
-      <button type="button" class="theme" onClick=${nextTheme} aria-label=${t`Colours: ${look}`}
-        title=${t`Colours: ${THEMES[look]}`}><span aria-hidden="true">◐</span><span class="look"> ${look}</span></button>
+      <button type="button" class="theme" onClick=${nextTheme} aria-label=${t`Colours: ${LOOKS[look]}`}
+        title=${t`Colours: ${THEMES[look]}`}><span aria-hidden="true">◐</span><span class="look"> ${LOOKS[look]}</span></button>
       <button type="button" class="language" lang=${otherLanguage} onClick=${() => speak(otherLanguage)}>${otherName}</button>
       <button type="button" class="keys" aria-label=${t`Keys`} onClick=${() => { helping.value = true; }}><span aria-hidden="true">?</span></button>
     </header>`;

@@ -2,6 +2,7 @@
 import { Button, html, note, say, t, useEffect, useLayoutEffect, useRef, useState, useValue } from "./ui.js";
 import { catalogue, choose, chosen, chosenFault, play, state, whyNotPlay } from "./state.js";
 import { get } from "./api.js";
+import { Status } from "./bar.js";
 import { sentence, verdictWord } from "./parts.js";
 import { Idea } from "./faults.js";
 import { Scene } from "./happened.js";
@@ -98,7 +99,7 @@ export function Stage() {
   if (!fault) return html`<main class="on-stage"><p class="empty">${t`The published faults are loading.`}</p></main>`;
   return html`
     <main class="on-stage">
-      <h1><b class="letter">${fault.letter}</b> ${say(fault.title)}</h1>
+      <header><h1><b class="letter">${fault.letter}</b> ${say(fault.title)}</h1><${Status} /></header>
       <div class="sides">${SIDES.map((side) => html`<${Side} key=${fault.letter + side.name} fault=${fault} side=${side} />`)}</div>
       <p class="legend"><span class="item">‖ ${t`held there by the experiment, so that it happens each time`}</span> <span class="item"><kbd>←</kbd> <kbd>→</kbd> ${t`another fault`}</span></p>
     </main>`;
