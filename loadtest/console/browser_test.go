@@ -179,13 +179,13 @@ func keep(t *testing.T, name string, data []byte) {
 	}
 }
 
-// pictureForReadme keeps the picture of the README, and what it shows. "make readme" puts both in their places.
+// pictureForReadme keeps the picture of the stage for the README, and what it shows. "make readme" puts both in their places.
 func (b *browser) pictureForReadme() {
 	b.t.Helper()
-	sum := sha256.Sum256(b.picture("console", 1440, 1000, false))
-	data, err := json.MarshalIndent(taken{
-		Says: b.text(".hero .sentence"), Shows: looks(b.t), Picture: hex.EncodeToString(sum[:]),
-	}, "", "  ")
+	sum := sha256.Sum256(b.picture("console", 1280, 720, false))
+	says := fmt.Sprintf("Broken: %s. Fixed: %s",
+		b.text(".side:first-child .sentence"), b.text(".side:last-child .sentence"))
+	data, err := json.MarshalIndent(taken{Says: says, Shows: looks(b.t), Picture: hex.EncodeToString(sum[:])}, "", "  ")
 	if err != nil {
 		b.t.Fatal(err)
 	}

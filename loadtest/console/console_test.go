@@ -20,6 +20,7 @@ import (
 // TestBrokenTurnsRedAndFixedPasses presses both buttons of fault A.
 func TestBrokenTurnsRedAndFixedPasses(t *testing.T) {
 	s := theStage(t)
+	slide := open(t, s.entry()+"&stage")
 	b := open(t, s.entry())
 	b.idle()
 	b.tile("stock-2", "ready")
@@ -33,7 +34,6 @@ func TestBrokenTurnsRedAndFixedPasses(t *testing.T) {
 	b.await(10*time.Second, `document.querySelector(".hero").innerText.includes("VIOLATION")`)
 	b.await(10*time.Second, `document.querySelector("#books tr.bad")`)
 	b.await(10*time.Second, `document.querySelector("#happened tr.bad")`)
-	b.pictureForReadme()
 	b.picture("broken-whole", 1440, 1000, true)
 	b.picture("broken-narrow", 320, 800, true)
 	b.do(chromedp.EmulateViewport(1440, 1000))
@@ -51,6 +51,11 @@ func TestBrokenTurnsRedAndFixedPasses(t *testing.T) {
 		`!document.querySelector("#books tr.bad") && !document.querySelector("#happened tr.bad")`)
 	b.picture("fixed", 1440, 1000, false)
 	b.clean()
+
+	slide.await(10*time.Second, `document.querySelectorAll(".side .happened").length === 2 && `+
+		`document.querySelector(".side .bad") && document.querySelector(".side:last-child .verdict.good")`)
+	slide.pictureForReadme()
+	slide.clean()
 }
 
 // endless is a sale under free play that ends when it is stopped.

@@ -119,7 +119,7 @@ func TestImportsExist(t *testing.T) {
 
 // taken describes the picture of the console in the README. It lies beside the picture, made by the same test.
 type taken struct {
-	Says    string `json:"says"`    // the headline in the picture
+	Says    string `json:"says"`    // the headlines in the picture
 	Shows   string `json:"shows"`   // see looks
 	Picture string `json:"picture"` // the picture's SHA-256
 }

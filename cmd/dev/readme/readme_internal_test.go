@@ -197,7 +197,7 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 	write("console/console.png", "PNG")
 	write("console/console.json", `{"says": "Sold 9 of 3"}`)
 	if text, err := made("console"); err != nil ||
-		text != "![The console after the broken variant of fault A: Sold 9 of 3](loadtest/console/console.png)" {
+		text != "![Fault A on the stage of the console. Sold 9 of 3](loadtest/console/console.png)" {
 		t.Errorf("the picture of the console is %q, %v", text, err)
 	}
 	for _, name := range []string{"console.png", "console.json"} {

@@ -39,7 +39,7 @@ func console(from sources) (string, error) {
 			return "", err
 		}
 	}
-	return fmt.Sprintf("![The console after the broken variant of fault A: %s](%s/console.png)", of.Says, consoleDir), nil
+	return fmt.Sprintf("![Fault A on the stage of the console. %s](%s/console.png)", of.Says, consoleDir), nil
 }
 
 // sheet returns the text of the result R in a file of the folder out, and draws its pictures into the document's
