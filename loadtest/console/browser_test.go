@@ -179,7 +179,8 @@ func keep(t *testing.T, name string, data []byte) {
 	}
 }
 
-// pictureForReadme keeps the picture of the stage for the README, and what it shows. "make readme" puts both in their places.
+// pictureForReadme keeps the picture of the stage for the README, and what it shows. "make readme" puts both in their
+// places.
 func (b *browser) pictureForReadme() {
 	b.t.Helper()
 	sum := sha256.Sum256(b.picture("console", 1280, 720, false))

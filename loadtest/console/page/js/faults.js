@@ -22,7 +22,7 @@ function Changes({ of, words }) {
 }
 
 // said translates a line of pseudocode, which is indented, or its remark.
-const said = (line) => line.replace(/[^\s/].*/, say);
+const said = (line) => line.replace(/\S.*/, (text) => say(text));
 
 // Idea is a published mistake as pseudocode, its remarks apart.
 export const Idea = ({ of }) => html`<pre class="idea" tabindex="0" aria-label=${t`The published idea`}>${of.trim().split("\n").map((line, i) => {

@@ -48,24 +48,42 @@ function useLatest(fault, side) {
   return id && record?.row.id === id ? { ...record, hero: headline(record.row, fault) } : null;
 }
 
-// Fitted makes its text as large as its place allows. of is what the text depends on.
-const [LARGEST, SMALLEST] = [26, 15];
-function Fitted({ of, children }) {
+const isMarked = (step) => step.wrong || step.right;
+
+// fewer leaves out the n steps that are farthest from a marked one, and the lanes that have no step then.
+function fewer(scene, n) {
+  const marked = [...scene.steps.keys()].filter((i) => isMarked(scene.steps[i]));
+  const far = (i) => Math.min(...marked.map((at) => Math.abs(at - i)));
+  const near = [...scene.steps.keys()].sort((i, j) => far(i) - far(j)).slice(0, scene.steps.length - n);
+  const steps = scene.steps.filter((_, i) => near.includes(i));
+  const lanes = [...scene.lanes.keys()].filter((lane) => steps.some((step) => step.lane === lane));
+  return { ...scene, lanes: lanes.map((lane) => scene.lanes[lane]),
+    steps: steps.map((step) => ({ ...step, lane: lanes.indexOf(step.lane), to: lanes.indexOf(step.to) })) };
+}
+
+// Fitted shows a scene or, without one, a text as large as their place allows. A scene loses steps that are not marked
+// before it gets too small to be read from the last row.
+const [LARGEST, SMALL, SMALLEST] = [26, 18, 14];
+function Fitted({ scene, children }) {
   const ref = useRef(null);
-  useLayoutEffect(() => {
-    const fit = () => {
-      const box = ref.current;
-      for (let size = LARGEST; size >= SMALLEST; size -= 0.5) {
-        box.style.fontSize = `${size}px`;
-        if (box.scrollHeight <= box.clientHeight && box.scrollWidth <= box.clientWidth) return;
-      }
-    };
-    const observer = new ResizeObserver(fit);
-    observer.observe(ref.current);
-    fit();
-    return () => observer.disconnect();
-  }, [of]);
-  return html`<div class="fitted" ref=${ref}>${children}</div>`;
+  const [left, leave] = useState({ scene, n: 0 });
+  const n = left.scene === scene ? left.n : 0;
+  const fit = () => {
+    const box = ref.current;
+    const more = scene && scene.steps.length - n > Math.max(4, scene.steps.filter(isMarked).length);
+    for (let size = LARGEST; size >= (more ? SMALL : SMALLEST); size -= 0.5) {
+      box.style.fontSize = `${size}px`;
+      if (box.scrollHeight <= box.clientHeight && box.scrollWidth <= box.clientWidth) return;
+    }
+    if (more) leave({ scene, n: n + 1 });
+  };
+  useLayoutEffect(fit);
+  useEffect(() => {
+    const again = () => leave({ scene, n: 0 });
+    addEventListener("resize", again);
+    return () => removeEventListener("resize", again);
+  }, [scene]);
+  return html`<div class="fitted" ref=${ref}>${scene ? html`<${Scene} scene=${fewer(scene, n)} />` : children}</div>`;
 }
 
 function Tally({ fault, latest }) {
@@ -87,9 +105,8 @@ function Side({ fault, side }) {
         ${latest ? html`<${Tally} fault=${fault} latest=${latest} />` : null}</div>
       <h2>${hero ? html`${sentence(say(hero.sentence))} ${hero.word ? verdictWord(hero.word) : null}` : latest ? say(doing) : null}</h2>
       <${Spoken} text=${hero?.word && hero.word !== "RUNNING" ? `${side.title}, ${say(hero.word).toLowerCase()}: ${say(hero.sentence)}` : ""} />
-      <${Fitted} of=${scene || (latest ? "" : fault)}>
-        ${scene ? html`<${Scene} scene=${scene} />` : latest ? null
-          : side.name === "broken" ? html`<p>${say(fault.says)}</p><${Idea} of=${fault.idea} />` : html`<p>${say(fault.fix)}</p>`}
+      <${Fitted} scene=${scene}>
+        ${side.name === "broken" ? html`<p>${say(fault.says)}</p><${Idea} of=${fault.idea} />` : html`<p>${say(fault.fix)}</p>`}
       <//>
     </section>`;
 }
