@@ -35,6 +35,7 @@ PORT        ?= 0
 # make play
 FAULT       ?= A
 FIXED       ?=
+HERE        ?=
 SEED        ?=
 # make test, make check
 PKG         ?= ./cmd/... ./pkg/zklock ./... # first what takes longest
@@ -140,11 +141,11 @@ console: setup-loadtest ## A page that shows the stack at work, plays the publis
 	bin/loadtest console --listen 127.0.0.1:$(PORT)
 
 .PHONY: play
-play: setup-loadtest ## One published fault on the command line; the last line is the verdict, and make adds "Error 1" to a violation [FAULT FIXED SEED]
-	bin/loadtest run '$(FAULT)/$(if $(FIXED),fixed,broken)' $(if $(SEED),--seed $(SEED))
+play: setup-loadtest ## One published fault on the command line; the last line is the verdict, and make adds "Error 1" to a violation [FAULT FIXED HERE SEED]
+	bin/loadtest run '$(FAULT)/$(if $(HERE),here,$(if $(FIXED),fixed,broken))' $(if $(SEED),--seed $(SEED))
 
 .PHONY: tour
-tour: setup-loadtest ## All published faults, each broken and fixed; writes out/tour.json [FAULTS=A,B]
+tour: setup-loadtest ## All published faults, each broken, fixed and as it runs here; writes out/tour.json [FAULTS=A,B]
 	bin/loadtest run $(or $(subst $(comma), ,$(FAULTS)),tour)
 
 .PHONY: install

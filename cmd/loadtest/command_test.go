@@ -122,7 +122,7 @@ func TestWrongUsage(t *testing.T) {
 		{"", "", "no command given"},
 		{"fault", "", `unknown command "fault"`},
 		{"run faults --cell commit/before/kill", "", "unknown flag: --cell"},
-		{"run faults nonsense", "", `no table "nonsense". A published fault is A to Q, broken or fixed; the tables are fau`},
+		{"run faults nonsense", "", `no table "nonsense". A published fault is A to Q, broken, fixed or here; the tables are fau`},
 		{"run comit/after/kill", "", `"comit/after/kill"; near: commit/after/kill. A`},
 		{"run mutant", "", `"mutant"; near: mutants. A`},
 		{"run commit", "", `"commit"; near: commit/after/connection-reset, `},
@@ -144,7 +144,7 @@ func TestWrongUsage(t *testing.T) {
 		{"bench ladder --commit-delay -1s", "", `"--commit-delay" flag: want 0s to 1s`},
 		{"run faults --orders 5", "", "leave --orders out, or the name"},
 		{"run A/broken --orders 5", "", "leave --orders out, or the name"},
-		{"run A/mended", "", `no table "A/mended". A published fault is A to Q, broken or fixed`},
+		{"run A/mended", "", `no table "A/mended". A published fault is A to Q, broken, fixed or here`},
 		{"run Z", "", `no table "Z". A published fault is A to Q`},
 		{"run commit/before/kill@2 --seed 3", "", "leave --seed out"},
 		{"run A/fixed B/fixed --report a.html", "", "name one experiment"},
@@ -283,7 +283,7 @@ func TestTablesListTheirRows(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"A b/fixed": "A/broken\nA/fixed\nB/fixed\n", "commit/after/kill@3": "commit/after/kill\n",
+		"A b/fixed c/here": "A/broken\nA/fixed\nA/here\nB/fixed\nC/here\n", "commit/after/kill@3": "commit/after/kill\n",
 	} {
 		if out, exit := execute(t, append([]string{"run", "--list"}, strings.Fields(args)...)...); out != want || exit != 0 {
 			t.Errorf("%s: exit code %d, printed %q, want %q", args, exit, out, want)

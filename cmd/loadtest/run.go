@@ -50,7 +50,10 @@ func runCommand() *cobra.Command {
 		Long: `Run experiments on servers and services of their own, which are stopped at the
 end. A NAME is a row:
 
-  A, A/broken or A/fixed     a published fault, A to Q; its letter alone: both
+  A                          a published fault, A to Q: its three sides
+  A/broken                   with the fault
+  A/fixed                    the same without the fault: one thing differs
+  A/here                     the product as it runs here
   commit/after/kill          a cell of the fault matrix
   commit/after/kill@3        with a seed, as with --seed 3
   no reconciler              a mutant
@@ -66,8 +69,8 @@ side of a published fault, and your own load, is kept in out/runs for the consol
 A broken variant that is not caught is tried with the two seeds after the first,
 too, and a line above the verdict says so if none of them caught it. A fault that
 costs time shows if the fixed variant has at least 1.2 times the broken one's
-rate. The tour's exit code is 1 if a fixed variant did not pass, and 2 if a broken
-one was not caught this time.
+rate. The tour's exit code is 1 if a fixed variant or the product did not pass,
+and 2 if a broken one was not caught this time.
 
 A storm's stack must be up, with the environment that this command gets. Each of
 its servers, services and the front is killed, paused and restarted once; 15 s
@@ -83,6 +86,7 @@ were as expected, and the exit code is the first that is not 0.
 Without a NAME, the flags say what is fired and what breaks meanwhile.`,
 		Example: `  loadtest run A
   loadtest run A/fixed --seed 42
+  loadtest run A/here
   loadtest run E/fixed --seeds 5
   loadtest run commit/after/kill@3 "no reconciler"
   loadtest run faults --seeds 3

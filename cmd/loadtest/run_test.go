@@ -148,6 +148,7 @@ func TestFirstSeed(t *testing.T) {
 	}{
 		{"A/broken", false, 42, command.Failed},
 		{"A/fixed", false, 42, command.Passed},
+		{"A/here", false, 42, command.Passed},
 		{"A", true, 7, command.Passed},
 		{"commit/before/kill", false, 1, command.Passed},
 		{"commit/before/kill@3", false, 3, command.Passed},

@@ -66,8 +66,8 @@ func unknown(name string) error {
 	if len(near) > 0 {
 		text += "; near: " + strings.ReplaceAll(strings.Join(near, ", "), space, " ")
 	}
-	return fmt.Errorf("%s. A published fault is A to Q, broken or fixed; the tables are %s; --list after one prints its "+
-		"rows", text, strings.Join(known, ", "))
+	return fmt.Errorf("%s. A published fault is A to Q, broken, fixed or here; the tables are %s; --list after one prints "+
+		"its rows", text, strings.Join(known, ", "))
 }
 
 // named returns the experiment of that name: a table, or a row of one.
@@ -170,20 +170,21 @@ func (cfg *runConfig) runSuite(cmd *cobra.Command, s trial.Suite) error {
 	return cfg.give(cmd, filepath.Join(s.Out, s.Table+".json"), report, err)
 }
 
-// tour plays both sides of each fault, prints the outcomes and gives them.
+// tour plays all sides of each fault, prints the outcomes and gives them.
 func (cfg *runConfig) tour(cmd *cobra.Command, sides []trial.Experiment, seed uint64) error {
 	var pairs tables.Pairs
 	err := cfg.withPlayer(cmd, func(p *tables.Player) error {
 		say := command.Progress(cmd.ErrOrStderr())
-		for both := range slices.Chunk(sides, 2) {
-			f, _ := sideOf(both[0])
-			say("playing fault " + f.Letter + ", broken and fixed")
-			pair, err := p.Both(cmd.Context(), f, seed)
+		for all := range slices.Chunk(sides, len(tables.Sides)) {
+			f, _ := sideOf(all[0])
+			say("playing fault " + f.Letter + ", broken, fixed and as it runs here")
+			pair, err := p.All(cmd.Context(), f, seed)
 			if err = cmp.Or(err, cmd.Context().Err()); err != nil {
 				return err
 			}
 			show(cfg.text(cmd), pair.Broken, pair.BrokenScene)
 			show(cfg.text(cmd), pair.Fixed, pair.FixedScene)
+			show(cfg.text(cmd), pair.Here, pair.HereScene)
 			pairs = append(pairs, pair)
 		}
 		return nil

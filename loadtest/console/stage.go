@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -12,9 +13,9 @@ import (
 	"orderstock/loadtest/trial"
 )
 
-// Play starts the broken or the fixed variant of a published fault and returns the run. A broken variant that passes is
-// tried again, with up to three seeds in all. seed is the first; 0 is the default or, for a fixed variant just after
-// the broken one, its seed. The error is a *problem.Problem: the request is invalid, or another run is in progress.
+// Play starts a variant of a published fault and returns the run. A broken variant that passes is tried again, with up to
+// three seeds in all. seed is the first; 0 is the default or, for another variant just after the broken one, its seed.
+// The error is a *problem.Problem: the request is invalid, or another run is in progress.
 func (c *Console) Play(letter string, v tables.Side, seed uint64) (tables.Run, error) {
 	if c.lab == nil {
 		return tables.Run{}, conflict("%s", notHere)
@@ -23,11 +24,11 @@ func (c *Console) Play(letter string, v tables.Side, seed uint64) (tables.Run, e
 	if err != nil {
 		return tables.Run{}, invalid("%v", err)
 	}
-	if v != tables.Broken && v != tables.Fixed {
-		return tables.Run{}, invalid("variant %q: want broken or fixed", v)
+	if !slices.Contains(tables.Sides, v) {
+		return tables.Run{}, invalid("variant %q: want broken, fixed or here", v)
 	}
 	last, _ := c.player.Running()
-	if seed == 0 && v == tables.Fixed && last.Fault == f.Letter && last.Variant == tables.Broken {
+	if seed == 0 && v != tables.Broken && last.Fault == f.Letter && last.Variant == tables.Broken {
 		seed, _ = strconv.ParseUint(last.Seed, 10, 64) // it was made of a number
 	}
 	return c.begin(f.Play(v, cmp.Or(seed, tables.FirstSeed)))

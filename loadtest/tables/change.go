@@ -18,9 +18,9 @@ type Change struct {
 	Says string `json:"says"`
 }
 
-// titles are the patches' titles, by their names.
+// titles are the titles of the patches, and of the published lock that is right, by their names.
 var titles = sync.OnceValue(func() map[string]string {
-	all := map[string]string{}
+	all := map[string]string{"published-lock": strings.ToUpper(sound[:1]) + sound[1:]}
 	patches, _ := system.Patches() // a test reads each
 	for _, p := range patches {
 		all[p.Name] = p.Title
@@ -30,11 +30,7 @@ var titles = sync.OnceValue(func() map[string]string {
 
 // Changes returns all differences of the code and the strategy of a side from the product.
 func (f Fault) Changes(s Side) []Change {
-	v := f.Fixed
-	if s == Broken {
-		v = f.Broken
-	}
-	all := []Change{}
+	v, all := f.variant(s), []Change{}
 	if v.Mutants != "" {
 		for name := range strings.SplitSeq(v.Mutants, ",") {
 			all = append(all, Change{name, cmp.Or(titles()[name], f.Title)})
@@ -50,20 +46,33 @@ func (f Fault) Changes(s Side) []Change {
 	return all
 }
 
-// behindTheLock are the patches that remove the two layers behind the lock.
-var behindTheLock = []string{"read-modify-write", "no-fencing"}
-
-// Lesson says which layers the broken side lacks in addition to its fault; "" if it lacks none.
-func (f Fault) Lesson() string {
-	off := strings.Split(f.Broken.Mutants, ",")
-	if slices.ContainsFunc(behindTheLock, func(name string) bool { return !slices.Contains(off, name) }) {
-		return ""
-	}
-	return "Two more layers are off, as the fault alone does no harm: the update's condition and the fencing token. " +
-		"Either would have caught it."
+// behindTheLock are the patches that remove the layers behind the lock, and these layers.
+var behindTheLock = []struct{ patch, layer string }{
+	{"read-modify-write", "the update's condition"}, {"no-fencing", "the fencing token"},
 }
 
-// MarshalJSON adds the changes of both sides, for a page.
+// Lesson says which layers behind the lock are off on both sides; "" if none is.
+func (f Fault) Lesson() string {
+	var off []string
+	for _, l := range behindTheLock {
+		if !slices.ContainsFunc([]Variant{f.Broken, f.Fixed}, func(v Variant) bool {
+			return !slices.Contains(strings.Split(v.Mutants, ","), l.patch)
+		}) {
+			off = append(off, l.layer)
+		}
+	}
+	switch len(off) {
+	case 0:
+		return ""
+	case 1:
+		return "One more layer is off on both sides, as the fault alone does no harm: " + off[0] +
+			". It would have caught it."
+	}
+	return "Two more layers are off on both sides, as the fault alone does no harm: " + strings.Join(off, " and ") +
+		". Either would have caught it."
+}
+
+// MarshalJSON adds the changes of Broken and Fixed, for a page.
 func (f Fault) MarshalJSON() ([]byte, error) {
 	type plain Fault
 	return json.Marshal(struct {

@@ -184,12 +184,7 @@ func (e Ends) sentence(f Fault, side Side, v *verify.Verdict) string {
 	text := ""
 	switch {
 	case f.Rate != "":
-		text = English.Sprintf("%.0f orders a second", e.OrdersPerS)
-		if side == Broken {
-			text += ": " + f.Broken.Says
-		} else if f.Fixed.Says != "" {
-			text += ": " + f.Fixed.Says
-		}
+		text = English.Sprintf("%.0f orders a second: %s", e.OrdersPerS, f.variant(side).Says)
 	case v.Outcome == verify.Violation && f.Went != nil && side == Broken:
 		text = f.Went(e)
 	}

@@ -22,14 +22,18 @@ import (
 	"orderstock/loadtest/trial"
 )
 
-// Side is one of the two variants of a fault.
+// Side is one of the three variants of a fault.
 type Side string
 
-// The sides.
+// The sides. Broken and Fixed differ in one thing, the fault; Here is the product.
 const (
 	Broken Side = "broken"
 	Fixed  Side = "fixed"
+	Here   Side = "here"
 )
+
+// Sides lists all sides.
+var Sides = []Side{Broken, Fixed, Here}
 
 // Fault is a published fault. A page reads its JSON.
 type Fault struct {
@@ -45,7 +49,7 @@ type Fault struct {
 	// Source is the patch, the switch of the published lock or the strategy that brings the fault back.
 	Source Link `json:"source"`
 
-	// Load is sent to both variants, whose services run with Env.
+	// Load is sent to all variants, whose services run with Env.
 	Load fire.Config       `json:"-"`
 	Env  map[string]string `json:"-"`
 	// Broken and Fixed are the differences of the two variants' services from the product.
@@ -81,13 +85,22 @@ type Variant struct {
 	Mutants string `json:"-"`
 	// Strategy is the deduction strategy; "" is the default.
 	Strategy string `json:"-"`
-	// Env is added to the environment of the fault.
-	Env map[string]string `json:"-"`
 	// Settle, if not 0, bounds the wait after the traffic for the end of calls and orders. If they never end, a short wait
 	// shows it.
 	Settle time.Duration `json:"-"`
-	// Says describes the difference, if it is more or less than the fault.
+	// Says describes the variant, if its name does not.
 	Says string `json:"says"`
+}
+
+// variant returns the variant of a side.
+func (f Fault) variant(s Side) Variant {
+	switch s {
+	case Broken:
+		return f.Broken
+	case Fixed:
+		return f.Fixed
+	}
+	return Variant{Says: "as it runs here"}
 }
 
 // Find returns the fault with that letter, in either case. Its error lists the letters.

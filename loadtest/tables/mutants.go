@@ -381,12 +381,12 @@ func published(name, letter string, side Side, by string) trial.Experiment {
 	if err != nil {
 		panic(err)
 	}
-	v, expect := f.Broken, caught(by)
+	v, expect := f.variant(side), caught(by)
 	if side == Fixed {
-		v, expect = f.Fixed, absorbed(by)
+		expect = absorbed(by)
 	}
 	e := trial.Experiment{
-		Name: name, Services: trial.Services{Mutants: v.Mutants, Strategy: v.Strategy, Env: with(f.Env, v.Env)}, Load: f.Load,
+		Name: name, Services: trial.Services{Mutants: v.Mutants, Strategy: v.Strategy, Env: f.Env}, Load: f.Load,
 		Expect: expect,
 	}
 	switch {

@@ -18,14 +18,16 @@ func (f Fault) Page(played string) string {
 	fmt.Fprintf(&b, "# %s. %s\n\n%s\n\n```\n%s\n```\n\n", f.Letter, f.Title, f.Says, strings.TrimSpace(f.Idea))
 	fmt.Fprintf(&b, "## How it is right here\n\n%s\n\n", f.Fix)
 	fmt.Fprintf(&b, "## What happened\n\n%s\n%s\n%s\n\n", playedBegin, strings.TrimSpace(played), playedEnd)
-	b.WriteString("## The changes of the two variants\n\n")
-	for _, side := range []Side{Broken, Fixed} {
-		fmt.Fprintf(&b, "%s%s\n\n", strings.ToUpper(string(side[:1])), string(side[1:])+f.changes(side))
-	}
+	fmt.Fprintf(&b, "## What differs from the product\n\nBroken%s\n\nFixed%s\n\n", f.changes(Broken), f.changes(Fixed))
 	if lesson := f.Lesson(); lesson != "" {
 		b.WriteString(lesson + "\n\n")
 	}
-	fmt.Fprintf(&b, "## Play it\n\n```sh\nmake play FAULT=%s\nmake play FAULT=%s FIXED=1\n```\n\n", f.Letter, f.Letter)
+	b.WriteString("## Play it\n\n```sh\n")
+	for _, side := range Sides {
+		_, run := f.Play(side, FirstSeed)
+		b.WriteString(run.Command + "\n")
+	}
+	b.WriteString("```\n\n")
 	fmt.Fprintf(&b, "The code that brings it back: %s. The tests that keep it away:\n\n", link(f.Source))
 	for _, test := range f.Tests {
 		fmt.Fprintf(&b, "- %s\n", link(test))
@@ -56,7 +58,7 @@ func Played(page string) string {
 	return strings.TrimSpace(played)
 }
 
-// Played returns the part of the fault's page about a run of both variants.
+// Played returns the part of the fault's page about a run of all variants.
 func (p Pair) Played() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Recorded on %s, with seed %s.\n\n", p.Broken.At.Format(time.DateOnly), p.Broken.Seed)
@@ -64,7 +66,10 @@ func (p Pair) Played() string {
 		name  string
 		run   Run
 		scene *lanes.Scene
-	}{{"Broken", p.Broken, p.BrokenScene}, {"Fixed", p.Fixed, p.FixedScene}} {
+	}{{"Broken", p.Broken, p.BrokenScene}, {"Fixed", p.Fixed, p.FixedScene}, {"As it runs here", p.Here, p.HereScene}} {
+		if of.run.Sentence == "" { // recorded before there was this variant
+			continue
+		}
 		fmt.Fprintf(&b, "**%s: %s.**\n\n", of.name, of.run.Sentence)
 		if of.scene != nil {
 			b.WriteString(of.scene.Markdown() + "\n")

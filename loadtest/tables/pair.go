@@ -12,16 +12,18 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// Pair is the outcome of both variants of a published fault.
+// Pair is the outcome of the broken and the fixed variant of a published fault, and of the product with the same orders.
 type Pair struct {
 	Letter string `json:"letter"`
 	Title  string `json:"title"`
 	Kind   string `json:"kind"` // "books" or "time"
 	Broken Run    `json:"broken"`
 	Fixed  Run    `json:"fixed"`
-	// What happened in both; nil if the events do not show it.
+	Here   Run    `json:"here"`
+	// What happened in each; nil if the events do not show it.
 	BrokenScene *lanes.Scene `json:"broken_scene"`
 	FixedScene  *lanes.Scene `json:"fixed_scene"`
+	HereScene   *lanes.Scene `json:"here_scene"`
 }
 
 // shownBy is how many times the rate of the broken variant the fixed one's must be to show a fault of time. Two runs
@@ -37,16 +39,22 @@ func (p Pair) Shown() bool {
 	return p.Broken.Verdict == verify.Violation
 }
 
-// Both plays the broken variant of a published fault, with that first seed, and then the fixed one, with the seed that
-// caught the broken one. Seed 0 is the default.
-func (p *Player) Both(ctx context.Context, f Fault, seed uint64) (Pair, error) {
+// right reports whether the fixed variant and the product passed.
+func (p Pair) right() bool { return p.Fixed.Verdict == verify.Pass && p.Here.Verdict == verify.Pass }
+
+// All plays the broken variant of a published fault, with that first seed, and then the fixed one and the product, with
+// the seed that caught the broken one. Seed 0 is the default.
+func (p *Player) All(ctx context.Context, f Fault, seed uint64) (Pair, error) {
 	seed = cmp.Or(seed, FirstSeed)
 	pair := Pair{Letter: f.Letter, Title: f.Title, Kind: f.Kind()}
 	for _, of := range []struct {
 		side  Side
 		run   *Run
 		scene **lanes.Scene
-	}{{Broken, &pair.Broken, &pair.BrokenScene}, {Fixed, &pair.Fixed, &pair.FixedScene}} {
+	}{
+		{Broken, &pair.Broken, &pair.BrokenScene}, {Fixed, &pair.Fixed, &pair.FixedScene},
+		{Here, &pair.Here, &pair.HereScene},
+	} {
 		e, run := f.Play(of.side, seed)
 		r, err := p.Play(ctx, e, run)
 		if err != nil {
@@ -63,12 +71,13 @@ func (p *Player) Both(ctx context.Context, f Fault, seed uint64) (Pair, error) {
 // Pairs are the outcomes of published faults, one after the other.
 type Pairs []Pair
 
-// Outcome is a violation if a fixed variant did not pass, unknown if a broken one was not caught, otherwise a pass.
+// Outcome is a violation if a fixed variant or the product did not pass, unknown if a broken variant was not caught,
+// otherwise a pass.
 func (pairs Pairs) Outcome() verify.Outcome {
 	outcome := verify.Pass
 	for _, p := range pairs {
 		switch {
-		case p.Fixed.Verdict != verify.Pass:
+		case !p.right():
 			return verify.Violation
 		case !p.Shown():
 			outcome = verify.Unknown
@@ -83,20 +92,20 @@ func (pairs Pairs) Whole() bool { return len(pairs) >= len(Published) }
 // Sheet describes the tour, with a row for each fault.
 func (pairs Pairs) Sheet() report.Sheet {
 	s := report.Sheet{
-		Title: "The published faults, each broken and fixed", Word: strings.ToUpper(string(pairs.Outcome())),
+		Title: "The published faults, each broken, fixed and as it runs here", Word: strings.ToUpper(string(pairs.Outcome())),
 	}
-	table := report.NewTable("", "broken", "fixed", "observed with the fault")
+	table := report.NewTable("", "broken", "fixed", "as it runs here", "observed with the fault")
 	shown := 0
 	for _, p := range pairs {
-		broken, fixed, seen := string(p.Broken.Verdict), string(p.Fixed.Verdict), p.Broken.Sentence
-		ok := p.Shown() && p.Fixed.Verdict == verify.Pass
+		broken, fixed, here := string(p.Broken.Verdict), string(p.Fixed.Verdict), string(p.Here.Verdict)
+		ok, seen := p.Shown() && p.right(), p.Broken.Sentence
 		if ok {
 			shown++
 		}
 		switch {
 		case p.Kind == "time":
-			broken = fmt.Sprintf("%.0f orders/s", p.Broken.OrdersPerS)
-			fixed = fmt.Sprintf("%.0f orders/s%s", p.Fixed.OrdersPerS, report.Unless(p.Fixed.Verdict))
+			rate := func(r Run) string { return fmt.Sprintf("%.0f orders/s%s", r.OrdersPerS, report.Unless(r.Verdict)) }
+			broken, fixed, here = rate(p.Broken), rate(p.Fixed), rate(p.Here)
 			seen = fmt.Sprintf("%.1f times as many orders without it", p.Fixed.OrdersPerS/max(p.Broken.OrdersPerS, 0.1))
 		case !p.Shown():
 			broken = "**not caught this time**"
@@ -104,17 +113,19 @@ func (pairs Pairs) Sheet() report.Sheet {
 		if p.Broken.Seed != pairs[0].Broken.Seed {
 			seen += " (seed " + p.Broken.Seed + ")"
 		}
-		table.Add(!ok, p.Letter, broken, fixed, strings.TrimSpace(seen))
+		table.Add(!ok, p.Letter, broken, fixed, here, strings.TrimSpace(seen))
 	}
 	if len(pairs) > 0 {
-		s.Sentence = fmt.Sprintf("%d of %d faults go wrong broken and right fixed", shown, len(pairs))
+		s.Sentence = fmt.Sprintf("%d of %d faults go wrong broken, and right fixed and here", shown, len(pairs))
 		s.Facts = []report.Fact{{Name: "Seed", Value: pairs[0].Broken.Seed}}
 		s.Add(report.Part{Title: "Every fault", Says: s.Sentence + ", seed " + pairs[0].Broken.Seed + ".", Table: table})
 	}
 	for _, p := range pairs {
-		broken, fixed := p.BrokenScene.Part(p.Letter+", broken"), p.FixedScene.Part(p.Letter+", fixed")
-		broken.Detail, fixed.Detail = true, true
-		s.Add(broken, fixed)
+		for i, scene := range []*lanes.Scene{p.BrokenScene, p.FixedScene, p.HereScene} {
+			part := scene.Part(fmt.Sprint(p.Letter, ", ", Sides[i]))
+			part.Detail = true
+			s.Add(part)
+		}
 	}
 	return s
 }

@@ -35,11 +35,12 @@ func TestATourIsJudgedByItsWorstFault(t *testing.T) {
 	pass, violation := tables.Run{Verdict: verify.Pass}, tables.Run{Verdict: verify.Violation}
 	slow, fast := pass, pass
 	slow.OrdersPerS, fast.OrdersPerS = 10, 20
-	caught := tables.Pair{Kind: "books", Broken: violation, Fixed: pass}
-	missed := tables.Pair{Kind: "books", Broken: pass, Fixed: pass}
-	failed := tables.Pair{Kind: "books", Broken: violation, Fixed: violation}
-	slower := tables.Pair{Kind: "time", Broken: slow, Fixed: fast}
-	faster := tables.Pair{Kind: "time", Broken: fast, Fixed: slow}
+	caught := tables.Pair{Kind: "books", Broken: violation, Fixed: pass, Here: pass}
+	missed := tables.Pair{Kind: "books", Broken: pass, Fixed: pass, Here: pass}
+	failed := tables.Pair{Kind: "books", Broken: violation, Fixed: violation, Here: pass}
+	wrongHere := tables.Pair{Kind: "books", Broken: violation, Fixed: pass, Here: violation}
+	slower := tables.Pair{Kind: "time", Broken: slow, Fixed: fast, Here: fast}
+	faster := tables.Pair{Kind: "time", Broken: fast, Fixed: slow, Here: fast}
 	for _, test := range []struct {
 		pairs []tables.Pair
 		want  verify.Outcome
@@ -48,6 +49,7 @@ func TestATourIsJudgedByItsWorstFault(t *testing.T) {
 		{[]tables.Pair{caught, missed}, verify.Unknown},
 		{[]tables.Pair{slower, faster}, verify.Unknown},
 		{[]tables.Pair{missed, failed, caught}, verify.Violation},
+		{[]tables.Pair{caught, wrongHere}, verify.Violation},
 	} {
 		if got := tables.Pairs(test.pairs).Outcome(); got != test.want {
 			t.Errorf("%+v: %s, want %s", test.pairs, got, test.want)

@@ -20,18 +20,15 @@ const FirstSeed = 42
 
 // Play returns the experiment that plays a side of the fault, with that first seed, and its first run.
 func (f Fault) Play(s Side, seed uint64) (trial.Experiment, Run) {
-	v, n, expect := f.Fixed, 1, trial.Expect{}
-	if s == Broken {
-		v = f.Broken
-		if f.Rate == "" { // a rate shows at once
-			n, expect.Broken = tries, trial.Anything
-		}
+	v, n, expect := f.variant(s), 1, trial.Expect{}
+	if s == Broken && f.Rate == "" { // a rate shows at once
+		n, expect.Broken = tries, trial.Anything
 	}
 	e := trial.Experiment{
 		Name: f.Letter + "/" + string(s), Group: "published", Load: f.Load, Acts: f.Acts(), Checks: f.Checks,
 		Expect: expect, Tries: n, Settle: cmp.Or(v.Settle, settle),
 		Services: trial.Services{
-			Strategy: cmp.Or(v.Strategy, deduct.Default), Mutants: v.Mutants, Env: with(Env, f.Env, v.Env), Fresh: true,
+			Strategy: cmp.Or(v.Strategy, deduct.Default), Mutants: v.Mutants, Env: with(Env, f.Env), Fresh: true,
 		},
 	}
 	e.Load.Patience, e.Load.Mix.Seed = v.Settle, seed
@@ -71,8 +68,8 @@ func (r Run) of(e trial.Experiment, n int, seed uint64) Run {
 	r.Faults = append([]string{}, r.Faults...) // JSON has a list
 	if r.Fault != "" {
 		r.Command = fmt.Sprintf("make play FAULT=%s SEED=%s", r.Fault, r.Seed)
-		if r.Variant == Fixed {
-			r.Command += " FIXED=1"
+		if r.Variant != Broken {
+			r.Command += " " + strings.ToUpper(string(r.Variant)) + "=1"
 		}
 	}
 	return r

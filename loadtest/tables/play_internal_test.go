@@ -2,7 +2,9 @@ package tables
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"orderstock/loadtest/system/systemtest"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
+	"orderstock/stock-service/deduct"
 )
 
 // find returns the fault of a letter.
@@ -32,18 +35,57 @@ func TestVariantsDescribeTheirDifference(t *testing.T) {
 			t.Errorf("fault %s does not describe its fixed variant", f.Letter)
 		}
 	}
-	if _, run := find(t, "O").Play(Fixed, 1); !strings.Contains(run.Says, "not the plain product") {
+	if _, run := find(t, "O").Play(Fixed, 1); !strings.Contains(run.Says, "the fencing token is compared") {
 		t.Errorf("the run says %q", run.Says)
+	}
+}
+
+// TestSidesDifferInOneThing: the fixed variant lacks one change of the broken one, or has another in its place. Here is
+// the product, under the same environment.
+func TestSidesDifferInOneThing(t *testing.T) {
+	for _, f := range Published {
+		broken, fixed := f.Changes(Broken), f.Changes(Fixed)
+		without := func(of, other []Change) []Change {
+			return slices.DeleteFunc(slices.Clone(of), func(c Change) bool { return slices.Contains(other, c) })
+		}
+		if gone, other := without(broken, fixed), without(fixed, broken); len(gone) != 1 || len(other) > 1 {
+			t.Errorf("fault %s: %+v without the fault, and %+v in its place; want one difference", f.Letter, gone, other)
+		}
+		if changes := f.Changes(Here); len(changes) > 0 {
+			t.Errorf("fault %s: here are the changes %+v", f.Letter, changes)
+		}
+		here, run := f.Play(Here, 1)
+		with, _ := f.Play(Fixed, 1)
+		if s := here.Services; s.Mutants != "" || s.Strategy != deduct.Default || !maps.Equal(s.Env, with.Services.Env) ||
+			run.Says == "" || here.Expect != (trial.Expect{}) {
+			t.Errorf("fault %s: here %+v runs, %q, and %+v is expected", f.Letter, s, run.Says, here.Expect)
+		}
+	}
+}
+
+// TestLessonNamesTheLayersThatAreOff on both sides.
+func TestLessonNamesTheLayersThatAreOff(t *testing.T) {
+	for letter, want := range map[string]string{
+		"A": "Two more layers are off on both sides, as the fault alone does no harm: the update's condition and the fencing " +
+			"token. Either would have caught it.",
+		"B": "",
+		"I": "",
+		"O": "One more layer is off on both sides, as the fault alone does no harm: the update's condition. It would have " +
+			"caught it.",
+	} {
+		if got := find(t, letter).Lesson(); got != want {
+			t.Errorf("fault %s: %q, want %q", letter, got, want)
+		}
 	}
 }
 
 // TestServicesOfAVariant have the environment of its fault, and its own.
 func TestServicesOfAVariant(t *testing.T) {
 	for _, f := range Published {
-		for side, v := range map[Side]Variant{Broken: f.Broken, Fixed: f.Fixed} {
+		for side, v := range map[Side]Variant{Broken: f.Broken, Fixed: f.Fixed, Here: {}} {
 			e, _ := f.Play(side, 1)
 			got := e.Services
-			for name, value := range with(f.Env, v.Env) {
+			for name, value := range f.Env {
 				if got.Env[name] != value {
 					t.Errorf("%s, %s: %s is %q, want %q", f.Letter, side, name, got.Env[name], value)
 				}
@@ -109,8 +151,10 @@ func TestHangingOrdersAreNotGivenUp(t *testing.T) {
 // TestCommandRepeatsTheRun: the command line has what differs from its own defaults, and the seed of the attempt.
 func TestCommandRepeatsTheRun(t *testing.T) {
 	for seed, want := range map[uint64]string{42: "make play FAULT=A SEED=42", 44: "make play FAULT=A SEED=44"} {
-		if _, run := find(t, "A").Play(Broken, seed); run.Command != want {
-			t.Errorf("seed %d: %q, want %q", seed, run.Command, want)
+		for side, more := range map[Side]string{Broken: "", Fixed: " FIXED=1", Here: " HERE=1"} {
+			if _, run := find(t, "A").Play(side, seed); run.Command != want+more {
+				t.Errorf("seed %d: %q, want %q", seed, run.Command, want+more)
+			}
 		}
 	}
 	for want, of := range map[string]string{
@@ -149,7 +193,9 @@ func TestReportNamesWhatIsBroken(t *testing.T) {
 			t.Errorf("fault %s, broken: what broke is %q", f.Letter, got)
 		}
 	}
-	for side, want := range map[Side]string{Broken: "release-early, read-modify-write, no-fencing", Fixed: "nothing"} {
+	for side, want := range map[Side]string{
+		Broken: "release-early, read-modify-write, no-fencing", Fixed: "read-modify-write, no-fencing", Here: "nothing",
+	} {
 		if got := broke(played(find(t, "A"), side)); got != want {
 			t.Errorf("fault A, %s: what broke is %q, want %q", side, got, want)
 		}
@@ -171,6 +217,7 @@ func TestNotCaughtIsNoPass(t *testing.T) {
 		{"A", Broken, verify.Violation, false},
 		{"A", Broken, verify.Unknown, false},
 		{"A", Fixed, verify.Pass, false},
+		{"A", Here, verify.Pass, false},
 		{"G", Broken, verify.Pass, false}, // it costs time alone
 	} {
 		e, _ := find(t, test.letter).Play(test.side, 1)

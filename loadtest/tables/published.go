@@ -9,6 +9,12 @@ import (
 	"orderstock/loadtest/trial"
 )
 
+// stillOff describes a fixed variant whose fault does no harm alone.
+const stillOff = "the fault alone is gone; the update's condition and the fencing token are still off"
+
+// sound describes a fixed variant with the lock of the case study.
+const sound = "the lock of the case study, without this fault"
+
 // Published lists the faults by letter.
 var Published = []Fault{
 	{
@@ -28,9 +34,9 @@ commit                 // the next holder has read n, too`,
 		Source: Link{"release-early", "loadtest/system/patches/release-early.patch"},
 		Scene:  lanes.TwoReaders,
 		Load:   crowd,
-		Env:    unhurried,
-		Broken: Variant{Mutants: "release-early,read-modify-write,no-fencing", Strategy: "sequential", Env: meeting},
-		Fixed:  Variant{Env: gap},
+		Env:    with(unhurried, meeting),
+		Broken: Variant{Mutants: "release-early,read-modify-write,no-fencing", Strategy: "sequential"},
+		Fixed:  Variant{Mutants: "read-modify-write,no-fencing", Strategy: "sequential", Says: stillOff},
 	},
 	{
 		Letter: "B", Title: "An error is caught inside the transaction",
@@ -203,7 +209,7 @@ create(parent + "/lock-")`,
 		Load:   firstComers, Checks: []trial.Check{firstAnswerEnds},
 		Env:    unhurried,
 		Broken: Variant{Mutants: "published-parent", Strategy: "sequential"},
-		Fixed:  Variant{Strategy: "sequential"},
+		Fixed:  Variant{Mutants: "published-lock", Strategy: "sequential", Says: sound},
 		Went: func(e Ends) string {
 			if e.Unserved == 0 {
 				return ""
@@ -230,7 +236,7 @@ latch.await()            // for ever`,
 		Load:   latecomers, Checks: []trial.Check{firstAnswerEnds},
 		Env:    hanging,
 		Broken: Variant{Mutants: "published-latch", Strategy: "sequential"},
-		Fixed:  Variant{Strategy: "sequential"},
+		Fixed:  Variant{Mutants: "published-lock", Strategy: "sequential", Says: sound},
 		Went: func(e Ends) string {
 			if e.Unserved == 0 {
 				return ""
@@ -256,7 +262,9 @@ return locked            // without reading the queue again`,
 		Load:   lockCrowd,
 		Env:    with(impatient, meeting),
 		Broken: Variant{Mutants: "published-no-second-look,read-modify-write,no-fencing", Strategy: "sequential"},
-		Fixed:  Variant{Strategy: "sequential"},
+		Fixed: Variant{
+			Mutants: "published-lock,read-modify-write,no-fencing", Strategy: "sequential", Says: stillOff,
+		},
 	},
 	{
 		Letter: "L", Title: "A waiter that gives up leaves its node behind",
@@ -276,7 +284,7 @@ if !await(predecessor, timeout):
 		Load:   shortCrowd,
 		Env:    outwaited,
 		Broken: Variant{Mutants: "published-left-behind", Strategy: "sequential", Settle: 4 * time.Second},
-		Fixed:  Variant{Strategy: "sequential"},
+		Fixed:  Variant{Mutants: "published-lock", Strategy: "sequential", Says: sound},
 		Went:   func(e Ends) string { return e.open("the queue waits for a node that nobody serves") },
 	},
 	{
@@ -298,7 +306,9 @@ release:
 		Env:    with(gap, outslept),
 		Strike: "release-lock/before/pause", OtherStocks: standing,
 		Broken: Variant{Mutants: "published-first-child,read-modify-write,no-fencing", Strategy: "sequential"},
-		Fixed:  Variant{Strategy: "sequential"},
+		Fixed: Variant{
+			Mutants: "published-lock,read-modify-write,no-fencing", Strategy: "sequential", Says: stillOff,
+		},
 	},
 	{
 		Letter: "N", Title: "Nodes are sorted by a piece of their name",
@@ -318,7 +328,9 @@ sort(children, by number)  // by a piece of the GUID`,
 		Load:   lockCrowd,
 		Env:    with(meeting, unhurried),
 		Broken: Variant{Mutants: "published-split-name,read-modify-write,no-fencing", Strategy: "sequential"},
-		Fixed:  Variant{Strategy: "sequential"},
+		Fixed: Variant{
+			Mutants: "published-lock,read-modify-write,no-fencing", Strategy: "sequential", Says: stillOff,
+		},
 	},
 	{
 		Letter: "O", Title: "The holder does not notice that its session expired",
@@ -337,13 +349,10 @@ write level = n - 1; commit   // nothing refuses it`,
 		Load:   sleeper,
 		Env:    outslept,
 		Strike: "update-stock/before/pause", OtherStocks: committed,
-		Broken: Variant{
-			Mutants: "read-modify-write,loss-unnoticed,no-fencing", Strategy: "sequential",
-			Says: "no fencing token is compared",
-		},
+		Broken: Variant{Mutants: "read-modify-write,loss-unnoticed,no-fencing", Strategy: "sequential"},
 		Fixed: Variant{
 			Mutants: "read-modify-write,loss-unnoticed", Strategy: "sequential",
-			Says: "not the plain product, which guards the stock twice more, but the broken one with the fencing token compared",
+			Says: "the fencing token is compared; the holder notices as little, and the update's condition is still off",
 		},
 	},
 	{

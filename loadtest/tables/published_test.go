@@ -61,7 +61,7 @@ func TestSourcesOfFaultsExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range tables.Published {
-		for _, v := range []tables.Variant{f.Broken, f.Fixed} {
+		for _, v := range []tables.Variant{f.Broken, f.Fixed} { // the product has none
 			for name := range strings.SplitSeq(v.Mutants, ",") {
 				isPatch := slices.ContainsFunc(patches, func(p system.Patch) bool { return p.Name == name })
 				if name != "" && !isPatch && len(published.FaultsOf(name)) == 0 {

@@ -38,30 +38,30 @@ var All = sync.OnceValue(func() []Table {
 		{"faults-cluster", "the faults of a cluster, as root, with MySQL itself", cluster, "faults-cluster-cell", 1},
 		{"faults-cluster-reduced", "the first of them", cluster[:1], "", 1},
 		{"mutants", "broken variants of the services, each of which must be caught", Mutants(), "mutants-only", 1},
-		{TheTour, "the published faults, each broken and fixed", bothSides(Letters()...), OneSide, 1},
+		{TheTour, "the published faults, each broken, fixed and as it runs here", sides(Letters()...), OneSide, 1},
 		{TheStorm, "everything in the compose file's stack breaks while orders come", storm, "", 1},
 		{TheLocalStorm, "the same with new servers and services, without containers", storm, "", 1},
 	}
 })
 
-// bothSides returns rows for both sides of published faults.
-func bothSides(letters ...string) (all []trial.Experiment) {
+// sides returns rows for all sides of published faults.
+func sides(letters ...string) (all []trial.Experiment) {
 	for _, letter := range letters {
-		for _, side := range []Side{Broken, Fixed} {
+		for _, side := range Sides {
 			all = append(all, trial.Experiment{Name: letter + "/" + string(side)})
 		}
 	}
 	return all
 }
 
-// Lookup returns the table of that name, or the part with the row of that name or, of a letter, with both sides of a
+// Lookup returns the table of that name, or the part with the row of that name or, of a letter, with all sides of a
 // published fault.
 func Lookup(name string) (Table, bool) {
 	if len(name) == 1 || strings.Index(name, "/") == 1 {
 		name = strings.ToUpper(name[:1]) + name[1:]
 	}
 	if slices.Contains(Letters(), name) {
-		return Table{Name: TheTour, Rows: bothSides(name)}, true
+		return Table{Name: TheTour, Rows: sides(name)}, true
 	}
 	for _, t := range All() {
 		if t.Name == name {

@@ -8,8 +8,7 @@ import (
 	"orderstock/loadtest/tables"
 )
 
-// TestPagesOfFaults are as the code makes them, and show what happened in both variants. The product refuses fault Q's
-// order before a step is passed.
+// TestPagesOfFaults are as the code makes them, and show what happened in the variants.
 func TestPagesOfFaults(t *testing.T) {
 	t.Parallel()
 	for _, f := range tables.Published {

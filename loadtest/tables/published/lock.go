@@ -27,6 +27,8 @@ type Fault string
 
 // The faults.
 const (
+	// Sound is no fault: it switches the lock on, without one.
+	Sound Fault = "published-lock"
 	// Parent (I): check whether the parent node exists, then create it. Of two concurrent callers one fails.
 	Parent Fault = "published-parent"
 	// Latch (J): look at the predecessor, then begin to listen. An event between the two wakes nobody.
@@ -41,11 +43,11 @@ const (
 	SplitName Fault = "published-split-name"
 )
 
-// FaultsOf returns the faults in a list of mutants, separated by commas.
+// FaultsOf returns the faults, or Sound, in a list of mutants, separated by commas.
 func FaultsOf(mutants string) (faults []Fault) {
 	for name := range strings.SplitSeq(mutants, ",") {
 		switch f := Fault(name); f {
-		case Parent, Latch, NoSecondLook, LeftBehind, FirstChild, SplitName:
+		case Sound, Parent, Latch, NoSecondLook, LeftBehind, FirstChild, SplitName:
 			faults = append(faults, f)
 		}
 	}

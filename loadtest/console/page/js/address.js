@@ -29,7 +29,7 @@ function read() {
     changes.value = found;
     if (Object.keys(found).length) tab.value = "free";
     if (letter) chosen.value = letter;
-    variant.value = offered.value = ["broken", "fixed"].find((name) => name === query.get("variant")) || "";
+    variant.value = offered.value = ["broken", "fixed", "here"].find((name) => name === query.get("variant")) || "";
     at.value = Math.max(0, Math.trunc(query.get("stop")) - 1 || 0);
   });
 }

@@ -66,7 +66,7 @@ export function Bar() {
 }
 
 export const KEYS = [
-  ["B", t`play the chosen fault, broken`], ["X", t`play it fixed, with the same seed`], ["F", t`fire the scenario of free play`],
+  ["B", t`play the chosen fault, broken`], ["X", t`play it fixed, with the same seed`], ["H", t`play the product as it runs here, with the same seed`], ["F", t`fire the scenario of free play`],
   ["K", t`kill the chosen replica`], ["P", t`pause the chosen replica, or let it go on`], ["R", t`heal all`],
   ["←  →", t`the tour, back and forth; in a chart, the cursor`], ["?", t`this list`],
 ];

@@ -46,7 +46,7 @@ function Fault({ fault, open, runs, why, notHere }) {
     <li class=${open ? "open" : ""}>
       <button type="button" class="row" aria-expanded=${open ? "true" : "false"} aria-controls=${id} onClick=${() => { folded.value = open; choose(fault.letter); }}>
         <b class="letter">${fault.letter}</b> <span>${say(fault.title)}</span>
-        <span class="marks"><${Seen} runs=${runs} letter=${fault.letter} variant="broken" /><${Seen} runs=${runs} letter=${fault.letter} variant="fixed" /></span>
+        <span class="marks"><${Seen} runs=${runs} letter=${fault.letter} variant="broken" /><${Seen} runs=${runs} letter=${fault.letter} variant="fixed" /><${Seen} runs=${runs} letter=${fault.letter} variant="here" /></span>
       </button>
       ${open ? html`<div id=${id} class="detail">
         <p>${say(fault.says)}</p>
@@ -58,6 +58,7 @@ function Fault({ fault, open, runs, why, notHere }) {
         <div class="two">
           <${Button} class="broken" why=${why} onClick=${() => play("broken", fault.letter)}>${t`Broken`}<//>
           <${Button} class="fixed" why=${why} onClick=${() => play("fixed", fault.letter)}>${t`Fixed`}<//>
+          <${Button} class="here" why=${why} onClick=${() => play("here", fault.letter)}>${t`As it runs here`}<//>
         </div>
         ${!fault.rate && fault.fixed.says ? html`<p>${t`Fixed is ${say(fault.fixed.says)}.`}</p>` : null}
         <${Code} of=${fault} />

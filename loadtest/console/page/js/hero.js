@@ -77,11 +77,12 @@ export function Hero() {
         <div class="two">
           <${Button} class="broken" why=${whyNot} keys="B" onClick=${() => play("broken")}>${t`Broken`}<//>
           <${Button} class="fixed" why=${whyNot} keys="X" onClick=${() => play("fixed")}>${t`Fixed`}<//>
+          <${Button} class="here" why=${whyNot} keys="H" onClick=${() => play("here")}>${t`As it runs here`}<//>
         </div>
         <p class="why">${isRunning ? html`<span>${run?.orders ? `${many(run.orders, "order")}, ` : ""}${run ? t`${span(Math.max(run.elapsed_ms || 0, lastSample))} so far.` : ""}</span>
           <button type="button" class="quiet" onClick=${halt}>${t`Stop`}</button>`
           : whyNot ? notNow(whyNot) : offer && fault && (run?.fault !== fault.letter || run.variant !== offer) ? t`This link offers fault ${fault.letter}, ${say(offer)}. Press it to play it.`
-          : t`Both run on real servers, with the same seed.`}</p>
+          : t`All three run on real servers, with the same seed.`}</p>
         ${compare ? compareBars(compare) : null}
       </div>
     </section>`;

@@ -6,7 +6,7 @@ import { helping, letters } from "./bar.js";
 import { isStage, KEYS } from "./stage.js";
 
 const DO = isStage ? KEYS : {
-  f: fire, b: () => play("broken"), x: () => play("fixed"), k: kill, p: pauseOrResume, r: heal,
+  f: fire, b: () => play("broken"), x: () => play("fixed"), h: () => play("here"), k: kill, p: pauseOrResume, r: heal,
   ArrowLeft: () => go(-1), ArrowRight: () => go(1), "?": () => { helping.value = true; },
 };
 
