@@ -66,6 +66,7 @@ type firing struct {
 	rows  []row // of the grammar
 	start time.Time
 	next  atomic.Int64
+	over  atomic.Bool  // by Config.Enough
 	left  atomic.Int64 // calls without an end that are repeated now
 	// telling guards the parts of the history that answers add to.
 	telling sync.Mutex
@@ -112,7 +113,7 @@ func fire(ctx context.Context, cfg Config, h *history.History) error {
 		sent = max(sent, w.last+1)
 		w.close()
 	}
-	if h.Asked = sent; whole {
+	if h.Asked = sent; whole && !f.over.Load() {
 		h.Asked = max(sent, cfg.asked())
 	}
 	if len(h.Calls) == 0 {
@@ -181,7 +182,10 @@ func (f *firing) judgeable(ctx context.Context, last *finishing) {
 // claim returns the next order to send and its intended send time, from the start of the run. It returns false if there
 // is none.
 func (f *firing) claim(ctx context.Context) (op int, intended time.Duration, ok bool) {
-	if ctx.Err() != nil {
+	if f.cfg.Enough != nil && f.cfg.Enough() {
+		f.over.Store(true)
+	}
+	if ctx.Err() != nil || f.over.Load() {
 		return 0, 0, false
 	}
 	op = int(f.next.Add(1)) - 1

@@ -412,6 +412,21 @@ func TestFireIsStoppedInTheMiddle(t *testing.T) {
 	}
 }
 
+// A run that has enough sends no more orders, and is whole: nothing is missing from it.
+func TestFireEndsWhenItHasEnough(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	cfg := s.config()
+	var ended atomic.Int64
+	cfg.Orders, cfg.Concurrency = 1000, 4
+	cfg.Ended = func(*fire.Event) { ended.Add(1) }
+	cfg.Enough = func() bool { return ended.Load() >= 20 }
+	h, report := run(t, cfg)
+	if n := report.Orders; n < 1 || n > 24 || h.Asked != n || h.Interrupted {
+		t.Errorf("%d orders of %d asked for, interrupted: %t; want those until 20 calls had ended", n, h.Asked, h.Interrupted)
+	}
+}
+
 func TestFailuresAreTold(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -34,8 +34,6 @@ type Ends struct {
 	GivenUp int
 	// Unserved orders have a first answer that is no end; 0 unless the run asks for one.
 	Unserved int
-	// Unsent orders were to be sent, and are not in the database.
-	Unsent int
 	// Added pieces came into the stock by Negative orders, for fewer pieces than none.
 	Negative int
 	Added    int64
@@ -47,9 +45,6 @@ func endsOf(
 	ctx context.Context, stock *sql.DB, orderDSN string, h *history.History, b Books, v *verify.Verdict,
 ) (Ends, error) {
 	e := Ends{Orders: v.Orders, OrdersPerS: v.OrdersPerS, Stock: b.Stock, Sold: b.Sold, Open: v.Pending}
-	if h.Path == history.PathOrder && h.Asked > 0 {
-		e.Unsent = max(0, h.Asked-v.Orders)
-	}
 	for _, row := range b.Rows {
 		e.Uncounted += row.There - (row.In - row.Out + row.Back)
 	}
@@ -178,10 +173,20 @@ func (e Ends) wrong() string {
 	return ""
 }
 
+// oversells reports whether the fault shows in more pieces sold than there were.
+func (f Fault) oversells() bool {
+	return f.Went == nil && f.Rate == "" && int64(f.Load.Orders) > f.Load.Mix.Stock*int64(f.Load.Mix.Goods)
+}
+
 // sentence describes the result of a run for a person: as the fault says it or, in free play and of a right run, by
-// what became of pieces and orders.
+// what became of pieces and orders. A broken variant that had no time to show it says so.
 func (e Ends) sentence(f Fault, side Side, v *verify.Verdict) string {
 	text := ""
+	if n := e.Open + e.GivenUp + f.Load.Orders - e.Orders; side == Broken && f.Rate == "" && n > 0 &&
+		(v.Outcome != verify.Violation || f.oversells() && e.Sold <= e.Stock) {
+		return sold(e.Sold, e.Stock, "") + English.Sprintf(": too slow to show it, as %s came to no end in time; "+
+			"try it on a machine that is less busy", orders(n))
+	}
 	switch {
 	case f.Rate != "":
 		text = English.Sprintf("%.0f orders a second: %s", e.OrdersPerS, f.variant(side).Says)
@@ -196,10 +201,6 @@ func (e Ends) sentence(f Fault, side Side, v *verify.Verdict) string {
 	}
 	if text == "" {
 		text = sold(e.Sold, e.Stock, "")
-	}
-	if side == Broken && f.Rate == "" && v.Outcome != verify.Violation && e.Open+e.GivenUp+e.Unsent > 0 {
-		text += English.Sprintf(": too slow to show it, as %s came to no end in time; try it on a machine that is less busy",
-			orders(e.Open+e.GivenUp+e.Unsent))
 	}
 	return text
 }

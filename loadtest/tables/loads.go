@@ -8,9 +8,10 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// crowd is the scene of the first fault: 800 buyers want 300 tickets.
+// crowd is the scene of the first fault: 800 buyers want 300 tickets, so many at a time that each gets its turn on a
+// slow machine, too. It is plain, since the lock keeps no restock from a level that is written absolutely.
 var crowd = fire.Config{
-	Orders: 800, Concurrency: 800, Rate: 400, Disturbed: true,
+	Orders: 800, Concurrency: 64, Rate: 400, Timeout: time.Minute, Disturbed: true, Plain: true,
 	Mix: fire.Mix{Goods: 1, Stock: 300, ItemsMax: 1, NumMax: 3},
 }
 
@@ -44,7 +45,7 @@ var firstComers = fire.Config{
 // lockCrowd is a crowd for one product that contends for its lock. It is plain: a restock in its middle would wait for
 // the lock, too.
 var lockCrowd = fire.Config{
-	Orders: 300, Concurrency: 96, Rate: 150, Disturbed: true, Plain: true,
+	Orders: 300, Concurrency: 64, Rate: 150, Timeout: time.Minute, Disturbed: true, Plain: true,
 	Mix: fire.Mix{Goods: 1, Stock: 60, ItemsMax: 1, NumMax: 2},
 }
 
@@ -95,6 +96,12 @@ var unhurried = map[string]string{
 	"ZOOKEEPER_SESSION_TIMEOUT": "4s", faultpoint.IdleEnv: "60",
 }
 
+// In patient, timeouts are longer than the queue on a slow machine: a sale ends when its orders have, or has sold all.
+var patient = with(unhurried, map[string]string{
+	"LOCK_TIMEOUT": "30s", "STOCK_TIMEOUT": "31s", "REQUEST_TIMEOUT": "31s",
+	"CONFIRM_BUDGET": "48s", "PENDING_LIMIT": "48s", "CANCEL_AFTER": "2m",
+})
+
 // In outslept, a pause is longer than the session, and shorter than every timeout. Otherwise the deadline of the
 // request rejects the paused holder's write before the fencing token can.
 var outslept = with(unhurried, map[string]string{"LOCK_TIMEOUT": "25s", "REQUEST_TIMEOUT": "30s"})
@@ -125,7 +132,7 @@ func slowly(step faultpoint.Step, when faultpoint.When, delay time.Duration) map
 }
 
 // In impatient, some of those who wait for the lock soon give up, and the reconciler takes their orders.
-var impatient = with(unhurried, map[string]string{
+var impatient = with(patient, map[string]string{
 	faultpoint.ImpatienceEnv: "250ms", "CONFIRM_BUDGET": "10s", "PENDING_LIMIT": "10s",
 })
 

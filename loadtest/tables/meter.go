@@ -202,6 +202,22 @@ func (m *Meter) Take(t, length time.Duration) Sample {
 	return s
 }
 
+// A sale of which all pieces are sold is not continued for longer than longSale, and no sale for longer than
+// longestSale: a machine on which it shows nothing by then is too slow.
+const longSale, longestSale = 20 * time.Second, 90 * time.Second
+
+// Enough reports whether a sale need not go on: see longSale.
+func (m *Meter) Enough() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	sold := int64(0)
+	for _, n := range m.acknowledged {
+		sold += n
+	}
+	lasted := time.Since(m.started)
+	return lasted > longestSale || lasted > longSale && sold >= m.promised
+}
+
 // Sale are the goods of a run. It is zero for a run that another process fires.
 type Sale struct {
 	Goods []int64

@@ -3,6 +3,7 @@ package tables
 import (
 	"runtime"
 	"testing"
+	"time"
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
@@ -31,6 +32,32 @@ func TestMeterCountsPiecesOnce(t *testing.T) {
 		m.End(&fire.Event{Call: history.Call{Op: step.op, Status: step.status}, Items: items})
 		if sold := m.Sale().Acknowledged; sold[11] != step.want || sold[12] != step.want/2 {
 			t.Errorf("after answer %d: %v, want %d of product 11", i, sold, step.want)
+		}
+	}
+}
+
+// TestSaleEndsByCount: a sale goes on until all pieces are sold, at any speed, and not for ever.
+func TestSaleEndsByCount(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		lasted time.Duration
+		sold   int64
+		want   bool
+	}{
+		{time.Second, 300, false}, // a fast machine shows more
+		{longSale + time.Second, 299, false},
+		{longSale + time.Second, 300, true},
+		{longestSale + time.Second, 0, true},
+	} {
+		m := NewMeter()
+		m.Started(&history.History{
+			Path: history.PathOrder, Started: time.Now().Add(-test.lasted), Goods: []history.Goods{{ID: 11, Stock: 300}},
+		})
+		m.End(&fire.Event{
+			Call: history.Call{Status: history.Confirmed}, Items: []history.Item{{GoodsID: 11, Num: test.sold}},
+		})
+		if got := m.Enough(); got != test.want {
+			t.Errorf("after %s, %d of 300 are sold: enough %t, want %t", test.lasted, test.sold, got, test.want)
 		}
 	}
 }

@@ -67,6 +67,7 @@ func (r Run) of(e trial.Experiment, n int, seed uint64) Run {
 	r.Stock, r.Strategy = e.Load.Mix.Stock*int64(e.Load.Mix.Goods), cmp.Or(r.Strategy, e.Services.Strategy)
 	r.Faults = append([]string{}, r.Faults...) // JSON has a list
 	if r.Fault != "" {
+		r.Buyers = r.Orders // each order is another one's
 		r.Command = fmt.Sprintf("make play FAULT=%s SEED=%s", r.Fault, r.Seed)
 		if r.Variant != Broken {
 			r.Command += " " + strings.ToUpper(string(r.Variant)) + "=1"

@@ -62,6 +62,9 @@ func (p *Player) Play(ctx context.Context, e trial.Experiment, run Run) (last *R
 		p.Meter().Started(h)
 		p.Say("run", "the first order is sent")
 	}
+	if run.Fault != "" {
+		e.Load.Enough = func() bool { return p.Meter().Enough() }
+	}
 	if p.Tracer != nil {
 		if e.Load.Tracer, err = p.Tracer(run.TraceSample); err != nil {
 			return nil, err

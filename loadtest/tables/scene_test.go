@@ -3,6 +3,7 @@ package tables_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/lanes"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/tables"
@@ -91,13 +93,14 @@ var scenes = map[string]shown{
 }
 
 // TestWhatHappened plays each fault broken, and looks whether its scene shows the essential steps in their order, with
-// values that the rows have, too, and whether the sentence has the rows' numbers. It takes minutes: each run has new
-// services, and some last as long as a session. It makes one run of each fault with testing.Short().
+// values that the rows have, too, and whether the sentence has the rows' numbers. Then it plays the other sides, which
+// must pass. It takes minutes: each run has new services, and some last as long as a session. With testing.Short() it
+// makes one run of each fault, and plays the other sides of A alone.
 func TestWhatHappened(t *testing.T) {
 	t.Parallel()
-	seeds := []uint64{42, 7, 1001}
+	seeds, others := []uint64{42, 7, 1001}, tables.Published
 	if testing.Short() {
-		seeds = seeds[:1]
+		seeds, others = seeds[:1], others[:1]
 	}
 	folder := t.TempDir()
 	l, err := system.Open(t.Context(), system.Config{
@@ -115,17 +118,57 @@ func TestWhatHappened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	play := func(t *testing.T, f tables.Fault, side tables.Side, seed uint64) *tables.Record {
+		t.Helper()
+		e, run := f.Play(side, seed)
+		r, err := p.Play(t.Context(), e, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
 	for _, f := range tables.Published {
 		for _, seed := range seeds {
 			t.Run(fmt.Sprint(f.Letter, "/", seed), func(t *testing.T) {
-				e, run := f.Play(tables.Broken, seed)
-				r, err := p.Play(t.Context(), e, run)
-				if err != nil {
-					t.Fatal(err)
-				}
-				showsWhatHappened(t, l, r, scenes[f.Letter])
+				showsWhatHappened(t, l, play(t, f, tables.Broken, seed), scenes[f.Letter])
 			})
 		}
+	}
+	for _, f := range others {
+		for _, side := range []tables.Side{tables.Fixed, tables.Here} {
+			t.Run(fmt.Sprint(f.Letter, "/", side), func(t *testing.T) {
+				if r := play(t, f, side, tables.FirstSeed); r.Run.Verdict != verify.Pass {
+					t.Errorf("%s: %s", r.Run.Sentence, r.Verdict)
+				}
+			})
+		}
+	}
+	t.Run("slow", func(t *testing.T) { sellsSlowly(t, play) })
+}
+
+// sellsSlowly plays fault A on a machine that deducts four orders a second, or with testing.Short() 40. It sells more
+// than there are, and ends once it has, or says that it was too slow.
+func sellsSlowly(t *testing.T, play func(*testing.T, tables.Fault, tables.Side, uint64) *tables.Record) {
+	t.Helper()
+	delay := 250 // longer than the timeouts of other runs last
+	if testing.Short() {
+		delay = 25
+	}
+	f, err := tables.Find("A")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Env = maps.Clone(f.Env)
+	f.Env["GOMAXPROCS"] = "1"
+	maps.Copy(f.Env, faultpoint.Always(
+		faultpoint.Rule{Step: faultpoint.AcquireLock, When: faultpoint.After, Action: faultpoint.Delay, DelayMS: delay},
+		faultpoint.Rule{Step: faultpoint.UpdateStock, When: faultpoint.Before, Action: faultpoint.Meet},
+	))
+	r := play(t, f, tables.Broken, tables.FirstSeed)
+	t.Logf("%s, after %d orders in %d ms", r.Run.Sentence, r.Run.Orders, r.Run.ElapsedMS)
+	if says := r.Run.Sentence; !strings.Contains(says, "too slow to show it") &&
+		(r.Books.Sold <= 300 || !strings.Contains(says, "more than there were")) {
+		t.Errorf("sold %d of 300, and the run says %q", r.Books.Sold, says)
 	}
 }
 
