@@ -18,7 +18,7 @@ const (
 	Unlatched     Step = "unlatched"    // the node that stood before is gone, and its event wakes nobody
 	DeleteNode    Step = "delete-node"  // a node of the queue is deleted
 	LeaveNode     Step = "leave-node"   // a waiter gives up, and its node stays
-	SecondSession Step = "open-session" // a session for one lock alone
+	OpenSession   Step = "open-session" // a session for one lock alone
 )
 
 // Event is a step that a process has passed, with the values that it had in hand. A build with the tag "faults" keeps

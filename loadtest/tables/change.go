@@ -31,17 +31,11 @@ var titles = sync.OnceValue(func() map[string]string {
 // Changes returns all differences of the code and the strategy of a side from the product.
 func (f Fault) Changes(s Side) []Change {
 	v, all := f.variant(s), []Change{}
-	if v.Mutants != "" {
-		for name := range strings.SplitSeq(v.Mutants, ",") {
-			all = append(all, Change{name, cmp.Or(titles()[name], f.Title)})
-		}
+	for _, name := range v.code() {
+		all = append(all, Change{name, cmp.Or(titles()[name], f.Title)})
 	}
 	if v.Strategy != "" && v.Strategy != deduct.Default {
-		says := "Each order takes the lock for itself"
-		if "STOCK_STRATEGY="+v.Strategy == f.Source.Name {
-			says = f.Title
-		}
-		all = append(all, Change{"STOCK_STRATEGY=" + v.Strategy, says})
+		all = append(all, Change{"STOCK_STRATEGY=" + v.Strategy, "Each order takes the lock for itself"})
 	}
 	return all
 }
@@ -56,7 +50,7 @@ func (f Fault) Lesson() string {
 	var off []string
 	for _, l := range behindTheLock {
 		if !slices.ContainsFunc([]Variant{f.Broken, f.Fixed}, func(v Variant) bool {
-			return !slices.Contains(strings.Split(v.Mutants, ","), l.patch)
+			return !slices.Contains(v.code(), l.patch)
 		}) {
 			off = append(off, l.layer)
 		}
