@@ -179,3 +179,11 @@ func ended(f Failure, code uint16) bool {
 
 // Latency counts from the intended time.
 func (c Call) Latency() time.Duration { return c.Done - c.Intended }
+
+// Placed is an order that somebody placed at a service beside the run: so many pieces of one product.
+type Placed struct {
+	Process, Key string
+	Goods, Num   int64
+	Sent, Done   time.Duration // from the start of the run
+	Code         int           // the HTTP status
+}

@@ -177,8 +177,19 @@ func (d *draft) stress(lane int, point, more string) bool {
 }
 
 func (d *draft) mark(lane int, point string, set func(*Step)) bool {
+	return d.markIf(func(m moment) bool {
+		return m.Lane == lane && faultpoint.Point(m.event.Step, m.event.When) == point
+	}, set)
+}
+
+// rightIn marks the step of an event as the refusal of something wrong.
+func (d *draft) rightIn(e faultpoint.Event, why string) {
+	d.markIf(func(m moment) bool { return m.event == e }, func(s *Step) { s.Right = why })
+}
+
+func (d *draft) markIf(is func(moment) bool, set func(*Step)) bool {
 	for i, m := range slices.Backward(d.all) {
-		if m.Lane == lane && faultpoint.Point(m.event.Step, m.event.When) == point && m.Held == "" {
+		if is(m) && m.Held == "" {
 			set(&d.all[i].Step)
 			d.all[i].weight = 9
 			return true

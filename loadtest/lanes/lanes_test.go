@@ -2,6 +2,7 @@ package lanes
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,5 +111,82 @@ func TestSceneHasTwelveSteps(t *testing.T) {
 		if utf8.RuneCountInString(line) > 81 {
 			t.Errorf("a line is too long: %s", line)
 		}
+	}
+}
+
+// steps returns the lines of a scene's steps, each after the number of its lane.
+func steps(s *Scene) (lines []string) {
+	if s == nil {
+		return nil
+	}
+	for _, step := range s.Steps {
+		lines = append(lines, fmt.Sprint(step.Lane, " ", strings.Join(step.Lines(), " ")))
+	}
+	return lines
+}
+
+// TestSecondLook: a waiter whose predecessor has given up looks again, or takes the lock beside its holder.
+func TestSecondLook(t *testing.T) {
+	queued := func(ms int, flag, point, node, behind string) faultpoint.Event {
+		return event(ms, "stock-2", flag, point, faultpoint.Values{Node: node, Behind: behind})
+	}
+	before := []faultpoint.Event{
+		event(1, "stock-1", "1", "queue/after", faultpoint.Values{Node: "a-1"}),
+		event(2, "stock-2", "2", "deduct/before", faultpoint.Values{}),
+		event(2, "stock-2", "2", "acquire-lock/before", faultpoint.Values{}),
+		queued(3, "2", "queue/after", "b-2", "a-1"),
+		event(4, "stock-2", "2", "delete-node/before", faultpoint.Values{Node: "b-2", Deleted: "b-2"}),
+		event(5, "stock-2", "2", "give-up/after", faultpoint.Values{Error: "deadline"}),
+		event(6, "stock-2", "2", "deduct/after", faultpoint.Values{}),
+		queued(2, "3", "queue/after", "c-3", "b-2"),
+		queued(4, "3", "woken/after", "c-3", "b-2"),
+	}
+	h := &history.History{Goods: []history.Goods{{ID: 1}}}
+	// Fixed: it looks, and waits for the holder.
+	r := &Run{History: h, Events: append(deduction("stock-1", "1", 7, 6, 1, 20, 10, 12, 15), before...)}
+	r.Events = append(r.Events, deduction("stock-2", "3", 6, 5, 21, 30, 22, 23, 24)...)
+	r.Events[len(r.Events)-8].At, r.Events[len(r.Events)-7].At = time.Millisecond, time.Millisecond
+	r.Events = append(r.Events, queued(5, "3", "queue/after", "c-3", "a-1"), queued(20, "3", "woken/after", "c-3", "a-1"))
+	want := "2 …3 waits behind …1 ✓ it looks again, and order …1 is before it"
+	if got := steps(Vanished(r)); !slices.Contains(got, want) || strings.Contains(fmt.Sprint(got), "✗") {
+		t.Errorf("no step %q in\n%s", want, strings.Join(got, "\n"))
+	}
+	// Broken: it takes the lock at once.
+	r = &Run{
+		Broken: true, History: h, Events: append(deduction("stock-1", "1", 7, 6, 1, 20, 10, 12, 15), before...),
+	}
+	r.Events = append(r.Events, deduction("stock-2", "3", 7, 5, 5, 30, 11, 23, 24)...)
+	r.Events[len(r.Events)-8].At, r.Events[len(r.Events)-7].At = time.Millisecond, time.Millisecond
+	if got := fmt.Sprint(steps(Vanished(r))); !strings.Contains(got, "✗ order …1 still holds it") ||
+		!strings.Contains(got, "is forgotten") {
+		t.Errorf("two holders are not shown: %s", got)
+	}
+}
+
+// TestNegative: an order for fewer pieces than none is refused before a step is passed, or adds pieces.
+func TestNegative(t *testing.T) {
+	r := &Run{
+		Books: "9 in", History: &history.History{Goods: []history.Goods{{ID: 1}}},
+		Placed: []history.Placed{{
+			Process: "order-1", Key: "minus-five", Goods: 1, Num: -5, Sent: time.Millisecond, Done: 2 * time.Millisecond, Code: 400,
+		}},
+		Events: []faultpoint.Event{event(0, "stock-1", "777", "commit/after", faultpoint.Values{})},
+	}
+	s := Negative(r)
+	if got := fmt.Sprint(steps(s)); s == nil || fmt.Sprint(s.Names()) != "[buyer order-1]" ||
+		got != "[0 orders -5 0 is told: an error, 400 ✓ no order and no row is written]" {
+		t.Errorf("of a refused order, %v is shown", s)
+	}
+	r = &Run{
+		Broken: true, History: r.History, Placed: r.Placed, Orders: []Order{{"42", "minus-five", "CONFIRMED", ""}},
+		Flows: []Flow{{"42", "deduct", 1, 5}},
+		Events: []faultpoint.Event{
+			event(1, "stock-1", "42", "update-stock/after", faultpoint.Values{Taken: new(int64(-5)), Rows: new(int64(1))}),
+		},
+	}
+	r.Placed[0].Code = 201
+	if got := fmt.Sprint(steps(Negative(r))); !strings.Contains(got, "1 adds 5 ✗ nobody brought them") ||
+		!strings.Contains(got, "0 is told: confirmed") {
+		t.Errorf("of an order that adds pieces, %s is shown", got)
 	}
 }

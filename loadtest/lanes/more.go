@@ -110,20 +110,23 @@ func Orphan(r *Run) *Scene {
 	return d.end(r.rows(flag))
 }
 
-// Negative shows the order for the fewest pieces.
+// Negative shows the first order that was placed beside the history: for fewer pieces than none.
 func Negative(r *Run) *Scene {
-	var most Flow
-	for _, f := range r.Flows {
-		if f.Kind == "deduct" && f.Num > most.Num {
-			most = f
+	r.prepare()
+	for _, p := range r.Placed {
+		sent, _ := r.first(func(e faultpoint.Event) bool { return e.Step == sends && e.Taken != nil && *e.Taken == p.Num })
+		d := r.path(sent.Flag)
+		if added := -r.gone(sent.Flag); added > 0 {
+			d.wrongAt("stock", "update-stock/after", "nobody brought them")
+			return d.end(fmt.Sprintf("order %s put %s on the shelf", short(sent.Flag), pieces(added)))
 		}
+		if len(d.lanes) == 1 { // the service refuses it before a step is passed
+			d.lanes = []Lane{{Process: Client}, {Process: p.Process}}
+		}
+		d.rightAt(Client, "hears/", "no order and no row is written")
+		return d.end(r.Books)
 	}
-	if most.Num == 0 {
-		return nil
-	}
-	d := r.path(most.Flag)
-	d.wrongAt("stock", "update-stock/after", "nobody brought them")
-	return d.end(fmt.Sprintf("order %s put %s on the shelf", short(most.Flag), pieces(most.Num)))
+	return nil
 }
 
 // owner returns the attempt with that place in the queue of a lock, or nil.
@@ -159,13 +162,17 @@ func Parent(r *Run) *Scene {
 			continue
 		}
 		a, b := made[e.Node], attemptOf(all, e)
-		if a == nil || b == nil || a.flag == b.flag || a.acquired == 0 {
+		if a == nil || b == nil || a.flag == b.flag || a.acquired == 0 || !r.Broken && b.acquired == 0 {
 			continue
 		}
 		d := r.follow(min(a.began, b.began), max(a.ended, b.ended), by(a), by(b))
 		d.stress(0, "make-parent/before", "")
 		d.stress(0, "make-parent/after", "")
 		d.stress(1, "make-parent/before", "")
+		if !r.Broken {
+			d.right(1, "make-parent/after", "it is there, which is all that it wants: it goes on")
+			return d.end(fmt.Sprintf("orders %s and %s took their pieces", short(a.flag), short(b.flag)))
+		}
 		d.wrong(1, "make-parent/after", "order "+short(a.flag)+" has just created it, and this order fails")
 		return d.end(fmt.Sprintf("order %s took its pieces, order %s nothing", short(a.flag), short(b.flag)))
 	}
@@ -177,6 +184,16 @@ func Unheard(r *Run) *Scene {
 	all := r.attempts()
 	gone, ok := r.first(func(e faultpoint.Event) bool { return e.Step == faultpoint.Unlatched })
 	if !ok {
+		if s := r.woken(all, func(e faultpoint.Event, a, b *attempt) *Scene {
+			if a.committed == 0 || b.committed == 0 {
+				return nil
+			}
+			d := r.follow(min(a.acquired, b.asked), b.last(), by(a), by(b))
+			d.rightIn(e, "it has listened since it looked")
+			return d.end(r.Books)
+		}); s != nil {
+			return s
+		}
 		return r.turns(all)
 	}
 	a, b := owner(all, gone.Behind), attemptOf(all, gone)

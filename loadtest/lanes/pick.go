@@ -114,44 +114,54 @@ func (r *Run) groups(all []*attempt) (a, b *attempt) {
 // sold reports whether the attempt has changed a level.
 func (a *attempt) sold() bool { return a.wrote > 0 && !a.refused && a.committed > 0 }
 
+// woken calls f, until it returns a scene, with each attempt that the end of the one before it in the queue wakes, and
+// with that one.
+func (r *Run) woken(all []*attempt, f func(e faultpoint.Event, before, a *attempt) *Scene) *Scene {
+	for _, e := range r.timeline {
+		if e.Step != faultpoint.Woken {
+			continue
+		}
+		if before, a := owner(all, e.Behind), attemptOf(all, e); before != nil && a != nil {
+			if s := f(e, before, a); s != nil {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
 // Vanished shows a holder, a waiter that gives up, and the one behind it.
 func Vanished(r *Run) *Scene {
 	all := r.attempts()
-	behind := func(b *attempt) *attempt { // who gave up before b
-		for _, e := range r.timeline {
-			if e.Step == faultpoint.Woken && e.Node == b.node && e.Node != "" {
-				for _, c := range all {
-					if c.node == e.Behind && c.gaveUp {
-						return c
-					}
-				}
-			}
+	gone := map[*attempt]*attempt{} // who gave up before an attempt
+	s := r.woken(all, func(e faultpoint.Event, c, b *attempt) *Scene {
+		if !c.gaveUp {
+			return nil
 		}
-		return nil
-	}
-	a, b := sameLevel(all, func(a, b *attempt) bool { return behind(b) != nil && a.holds(b.acquired) })
-	if a != nil {
-		c := behind(b)
-		d := r.follow(min(a.acquired, b.acquired), max(a.ended, b.ended), by(a), by(c), by(b))
-		d.stress(1, "delete-node/before", "")
-		d.wrong(2, "acquire-lock/after", "order "+short(a.flag)+" still holds it")
-		d.forgets(a, b, 0, 2)
+		gone[b] = c
+		again, looks := r.first(func(q faultpoint.Event) bool {
+			return q.Step == faultpoint.Queue && q.Node == e.Node && q.At >= e.At
+		})
+		a := owner(all, again.Behind)
+		if !looks || a == nil || a.acquired == 0 || b.acquired == 0 {
+			return nil
+		}
+		d := r.follow(min(a.acquired, c.asked), b.last(), by(a), by(c), by(b))
+		d.right(1, "delete-node/before", "it leaves no node behind")
+		d.rightIn(again, "it looks again, and order "+short(a.flag)+" is before it")
 		return d.end(r.Books)
-	}
-	var c *attempt
-	a, b = inTurn(all, func(a, b *attempt) bool {
-		for _, c = range all {
-			if c.gaveUp && a.holds(c.asked) && b.asked < c.ended && c.ended < a.released {
-				return true
-			}
-		}
-		return false
 	})
+	if s != nil {
+		return s
+	}
+	a, b := sameLevel(all, func(a, b *attempt) bool { return gone[b] != nil && a.holds(b.acquired) })
 	if a == nil {
 		return r.turns(all)
 	}
-	d := r.follow(a.acquired, b.last(), by(a), by(c), by(b))
-	d.right(2, "acquire-lock/after", "not before the holder has given it back")
+	d := r.follow(min(a.acquired, b.acquired), max(a.ended, b.ended), by(a), by(gone[b]), by(b))
+	d.stress(1, "delete-node/before", "")
+	d.wrong(2, "acquire-lock/after", "order "+short(a.flag)+" still holds it")
+	d.forgets(a, b, 0, 2)
 	return d.end(r.Books)
 }
 

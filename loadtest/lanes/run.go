@@ -18,6 +18,7 @@ type Run struct {
 	// Events are the processes' events, in any order.
 	Events  []faultpoint.Event
 	History *history.History
+	Placed  []history.Placed
 	Orders  []Order // by ascending id
 	Flows   []Flow
 	// Books is the sum of the books of all products, in words.
@@ -75,6 +76,14 @@ func (r *Run) prepare() {
 				v.Error = cmp.Or(v.Error, strconv.Itoa(int(c.Code)))
 			}
 			r.timeline = append(r.timeline, faultpoint.Event{At: began + c.Done, Process: Client, Step: hears, Values: v})
+		}
+		for _, p := range r.Placed {
+			v := faultpoint.Values{Flag: cmp.Or(byKey[p.Key], p.Key), From: history.Place.String(), Goods: p.Goods, Taken: &p.Num}
+			r.timeline = append(r.timeline, faultpoint.Event{At: began + p.Sent, Process: Client, Step: sends, Values: v})
+			if v.Said = r.order[v.Flag].Status; v.Said == "" {
+				v.Error = strconv.Itoa(p.Code)
+			}
+			r.timeline = append(r.timeline, faultpoint.Event{At: began + p.Done, Process: Client, Step: hears, Values: v})
 		}
 	}
 	slices.SortStableFunc(r.timeline, func(a, b faultpoint.Event) int { return cmp.Compare(a.At, b.At) })

@@ -21,7 +21,9 @@ func (r *Run) describe(e faultpoint.Event) (text string, weight int) {
 	}
 	switch faultpoint.Point(e.Step, e.When) {
 	case "sends/":
-		text = map[string]string{"place": "orders", "cancel": "cancels"}[e.From]
+		if text = map[string]string{"place": "orders", "cancel": "cancels"}[e.From]; e.Taken != nil {
+			text += fmt.Sprintf(" %d%s", *e.Taken, of)
+		}
 		return text, 5 * min(1, len(text))
 	case "hears/":
 		if e.From == "twin" || e.From == "again" {
@@ -51,6 +53,10 @@ func (r *Run) describe(e faultpoint.Event) (text string, weight int) {
 			return "", 0
 		}
 		return "answers: " + answer(e), 1
+	case "open-session/before":
+		return "opens a ZooKeeper session", 3
+	case "open-session/after":
+		return "has its own session", 4
 	case "acquire-lock/before":
 		return "asks for the lock", 1
 	case "acquire-lock/after":

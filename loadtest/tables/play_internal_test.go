@@ -243,7 +243,8 @@ func TestOrderIsPlacedOnceItIsServed(t *testing.T) {
 		t.Fatalf("%d, %v; want 503 without a stock service", code, err)
 	}
 	go func() {
-		placed <- placeServed(t.Context(), st.Orders[0], "once", `{"items":[{"goods_id":"1","num":1}]}`)
+		_, err := placeServed(t.Context(), st.Orders[0], "once", `{"items":[{"goods_id":"1","num":1}]}`)
+		placed <- err
 	}()
 	if err := stock.Restart(t.Context()); err != nil {
 		t.Fatal(err)

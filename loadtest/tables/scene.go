@@ -5,21 +5,21 @@ import (
 	"database/sql"
 	"fmt"
 
-	"orderstock/loadtest/history"
 	"orderstock/loadtest/lanes"
 	"orderstock/loadtest/system"
+	"orderstock/loadtest/trial"
 	"orderstock/pkg/mysqldb"
 )
 
 // sceneOf returns what happened in a run of the fault that is judged; nil if its events do not show it. It reads the
 // events of the services, which still run, and the run's rows.
 func sceneOf(
-	ctx context.Context, f Fault, side Side, s *system.System, h *history.History, b Books,
+	ctx context.Context, f Fault, side Side, s *system.System, of *trial.Result, b Books,
 ) (*lanes.Scene, error) {
 	if f.Scene == nil {
 		return nil, nil
 	}
-	r := &lanes.Run{Broken: side == Broken, History: h, Books: b.line()}
+	r := &lanes.Run{Broken: side == Broken, History: of.History, Placed: of.Placed, Books: b.line()}
 	for _, service := range s.Replicas() {
 		if !service.Running() {
 			continue

@@ -137,8 +137,20 @@ func TestWhatHappened(t *testing.T) {
 	for _, f := range others {
 		for _, side := range []tables.Side{tables.Fixed, tables.Here} {
 			t.Run(fmt.Sprint(f.Letter, "/", side), func(t *testing.T) {
-				if r := play(t, f, side, tables.FirstSeed); r.Run.Verdict != verify.Pass {
+				r := play(t, f, side, tables.FirstSeed)
+				if r.Run.Verdict != verify.Pass {
 					t.Errorf("%s: %s", r.Run.Sentence, r.Verdict)
+				}
+				if r.Scene == nil && side == tables.Fixed {
+					t.Fatalf("nothing is shown of %s: %s", r.Run, r.Run.Sentence)
+				}
+				var text strings.Builder
+				if r.Scene != nil {
+					r.Scene.Text(&text)
+				}
+				t.Logf("%s\n%s", r.Run.Sentence, &text)
+				if strings.Contains(text.String(), "✗") || side == tables.Fixed && !strings.Contains(text.String(), "✓") {
+					t.Errorf("%s does not show what is right: %s", r.Run, &text)
 				}
 			})
 		}

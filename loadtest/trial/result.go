@@ -33,6 +33,8 @@ type Result struct {
 	checks []verify.Invariant // the failed ones
 	// Acts are the experiment's, with what became of them.
 	Acts []*Act `json:"-"`
+	// Placed are orders that checks have placed.
+	Placed []history.Placed `json:"-"`
 	// Verdict is nil until the run is judged.
 	Verdict *verify.Verdict  `json:"verdict"`
 	History *history.History `json:"-"`
