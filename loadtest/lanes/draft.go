@@ -144,24 +144,6 @@ func (d *draft) markAt(prefix, point string, set func(*Step)) {
 	}
 }
 
-// drop leaves lanes out.
-func (d *draft) drop(is func(Lane) bool) {
-	var lanes []Lane
-	to := make([]int, len(d.lanes))
-	for i, l := range d.lanes {
-		if to[i] = len(lanes); is(l) {
-			to[i] = -1
-		} else {
-			lanes = append(lanes, l)
-		}
-	}
-	d.lanes = lanes
-	d.all = slices.DeleteFunc(d.all, func(m moment) bool { return to[m.Lane] < 0 })
-	for i := range d.all {
-		d.all[i].Lane = to[d.all[i].Lane]
-	}
-}
-
 // dead marks the death of a process.
 func (d *draft) dead(why string) {
 	for i, m := range d.all {

@@ -26,8 +26,7 @@ func Basket(r *Run) *Scene {
 		switch taken := r.taken(a); {
 		case o.Status != "REJECTED":
 		case taken > 0 && a.committed > 0:
-			d := r.path(o.ID)
-			d.drop(func(l Lane) bool { return strings.HasPrefix(l.Process, "stock") && l.Process != a.process })
+			d := r.path(o.ID, a.process)
 			d.wrongAt("stock", "commit/after", "what it took before is gone")
 			return d.end(fmt.Sprintf("order %s is REJECTED, the ledger has no line, and %s gone",
 				short(o.ID), are(taken)))
@@ -67,7 +66,7 @@ func TakenFlag(r *Run) *Scene {
 	if flag == "" {
 		return nil
 	}
-	d := r.path(flag, "take-flag/after")
+	d := r.path(flag, r.passed(flag, "take-flag/after")...)
 	if r.Broken {
 		d.wrongAt("stock", "take-flag/after", "it takes the order for a repeat")
 		d.wrongAt("order", "call-stock/after", "nothing was ever deducted")
@@ -90,7 +89,7 @@ func Repeat(r *Run) *Scene {
 	if !ok {
 		return nil
 	}
-	d := r.path(again.Flag, "lookup-flow/after")
+	d := r.path(again.Flag, r.passed(again.Flag, "lookup-flow/after", "commit/after")...)
 	d.rightAt("stock", "lookup-flow/after", "so the repeat gets the first outcome")
 	return d.end(r.rows(again.Flag))
 }
@@ -287,17 +286,12 @@ func (r *Run) rate() string {
 
 // Session shows the order that waited longest from asking for its lock to holding it.
 func Session(r *Run) *Scene {
-	var b *attempt
-	for _, a := range r.attempts() {
-		if a.committed > 0 && a.released > 0 && (b == nil || a.acquired-a.asked > b.acquired-b.asked) {
-			b = a
-		}
+	all := r.attempts()
+	b := longest(all)
+	if b == nil || b.size != "" {
+		return r.turns(all)
 	}
-	if b == nil {
-		return nil
-	}
-	d := r.path(b.flag)
-	d.drop(func(l Lane) bool { return strings.HasPrefix(l.Process, "stock") && l.Process != b.process })
+	d := r.path(b.flag, b.process)
 	words := fmt.Sprintf("%s for the lock, and %s for the work", span(b.acquired-b.asked), span(b.released-b.acquired))
 	if r.Broken {
 		d.wrongAt(b.process, "acquire-lock/after", "a new session: "+words)
@@ -311,7 +305,7 @@ func Session(r *Run) *Scene {
 func Confirmation(r *Run) *Scene {
 	r.prepare()
 	heard := map[string]time.Duration{}
-	flag, longest := "", time.Duration(-1)
+	flag, slept := "", time.Duration(-1)
 	for _, e := range r.timeline {
 		if !strings.HasPrefix(e.Process, "order") {
 			continue
@@ -322,8 +316,8 @@ func Confirmation(r *Run) *Scene {
 				heard[e.Flag] = e.At
 			}
 		case "confirm/before":
-			if at, ok := heard[e.Flag]; ok && e.At-at > longest {
-				flag, longest = e.Flag, e.At-at
+			if at, ok := heard[e.Flag]; ok && e.At-at > slept {
+				flag, slept = e.Flag, e.At-at
 			}
 			delete(heard, e.Flag)
 		}
@@ -333,9 +327,9 @@ func Confirmation(r *Run) *Scene {
 	}
 	d := r.path(flag)
 	if r.Broken {
-		d.wrongAt("order", "confirm/after", "it has slept for "+span(longest)+", with its place among the orders")
+		d.wrongAt("order", "confirm/after", "it has slept for "+span(slept)+", with its place among the orders")
 	} else {
-		d.rightAt("order", "confirm/after", fmt.Sprintf("%s after the answer", span(longest)))
+		d.rightAt("order", "confirm/after", fmt.Sprintf("%s after the answer", span(slept)))
 	}
 	return d.end(r.rate())
 }

@@ -31,21 +31,30 @@ func sameLevel(all []*attempt, also func(a, b *attempt) bool) (a, b *attempt) {
 	return nil, nil
 }
 
-// inTurn returns the first two updates of a product that satisfy the condition, where the second waited for the first
-// one's lock; nil if there are none.
-func inTurn(all []*attempt, also func(a, b *attempt) bool) (a, b *attempt) {
-	for _, b := range all {
-		for _, a := range all {
-			if a != b && a.goods == b.goods && a.acquired > 0 && b.asked > 0 && b.asked < a.released &&
-				a.released < b.acquired && a.committed > 0 && b.committed > 0 && also(a, b) {
-				return a, b
+// inTurn returns two updates of a product, the second under the lock that the first gave back; nil if there are none.
+// It prefers a second one that waited for the first and was the next. Where many are deducted together, that is the last
+// group of a holder that sold something, and the first group of the next holder, in another process.
+func (r *Run) inTurn(all []*attempt) (a, b *attempt) {
+	waited := func(a, b *attempt) bool { return b.asked > 0 && b.asked < a.released && b.committed > 0 }
+	next := func(a, b *attempt) bool { return !r.between(a.released, b.acquired) }
+	groups := func(a, b *attempt) bool {
+		return a.size != "" && b.size != "" && a.process != b.process && a.sold() && next(a, b)
+	}
+	for _, also := range []func(a, b *attempt) bool{
+		func(a, b *attempt) bool { return waited(a, b) && next(a, b) }, waited,
+		func(a, b *attempt) bool { return groups(a, b) && b.sold() },
+		func(a, b *attempt) bool { return groups(a, b) && b.committed > 0 },
+	} {
+		for _, b := range all {
+			for _, a := range slices.Backward(all) {
+				if a != b && a.goods == b.goods && a.committed > 0 && a.released > 0 && a.released < b.acquired && also(a, b) {
+					return a, b
+				}
 			}
 		}
 	}
 	return nil, nil
 }
-
-func anyTwo(*attempt, *attempt) bool { return true }
 
 // forgets marks the reads and writes of two attempts, in their lanes, that read the same level.
 func (d *draft) forgets(a, b *attempt, laneA, laneB int) {
@@ -62,7 +71,7 @@ func (d *draft) forgets(a, b *attempt, laneA, laneB int) {
 // one lock.
 func TwoReaders(r *Run) *Scene {
 	all := r.attempts()
-	a, b := sameLevel(all, anyTwo)
+	a, b := sameLevel(all, func(_, _ *attempt) bool { return true })
 	if a == nil {
 		return r.turns(all)
 	}
@@ -74,41 +83,15 @@ func TwoReaders(r *Run) *Scene {
 	return d.end(r.Books)
 }
 
-// turns shows two holders of a lock, one after the other: two orders or, where many are deducted together, the last
-// group of a holder and the first group of the next.
+// turns shows two holders of a lock, one after the other.
 func (r *Run) turns(all []*attempt) *Scene {
-	a, b := inTurn(all, func(a, b *attempt) bool { return !r.between(a.released, b.acquired) })
-	if a == nil {
-		a, b = inTurn(all, anyTwo)
-	}
-	if a == nil {
-		a, b = r.groups(all)
-	}
+	a, b := r.inTurn(all)
 	if a == nil {
 		return nil
 	}
 	d := r.follow(min(a.acquired, b.acquired), max(a.last(), b.last()), by(a), by(b))
 	d.right(1, "acquire-lock/after", "the first has committed")
 	return d.end(r.Books)
-}
-
-// groups returns the last group of a holder that sold something, and the first group of the next holder, in another
-// process. It prefers a next holder that sold something, too.
-func (r *Run) groups(all []*attempt) (a, b *attempt) {
-	for _, next := range []func(*attempt) bool{(*attempt).sold, func(b *attempt) bool { return b.committed > 0 }} {
-		for i, b := range all {
-			if b.size == "" || b.acquired == 0 || !next(b) {
-				continue
-			}
-			for _, a := range slices.Backward(all[:i]) {
-				if a.size != "" && a.process != b.process && a.goods == b.goods && a.sold() && a.released > 0 &&
-					a.released < b.acquired && !r.between(a.released, b.acquired) {
-					return a, b
-				}
-			}
-		}
-	}
-	return nil, nil
 }
 
 // sold reports whether the attempt has changed a level.
@@ -208,33 +191,41 @@ func sales(n int) string {
 	return fmt.Sprintf("%d sales", n)
 }
 
-// path drafts all steps of one order, in the lanes of the client and the processes that worked for it. If these are
-// many, the ones are left out that changed nothing and did not come to one of the points.
-func (r *Run) path(flag string, points ...string) *draft {
-	r.prepare()
-	seen := map[string]bool{}
+// path drafts all steps of one order, in the lanes of the client and the processes that worked for it, of the stock
+// services only these, unless none is named. If the lanes are many, others are left out that changed nothing.
+func (r *Run) path(flag string, stocks ...string) *draft {
 	var lanes []of
-	for _, e := range r.timeline {
-		if e.Flag == flag && !seen[e.Process] {
-			seen[e.Process] = true
-			lane := Lane{Process: e.Process}
-			if e.Process == Client {
-				lane.Order = "order " + short(flag)
-			}
-			lanes = append(lanes, of{lane, func(o faultpoint.Event) bool { return o.Flag == flag && o.Process == e.Process }})
+	for _, process := range r.passed(flag) {
+		lane := Lane{Process: process}
+		if process == Client {
+			lane.Order = "order " + short(flag)
+		}
+		if len(stocks) == 0 || !strings.HasPrefix(process, "stock") || slices.Contains(stocks, process) {
+			lanes = append(lanes, of{lane, func(o faultpoint.Event) bool { return o.Flag == flag && o.Process == process }})
 		}
 	}
 	slices.SortStableFunc(lanes, func(a, b of) int { return strings.Compare(rank(a.lane), rank(b.lane)) })
 	if len(lanes) > fewLanes {
 		lanes = slices.DeleteFunc(lanes, func(l of) bool {
-			return !slices.ContainsFunc(r.timeline, func(e faultpoint.Event) bool {
+			return !slices.Contains(stocks, l.lane.Process) && !slices.ContainsFunc(r.timeline, func(e faultpoint.Event) bool {
 				_, weight := r.describe(e)
-				return l.has(e) && (weight >= 4 || e.Action == faultpoint.Kill ||
-					slices.Contains(points, faultpoint.Point(e.Step, e.When)))
+				return l.has(e) && (weight >= 4 || e.Action == faultpoint.Kill)
 			})
 		})
 	}
 	return r.follow(0, 1<<62, lanes[:min(len(lanes), mostLanes)]...)
+}
+
+// passed returns the processes that came to one of the points with the flag or, without points, that worked for it.
+func (r *Run) passed(flag string, points ...string) (processes []string) {
+	r.prepare()
+	for _, e := range r.timeline {
+		if e.Flag == flag && !slices.Contains(processes, e.Process) &&
+			(len(points) == 0 || slices.Contains(points, faultpoint.Point(e.Step, e.When))) {
+			processes = append(processes, e.Process)
+		}
+	}
+	return processes
 }
 
 // fewLanes is how many lanes of one order are shown in any case, and mostLanes how many a scene has.
@@ -243,13 +234,6 @@ const fewLanes, mostLanes = 3, 4
 // rank sorts lanes as an order passes them.
 func rank(l Lane) string {
 	return map[string]string{"b": "0", "o": "1", "s": "2"}[l.Process[:1]] + l.Process
-}
-
-// commits reports whether a lane has a commit.
-func (d *draft) commits(l Lane) bool {
-	return slices.ContainsFunc(d.all, func(m moment) bool {
-		return d.lanes[m.Lane] == l && m.event.Step == faultpoint.Commit && m.event.When == faultpoint.After
-	})
 }
 
 // gone returns the pieces that are gone from the stock under a flag.
@@ -272,11 +256,11 @@ func (r *Run) failed() string {
 	return ""
 }
 
-// struck returns the flag of the first event that the action struck; "" if there is none.
+// struck returns the flag of the first event of one order that the action struck; "" if there is none.
 func (r *Run) struck(a faultpoint.Action) string {
 	r.prepare()
 	for _, e := range r.timeline {
-		if e.Action == a && e.Flag != "" {
+		if e.Action == a && e.Flag != "" && !faultpoint.IsGroup(e.Flag) {
 			return e.Flag
 		}
 	}
@@ -314,7 +298,7 @@ func LateCommit(r *Run) *Scene {
 			return nil
 		}
 	}
-	d := r.path(flag)
+	d := r.path(flag, r.passed(flag, "commit/after")...)
 	if r.failed() != "" {
 		d.wrongAt("order", "set-status/after", "nobody knows that: the deduction still works")
 		d.wrongAt("stock", "commit/after", "the pieces are gone, and nobody owns them")
@@ -322,7 +306,6 @@ func LateCommit(r *Run) *Scene {
 		d.rightAt("order", "call-stock/after", "the order stays PENDING")
 		d.rightAt("order", "confirm/after", "the ledger decides")
 	}
-	d.drop(func(l Lane) bool { return strings.HasPrefix(l.Process, "stock") && !d.commits(l) })
 	return d.end(r.rows(flag))
 }
 
@@ -347,6 +330,17 @@ func (r *Run) apart(a, b string) bool {
 	return true
 }
 
+// longest returns the attempt that waited longest from asking for its lock to holding it, and was deducted; nil if none
+// was.
+func longest(all []*attempt) (b *attempt) {
+	for _, a := range all {
+		if a.committed > 0 && a.released > 0 && (b == nil || a.acquired-a.asked > b.acquired-b.asked) {
+			b = a
+		}
+	}
+	return b
+}
+
 // OneLock shows the order that waited longest for the lock while another one held it for other products or, if each
 // product has a lock, the first two orders that held theirs at the same time.
 func OneLock(r *Run) *Scene {
@@ -355,21 +349,16 @@ func OneLock(r *Run) *Scene {
 	if !r.Broken {
 		for i, b := range all {
 			for _, a := range all[:i] {
-				if a.holds(b.acquired) && b.committed > 0 && a.committed > b.acquired && r.apart(a.flag, b.flag) {
+				if a.size == "" && a.holds(b.acquired) && b.committed > 0 && a.committed > b.acquired && r.apart(a.flag, b.flag) {
 					d := r.follow(min(a.asked, b.asked), max(a.last(), b.last()), by(a), by(b))
 					d.right(1, "acquire-lock/after", "its products are others, and so is its lock")
 					return d.end(rate)
 				}
 			}
 		}
-		return nil
+		return r.turns(all)
 	}
-	var b *attempt
-	for _, a := range all {
-		if a.committed > 0 && (b == nil || a.acquired-a.asked > b.acquired-b.asked) {
-			b = a
-		}
-	}
+	b := longest(all)
 	if b == nil {
 		return nil
 	}
