@@ -169,9 +169,11 @@ func TestKeys(t *testing.T) {
 	_, _ = b.stopped(s) // there is nothing to judge yet
 	fixed := b.starts(s, func() { key("x") })
 	_, _ = b.stopped(s)
-	if broken.Fault != "O" || broken.Variant != tables.Broken ||
-		fixed.Variant != tables.Fixed || fixed.Seed != broken.Seed {
-		t.Errorf("B played %+v, X played %+v", broken, fixed)
+	here := b.starts(s, func() { key("h") })
+	_, _ = b.stopped(s)
+	if broken.Fault != "O" || broken.Variant != tables.Broken || fixed.Variant != tables.Fixed ||
+		here.Variant != tables.Here || fixed.Seed != broken.Seed || here.Seed != broken.Seed {
+		t.Errorf("B played %+v, X played %+v, H played %+v", broken, fixed, here)
 	}
 	b.clean()
 }

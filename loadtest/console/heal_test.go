@@ -152,6 +152,9 @@ func TestPlayAfterAServerDied(t *testing.T) {
 // TestHealEndsAPlayedFault: one can act while a played fault lasts, and heal it before its time.
 func TestHealEndsAPlayedFault(t *testing.T) {
 	s := theStage(t)
+	if _, err := s.console.Play("O", "mended", 0); err == nil || !strings.Contains(err.Error(), "broken, fixed or here") {
+		t.Errorf("a variant that does not exist: %v", err)
+	}
 	if _, err := s.console.Play("O", tables.Fixed, 0); err != nil {
 		t.Fatal(err)
 	}

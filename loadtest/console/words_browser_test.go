@@ -115,6 +115,11 @@ func TestOnlyALinkOffersAFault(t *testing.T) {
 	s.press(".press", "Fixed")
 	s.posted("/api/play", 2)
 	offers(false, "after the offer was taken")
+	s.press(".press", "As it runs here")
+	s.posted("/api/play", 3)
+	if hash := eval[string](s.browser, `location.hash`); !strings.Contains(hash, "variant=here") {
+		t.Errorf("after the third variant the address is %s", hash)
+	}
 	s.clean()
 }
 

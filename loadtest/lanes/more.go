@@ -109,7 +109,7 @@ func Orphan(r *Run) *Scene {
 	return d.end(r.rows(flag))
 }
 
-// Negative shows the first order that was placed beside the history: for fewer pieces than none.
+// Negative shows the order for fewer pieces than none, which was placed in addition to those of the run.
 func Negative(r *Run) *Scene {
 	r.prepare()
 	for _, p := range r.Placed {

@@ -202,8 +202,8 @@ func (m *Meter) Take(t, length time.Duration) Sample {
 	return s
 }
 
-// A sale of which all pieces are sold is not continued for longer than longSale, and no sale for longer than
-// longestSale: a machine on which it shows nothing by then is too slow.
+// A sale that lasts for longer than longSale ends once its pieces are sold, and every sale after longestSale: a machine
+// that shows nothing by then is too slow.
 const longSale, longestSale = 20 * time.Second, 90 * time.Second
 
 // Enough reports whether a sale need not go on: see longSale.
