@@ -264,7 +264,7 @@ func TestTablesListTheirRows(t *testing.T) {
 	want := map[string]int{
 		"faults": len(tables.Cells()), "faults-reduced": len(tables.Reduced()), "faults-cluster": len(tables.OfCluster()),
 		"faults-cluster-reduced": 1, "mutants": len(tables.Mutants()),
-		"tour": 2 * len(tables.Published), "storm": 1, "storm-local": 1,
+		"tour": len(tables.Sides) * len(tables.Published), "storm": 1, "storm-local": 1,
 	}
 	all, exit := execute(t, "run", "--list")
 	if strings.Count(all, "\n") != len(want) || exit != command.Passed {
@@ -391,7 +391,7 @@ func TestResultsAreNamedByTheirPart(t *testing.T) {
 		"commit/after/kill@3 commit/after/kill@4":        "faults-cell 3 1, faults-cell 4 1",
 		"commit/after/kill commit/after/kill":            "faults-cell 1 1, faults-cell 1 1",
 		"faults commit/after/kill":                       faults + ", faults-cell 1 1",
-		"A B":                                            "tour 42 4",
+		"A B":                                            "tour 42 6",
 		"A/broken B/broken":                              " 42 1,  42 1",
 	} {
 		var cfg runConfig

@@ -40,6 +40,19 @@ func (f Fault) Changes(s Side) []Change {
 	return all
 }
 
+// Difference returns the changes of the broken variant alone, and those that the fixed one has, too.
+func (f Fault) Difference() (broken, both []Change) {
+	fixed := f.Changes(Fixed)
+	for _, c := range f.Changes(Broken) {
+		if slices.Contains(fixed, c) {
+			both = append(both, c)
+		} else {
+			broken = append(broken, c)
+		}
+	}
+	return broken, both
+}
+
 // behindTheLock are the patches that remove the layers behind the lock, and these layers.
 var behindTheLock = []struct{ patch, layer string }{
 	{"read-modify-write", "the update's condition"}, {"no-fencing", "the fencing token"},
@@ -48,10 +61,9 @@ var behindTheLock = []struct{ patch, layer string }{
 // Lesson says which layers behind the lock are off on both sides; "" if none is.
 func (f Fault) Lesson() string {
 	var off []string
+	_, both := f.Difference()
 	for _, l := range behindTheLock {
-		if !slices.ContainsFunc([]Variant{f.Broken, f.Fixed}, func(v Variant) bool {
-			return !slices.Contains(v.code(), l.patch)
-		}) {
+		if slices.ContainsFunc(both, func(c Change) bool { return c.Name == l.patch }) {
 			off = append(off, l.layer)
 		}
 	}

@@ -18,20 +18,22 @@ func invariants(sources) (string, error) {
 	return table.Markdown(), nil
 }
 
-// broken lists the changes of the broken variant of a fault.
-func broken(f tables.Fault) string {
-	var names []string
-	for _, c := range f.Changes(tables.Broken) {
-		names = append(names, "`"+c.Name+"`")
+// names lists changes by their names.
+func names(changes []tables.Change) string {
+	var all []string
+	for _, c := range changes {
+		all = append(all, "`"+c.Name+"`")
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(all, ", ")
 }
 
 // caseStudyFaults lists the published faults from the package tables.
 func caseStudyFaults(sources) (string, error) {
-	table := report.NewTable("", "fault", "how it is right here", "changes of the broken variant")
+	table := report.NewTable("", "fault", "how it is right here", "what brings it back", "and on both sides")
 	for _, f := range tables.Published {
-		table.Add(false, fmt.Sprintf("[%s](faults/%s)", f.Letter, path.Base(f.PageFile())), f.Title, f.Fix, broken(f))
+		broken, both := f.Difference()
+		table.Add(false, fmt.Sprintf("[%s](faults/%s)", f.Letter, path.Base(f.PageFile())), f.Title, f.Fix,
+			names(broken), names(both))
 	}
 	return table.Markdown(), nil
 }
