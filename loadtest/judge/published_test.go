@@ -58,7 +58,7 @@ func TestPublishedFaults(t *testing.T) {
 			t.Run(test.letter+" "+string(side), func(t *testing.T) {
 				t.Parallel()
 				env := maps.Clone(tables.Env)
-				for _, more := range []map[string]string{f.Env, v.Env, test.env, {"MUTANT": v.Mutants}} {
+				for _, more := range []map[string]string{f.Env, test.env, {"MUTANT": v.Mutants}} {
 					maps.Copy(env, more)
 				}
 				st := systemtest.Up(t, options.Bin, func(c *system.Config) {

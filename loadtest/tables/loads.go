@@ -96,8 +96,8 @@ var unhurried = map[string]string{
 	"ZOOKEEPER_SESSION_TIMEOUT": "4s", faultpoint.IdleEnv: "60",
 }
 
-// In patient, timeouts are longer than the queue on a slow machine: a sale ends when its orders have, or has sold all.
-var patient = with(unhurried, map[string]string{
+// In queued, timeouts are longer than the queue on a slow machine: a sale ends when its orders have, or has sold all.
+var queued = with(unhurried, map[string]string{
 	"LOCK_TIMEOUT": "30s", "STOCK_TIMEOUT": "31s", "REQUEST_TIMEOUT": "31s",
 	"CONFIRM_BUDGET": "48s", "PENDING_LIMIT": "48s", "CANCEL_AFTER": "2m",
 })
@@ -132,7 +132,7 @@ func slowly(step faultpoint.Step, when faultpoint.When, delay time.Duration) map
 }
 
 // In impatient, some of those who wait for the lock soon give up, and the reconciler takes their orders.
-var impatient = with(patient, map[string]string{
+var impatient = with(queued, map[string]string{
 	faultpoint.ImpatienceEnv: "250ms", "CONFIRM_BUDGET": "10s", "PENDING_LIMIT": "10s",
 })
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/trial"
 	"orderstock/stock-service/deduct"
 )
@@ -24,11 +25,15 @@ func (f Fault) Play(s Side, seed uint64) (trial.Experiment, Run) {
 	if s == Broken && f.Rate == "" { // a rate shows at once
 		n, expect.Broken = tries, trial.Anything
 	}
+	env := f.Env
+	if _, held := env[faultpoint.AlwaysEnv]; held && s == Here {
+		env = with(env, gap) // nobody waits for others who cannot come
+	}
 	e := trial.Experiment{
 		Name: f.Letter + "/" + string(s), Group: "published", Load: f.Load, Acts: f.Acts(), Checks: f.Checks,
 		Expect: expect, Tries: n, Settle: cmp.Or(v.Settle, settle),
 		Services: trial.Services{
-			Strategy: cmp.Or(v.Strategy, deduct.Default), Mutants: v.Mutants, Env: with(Env, f.Env), Fresh: true,
+			Strategy: cmp.Or(v.Strategy, deduct.Default), Mutants: v.Mutants, Env: with(Env, env), Fresh: true,
 		},
 	}
 	e.Load.Patience, e.Load.Mix.Seed = v.Settle, seed

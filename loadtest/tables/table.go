@@ -38,14 +38,14 @@ var All = sync.OnceValue(func() []Table {
 		{"faults-cluster", "the faults of a cluster, as root, with MySQL itself", cluster, "faults-cluster-cell", 1},
 		{"faults-cluster-reduced", "the first of them", cluster[:1], "", 1},
 		{"mutants", "broken variants of the services, each of which must be caught", Mutants(), "mutants-only", 1},
-		{TheTour, "the published faults, each broken, fixed and as it runs here", sides(Letters()...), OneSide, 1},
+		{TheTour, "the published faults, each broken, fixed and as it runs here", sidesOf(Letters()...), OneSide, 1},
 		{TheStorm, "everything in the compose file's stack breaks while orders come", storm, "", 1},
 		{TheLocalStorm, "the same with new servers and services, without containers", storm, "", 1},
 	}
 })
 
-// sides returns rows for all sides of published faults.
-func sides(letters ...string) (all []trial.Experiment) {
+// sidesOf returns rows for all sides of published faults.
+func sidesOf(letters ...string) (all []trial.Experiment) {
 	for _, letter := range letters {
 		for _, side := range Sides {
 			all = append(all, trial.Experiment{Name: letter + "/" + string(side)})
@@ -61,7 +61,7 @@ func Lookup(name string) (Table, bool) {
 		name = strings.ToUpper(name[:1]) + name[1:]
 	}
 	if slices.Contains(Letters(), name) {
-		return Table{Name: TheTour, Rows: sides(name)}, true
+		return Table{Name: TheTour, Rows: sidesOf(name)}, true
 	}
 	for _, t := range All() {
 		if t.Name == name {
