@@ -1,6 +1,6 @@
 // The left column: the published faults A to Q, and free play.
 import { Button, Empty, html, say, signal, t, useValue } from "./ui.js";
-import { catalogue, choose, chosen, play, state, whyNotPlay } from "./state.js";
+import { published, choose, chosen, play, state, whyNotPlay } from "./state.js";
 import { sign } from "./format.js";
 import { FreePlay } from "./fire.js";
 
@@ -68,7 +68,7 @@ function Fault({ fault, open, runs, why, notHere }) {
 }
 
 function Faults() {
-  const list = useValue(catalogue);
+  const list = useValue(published);
   const open = useValue(chosen);
   const isFolded = useValue(folded);
   const runs = useValue(state.runs);

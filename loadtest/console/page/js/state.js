@@ -18,7 +18,7 @@ export const state = Object.fromEntries(Object.entries(EMPTY).map(([name, value]
 export const connection = signal("connecting");
 
 // The constants: the faults, the tour, the form's values. null until loaded.
-export const catalogue = signal(null);
+export const published = signal(null);
 export const tour = signal(null);
 export const form = signal(null);
 
@@ -46,7 +46,7 @@ export const chosen = signal("A");
 export const variant = signal("");
 export const offered = signal("");
 export const brokenByHand = computed(() => state.faults.value.some((fault) => fault.by_hand));
-export const chosenFault = computed(() => (catalogue.value || []).find((fault) => fault.letter === chosen.value) || null);
+export const chosenFault = computed(() => (published.value || []).find((fault) => fault.letter === chosen.value) || null);
 export function choose(letter) {
   if (letter !== chosen.value) variant.value = offered.value = "";
   chosen.value = letter;
@@ -74,7 +74,7 @@ const on = {
   snapshot(data) {
     put({ ...EMPTY, ...data });
     connection.value = "open";
-    load("api/faults", catalogue);
+    load("api/faults", published);
     load("api/tour", tour);
     load("api/form", form);
   },
