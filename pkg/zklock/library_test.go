@@ -134,7 +134,7 @@ func (r *renewals) misses(t *testing.T, conn *zk.Conn) bool {
 func TestTheLibraryMissesEvents(t *testing.T) {
 	r := &renewals{}
 	conn, events, err := zk.Connect([]string{zookeeper(t)}, 10*time.Second,
-		zk.WithDialer(r.dial), zk.WithLogInfo(false), zk.WithLogger(silent{}))
+		zk.WithDialer(r.dial), zk.WithLogInfo(false), zk.WithLogger(quiet{}))
 	must(t, err)
 	defer func() {
 		conn.Close()
@@ -150,10 +150,6 @@ func TestTheLibraryMissesEvents(t *testing.T) {
 		}
 	}
 }
-
-type silent struct{}
-
-func (silent) Printf(string, ...any) {}
 
 func TestNoEventIsMissed(t *testing.T) {
 	r := &renewals{}
