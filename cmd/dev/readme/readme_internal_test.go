@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -54,6 +56,38 @@ func TestHelpListsTheEnvironment(t *testing.T) {
 				t.Errorf("no %q in the help of %s", want, binary)
 			}
 		}
+	}
+}
+
+// TestEverySettingIsDocumented, wherever the services and migrate declare it. The load tester's flags are in its help.
+func TestEverySettingIsDocumented(t *testing.T) {
+	t.Parallel()
+	root, tag, found := filepath.Join("..", "..", ".."), regexp.MustCompile(`env:"(\w+)`), 0
+	documented, err := settings(sources{root: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{"cmd", "pkg", "order-service", "stock-service"} {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, _ fs.DirEntry, err error) error {
+			ofLoad := strings.Contains(path, "loadtest") && filepath.Base(path) != "config.go"
+			if err != nil || ofLoad || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			code, err := os.ReadFile(path)
+			for _, m := range tag.FindAllSubmatch(code, -1) {
+				found++
+				if !strings.Contains(documented, "`"+string(m[1])+"`") {
+					t.Errorf("%s: %s is not documented: is its struct in declared?", path, m[1])
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if found < 50 {
+		t.Errorf("%d settings are declared", found)
 	}
 }
 

@@ -2,14 +2,10 @@ package readme
 
 import (
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
+	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"orderstock/loadtest/report"
@@ -77,15 +73,30 @@ func wrap(text string, width int) (lines []string) {
 	return append(lines, line)
 }
 
-// variables reads the variables, their defaults and their comments from the settings structs of the programs.
+// declared are the files with the settings of a program, or with a struct that settings embed.
+var declared = map[string][]string{
+	"order-service":    {"cmd/order-service/config.go"},
+	"stock-service":    {"cmd/stock-service/config.go"},
+	"migrate":          {"cmd/migrate/command.go", "cmd/migrate/group.go"},
+	"loadtest":         {"cmd/loadtest/config.go"}, // without its experiments, which list their variables with their flags
+	"service.Settings": {"pkg/service/settings.go"},
+	"redisdb.Location": {"pkg/redisdb/redisdb.go"},
+	"tracing.Exports":  {"pkg/tracing/export.go"},
+	"order.Config":     {"order-service/order/service.go"},
+}
+
+// declaration matches an embedded struct, or a setting: its comment, its field, its variable and its default.
+var declaration = regexp.MustCompile("(?m)^\t(\\w+\\.\\w+)$|" +
+	"((?:^\t// .*\n)*)^\t(\\w+) .*`env:\"(\\w+)(,required)?[^\"]*\"(?: envDefault:\"([^\"]*)\")?")
+
+// linking is the text between a field's name and its meaning.
+var linking = regexp.MustCompile(`^(is|are) `)
+
+// variables reads the variables, their defaults and their comments from the files of the programs.
 func variables(root string, binaries ...string) (all []*setting, err error) {
 	for _, binary := range binaries {
-		fields, err := configFields(root, filepath.Join("cmd", binary), structs[binary])
-		if err != nil {
+		if all, err = add(all, root, binary, binary); err != nil {
 			return nil, err
-		}
-		for _, field := range fields {
-			all = addSetting(all, binary, field)
 		}
 	}
 	for _, s := range all {
@@ -96,119 +107,43 @@ func variables(root string, binaries ...string) (all []*setting, err error) {
 	return all, nil
 }
 
-// structs names the only struct to read in a program. The load tester's experiments list their variables with their
-// flags.
-var structs = map[string]string{"loadtest": "surroundings"}
-
-// configFields returns the tagged fields of the structs in the folder, or only of the struct called name. An embedded
-// struct of the module stands for its fields.
-func configFields(root, folder, name string) (fields []*ast.Field, err error) {
-	files, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
-	if err != nil {
-		return nil, err
-	}
-	for _, path := range files {
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+// add adds the settings in the files of a program or of a struct, if they are known. A variable of several programs has
+// one entry.
+func add(all []*setting, root, binary, of string) ([]*setting, error) {
+	for _, file := range declared[of] {
+		text, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {
 			return nil, err
 		}
-		var types []*ast.StructType
-		ast.Inspect(file, func(n ast.Node) bool {
-			if spec, ok := n.(*ast.TypeSpec); ok && (name == "" || spec.Name.Name == name) {
-				if structure, ok := spec.Type.(*ast.StructType); ok {
-					types = append(types, structure)
-				}
-			}
-			return true
-		})
-		for _, t := range types {
-			for _, field := range t.Fields.List {
-				if field.Tag != nil {
-					fields = append(fields, field)
-					continue
-				}
-				at, embedded := embeds(file, folder, field)
-				if at == "" || at == folder && name == "" { // all files of this folder are read
-					continue
-				}
-				more, err := configFields(root, at, embedded)
-				if err != nil {
+		for _, m := range declaration.FindAllStringSubmatch(string(text), -1) {
+			embedded, comment, field, name, required, standard := m[1], m[2], m[3], m[4], m[5], m[6]
+			switch {
+			case embedded != "":
+				if all, err = add(all, root, binary, embedded); err != nil {
 					return nil, err
 				}
-				fields = append(fields, more...)
+				continue
+			case standard != "":
+				standard = "`" + standard + "`"
+			case required != "":
+				standard = "required"
+			default:
+				standard = "none"
 			}
-		}
-	}
-	return fields, nil
-}
-
-// embeds returns the struct that the field embeds, and the folder of its package; "" if the field embeds none of the
-// module.
-func embeds(file *ast.File, folder string, field *ast.Field) (at, name string) {
-	if len(field.Names) > 0 {
-		return "", ""
-	}
-	switch embedded := field.Type.(type) {
-	case *ast.Ident:
-		return folder, embedded.Name
-	case *ast.SelectorExpr:
-		return importedFrom(file, embedded.X), embedded.Sel.Name
-	}
-	return "", ""
-}
-
-// importedFrom returns the folder of the package of the module that the file imports under that name, or "".
-func importedFrom(file *ast.File, name ast.Expr) string {
-	ident, ok := name.(*ast.Ident)
-	if !ok {
-		return ""
-	}
-	for _, spec := range file.Imports {
-		path, _ := strconv.Unquote(spec.Path.Value)
-		if folder, ok := strings.CutPrefix(path, "orderstock/"); ok && filepath.Base(folder) == ident.Name {
-			return folder
-		}
-	}
-	return ""
-}
-
-// linking is the text between a field's name and its meaning.
-var linking = regexp.MustCompile(`^(is|are) `)
-
-// addSetting adds a field's variable, or adds the program to the existing entry.
-func addSetting(all []*setting, binary string, field *ast.Field) []*setting {
-	tag, err := strconv.Unquote(field.Tag.Value)
-	if err != nil {
-		return all
-	}
-	name, _, _ := strings.Cut(reflect.StructTag(tag).Get("env"), ",")
-	if name == "" {
-		return all
-	}
-	standard := reflect.StructTag(tag).Get("envDefault")
-	switch {
-	case standard != "":
-		standard = "`" + standard + "`"
-	case strings.Contains(tag, "required"):
-		standard = "required"
-	default:
-		standard = "none"
-	}
-	says := strings.Join(strings.Fields(field.Doc.Text()), " ")
-	if len(field.Names) > 0 {
-		says = linking.ReplaceAllString(strings.TrimPrefix(says, field.Names[0].Name+" "), "")
-	}
-	says = strings.TrimSuffix(says, ".")
-	for _, s := range all {
-		if s.name == name {
+			i := slices.IndexFunc(all, func(s *setting) bool { return s.name == name })
+			if i < 0 {
+				says := strings.Join(strings.Fields(strings.ReplaceAll(comment, "\t//", "")), " ")
+				says = linking.ReplaceAllString(strings.TrimPrefix(says, field+" "), "")
+				i, all = len(all), append(all, &setting{name: name, standard: standard, says: strings.TrimSuffix(says, ".")})
+			}
+			s := all[i]
 			if s.standard != standard {
 				s.standard += ", " + standard
 			}
 			if !slices.Contains(s.binaries, binary) {
 				s.binaries = append(s.binaries, binary)
 			}
-			return all
 		}
 	}
-	return append(all, &setting{name: name, standard: standard, says: says, binaries: []string{binary}})
+	return all, nil
 }
