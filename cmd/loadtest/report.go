@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,7 +32,7 @@ func writeReport(
 // runOf describes the run of a history, with what broke during it as far as that is known.
 func runOf(h *history.History) tables.Run {
 	run := tables.Run{
-		ID: h.Run, At: h.Started.UTC(), Title: "orders fired", Seed: strconv.FormatUint(h.Seed, 10),
+		ID: h.Run, At: h.Started.UTC(), Title: "orders fired", Seed: h.Seed,
 		Command: "loadtest " + strings.Join(os.Args[1:], " "),
 	}
 	for _, a := range h.Acts {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -255,10 +254,9 @@ func (cfg *runConfig) withPlayer(cmd *cobra.Command, do func(*tables.Player) err
 // conclude prints the verdict on the last try. It returns the exit code of a verdict other than pass as an error.
 func conclude(w io.Writer, r *tables.Record) error {
 	if r.Run.Verdict == trial.NotCaught {
-		last, _ := strconv.ParseUint(r.Run.Seed, 10, 64) // it was made of a number
 		var seeds []string
-		for i := range uint64(r.Run.Attempt) {
-			seeds = append(seeds, strconv.FormatUint(last+i+1-uint64(r.Run.Attempt), 10))
+		for back := r.Run.Attempt - 1; back >= 0; back-- {
+			seeds = append(seeds, fmt.Sprint(r.Run.Seed-uint64(back)))
 		}
 		fmt.Fprintf(w, "not caught this time, with the seeds %s\n", strings.Join(seeds, ", "))
 	}

@@ -23,8 +23,8 @@ import (
 // The last line of a run is the verdict, and the exit code the verdict's.
 func TestRunEndsInItsVerdict(t *testing.T) {
 	t.Parallel()
-	broken := tables.Run{Fault: "A", Variant: tables.Broken, Seed: "44", Attempt: 3, Attempts: 3}
-	once := tables.Run{Fault: "A", Variant: tables.Fixed, Seed: "42", Attempt: 1, Attempts: 1}
+	broken := tables.Run{Fault: "A", Variant: tables.Broken, Seed: 44, Attempt: 3, Attempts: 3}
+	once := tables.Run{Fault: "A", Variant: tables.Fixed, Seed: 42, Attempt: 1, Attempts: 1}
 	const missed = "not caught this time, with the seeds 42, 43, 44\n"
 	for _, test := range []struct {
 		run     tables.Run

@@ -41,7 +41,7 @@ func TestBrokenTurnsRedAndFixedPasses(t *testing.T) {
 	b.idle()
 	fixed := b.starts(s, func() { b.press("#fault-A", "Fixed") })
 	if fixed.Fault != "A" || fixed.Variant != tables.Fixed || fixed.Seed != broken.Seed {
-		t.Errorf("fixed is fault %s, %s, with seed %s; want the seed of broken, %s",
+		t.Errorf("fixed is fault %s, %s, with seed %d; want the seed of broken, %d",
 			fixed.Fault, fixed.Variant, fixed.Seed, broken.Seed)
 	}
 	if v, err := s.verdict(t); err != nil || v.Outcome != verify.Pass {

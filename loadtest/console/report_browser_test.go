@@ -77,7 +77,7 @@ func TestReportNeedsNoServer(t *testing.T) {
 		b.do(chromedp.Navigate("file://" + file))
 		b.await(10*time.Second, `document.querySelector("#report h1")`)
 		for _, want := range []string{
-			record.Run.Sentence, record.Run.Headline().Word, record.Run.Seed, v.String(),
+			record.Run.Sentence, record.Run.Headline().Word, fmt.Sprint(record.Run.Seed), v.String(),
 			fmt.Sprintf("Of %d things that must hold, %d hold", len(v.Invariants), hold),
 		} {
 			if !b.says("#report", want) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"orderstock/loadtest/fire"
@@ -29,7 +28,7 @@ func (c *Console) Play(letter string, v tables.Side, seed uint64) (tables.Run, e
 	}
 	last, _ := c.player.Running()
 	if seed == 0 && v != tables.Broken && last.Fault == f.Letter && last.Variant == tables.Broken {
-		seed, _ = strconv.ParseUint(last.Seed, 10, 64) // it was made of a number
+		seed = last.Seed
 	}
 	return c.begin(f.Play(v, cmp.Or(seed, tables.FirstSeed)))
 }

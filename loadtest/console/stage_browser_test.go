@@ -138,7 +138,7 @@ func openRecorded(t *testing.T, query string) *still {
 		}
 	}
 	s := openStillAt(t, query, "", answers)
-	s.await(waitStill, `page.catalogue.value`)
+	s.await(waitStill, `page.published.value`)
 	eval[bool](s.browser, `page.state.runs.value = [`+strings.Join(rows, ",")+`], true`)
 	return s
 }

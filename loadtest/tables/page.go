@@ -61,7 +61,7 @@ func Played(page string) string {
 // Played returns the part of the fault's page about a run of all variants.
 func (p Pair) Played() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Recorded on %s, with seed %s.\n\n", p.Broken.At.Format(time.DateOnly), p.Broken.Seed)
+	fmt.Fprintf(&b, "Recorded on %s, with seed %d.\n\n", p.Broken.At.Format(time.DateOnly), p.Broken.Seed)
 	for _, of := range []struct {
 		name  string
 		run   Run

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"orderstock/loadtest/lanes"
@@ -62,7 +61,7 @@ func (p *Player) All(ctx context.Context, f Fault, seed uint64) (Pair, error) {
 		}
 		*of.run, *of.scene = r.Run, r.Scene
 		if r.Run.Verdict == verify.Violation {
-			seed, _ = strconv.ParseUint(r.Run.Seed, 10, 64) // it was made of a number
+			seed = r.Run.Seed
 		}
 	}
 	return pair, nil
@@ -111,14 +110,15 @@ func (pairs Pairs) Sheet() report.Sheet {
 			broken = "**not caught this time**"
 		}
 		if p.Broken.Seed != pairs[0].Broken.Seed {
-			seen += " (seed " + p.Broken.Seed + ")"
+			seen += fmt.Sprintf(" (seed %d)", p.Broken.Seed)
 		}
 		table.Add(!ok, p.Letter, broken, fixed, here, strings.TrimSpace(seen))
 	}
 	if len(pairs) > 0 {
 		s.Sentence = fmt.Sprintf("%d of %d faults go wrong broken, and right fixed and here", shown, len(pairs))
-		s.Facts = []report.Fact{{Name: "Seed", Value: pairs[0].Broken.Seed}}
-		s.Add(report.Part{Title: "Every fault", Says: s.Sentence + ", seed " + pairs[0].Broken.Seed + ".", Table: table})
+		s.Facts = []report.Fact{{Name: "Seed", Value: fmt.Sprint(pairs[0].Broken.Seed)}}
+		says := fmt.Sprintf("%s, seed %d.", s.Sentence, pairs[0].Broken.Seed)
+		s.Add(report.Part{Title: "Every fault", Says: says, Table: table})
 	}
 	for _, p := range pairs {
 		for i, scene := range []*lanes.Scene{p.BrokenScene, p.FixedScene, p.HereScene} {

@@ -63,14 +63,14 @@ func (f Fault) Acts() (acts []trial.Action) {
 
 // of returns the description of a try of the experiment, counted from 1, with that seed.
 func (r Run) of(e trial.Experiment, n int, seed uint64) Run {
-	r.At, r.Seed, r.Attempt, r.Attempts = time.Now().UTC(), strconv.FormatUint(seed, 10), n, max(n, e.Tries)
+	r.At, r.Seed, r.Attempt, r.Attempts = time.Now().UTC(), seed, n, max(n, e.Tries)
 	r.ID = r.At.Format("20060102-150405.000") + "-" + strconv.Itoa(n)
 	r.Orders, r.Buyers, r.Goods = e.Load.Orders, max(e.Load.Concurrency, 1), e.Load.Mix.Goods
 	r.Stock, r.Strategy = e.Load.Mix.Stock*int64(e.Load.Mix.Goods), cmp.Or(r.Strategy, e.Services.Strategy)
 	r.Faults = append([]string{}, r.Faults...) // JSON has a list
 	if r.Fault != "" {
 		r.Buyers = r.Orders // each order is another one's
-		r.Command = fmt.Sprintf("make play FAULT=%s SEED=%s", r.Fault, r.Seed)
+		r.Command = fmt.Sprintf("make play FAULT=%s SEED=%d", r.Fault, r.Seed)
 		if r.Variant != Broken {
 			r.Command += " " + strings.ToUpper(string(r.Variant)) + "=1"
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
@@ -71,10 +70,9 @@ func (p *Player) Play(ctx context.Context, e trial.Experiment, run Run) (last *R
 		}
 		defer func() { err = errors.Join(err, e.Load.Tracer.Close(context.WithoutCancel(ctx))) }()
 	}
-	seed, _ := strconv.ParseUint(run.Seed, 10, 64) // it was made of a number
 	var failed error
 	_, err = trial.Suite{
-		Table: "played", Experiments: []trial.Experiment{e}, FirstSeed: seed, Board: p.Board,
+		Table: "played", Experiments: []trial.Experiment{e}, FirstSeed: run.Seed, Board: p.Board,
 		Watch: func(section string, value any) {
 			switch v := value.(type) {
 			case trial.Try:
@@ -137,7 +135,7 @@ func (p *Player) watch(section string, value any) {
 // begin shows a try that begins, and returns its run. run is the one before or, of the first try, its own.
 func (p *Player) begin(run Run, t trial.Try) Run {
 	if t.N > 1 {
-		p.Say("run", "not caught with seed %s; trying another", run.Seed)
+		p.Say("run", "not caught with seed %d; trying another", run.Seed)
 		run = run.of(t.Experiment, t.N, t.Seed)
 	}
 	m := NewMeter()

@@ -2,6 +2,7 @@ package tables
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ type Run struct {
 	Variant  Side      `json:"variant"` // "" in free play
 	Says     string    `json:"says"`    // the variant, if it is not the fault alone or the product as it ships
 	Strategy string    `json:"strategy"`
-	Seed     string    `json:"seed"`
+	Seed     uint64    `json:"seed,string,omitzero"`
 	Attempt  int       `json:"attempt"`
 	Attempts int       `json:"attempts"`
 	Orders   int       `json:"orders"` // to be sent or, once it is judged, in the database
@@ -96,7 +97,7 @@ func (r Run) String() string {
 	if r.Variant != "" {
 		r.Title += ", " + string(r.Variant)
 	}
-	return r.Title + ", seed " + r.Seed
+	return fmt.Sprintf("%s, seed %d", r.Title, r.Seed)
 }
 
 // Headline returns the headline of a run that is judged. The broken variant of a fault that costs only time passes, and

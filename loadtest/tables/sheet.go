@@ -20,7 +20,7 @@ func (r *Record) Sheet() report.Sheet {
 		{Name: "At", Value: r.Run.At.Format("2006-01-02 15:04:05") + " UTC"},
 		{Name: "Fault", Value: strings.Trim(r.Run.Fault+", "+string(r.Run.Variant), ", ")},
 		{Name: "Strategy", Value: r.Run.Strategy},
-		{Name: "Seed", Value: r.Run.Seed},
+		{Name: "Seed", Value: fmt.Sprint(r.Run.Seed)},
 		{Name: "Orders", Value: English.Sprint(r.Run.Orders)},
 		{Name: "Rate", Value: fmt.Sprintf("%.0f orders/s", r.Run.OrdersPerS)},
 		{Name: "99 of 100 within", Value: fmt.Sprintf("%.0f ms", r.Run.P99MS)},

@@ -1,6 +1,8 @@
 package tables_test
 
 import (
+	"encoding/json"
+	"math"
 	"regexp"
 	"strings"
 	"testing"
@@ -30,6 +32,20 @@ func TestReportHasGapsInAStall(t *testing.T) {
 	for i, pieces := range []int{1, 1, 3, 3} {
 		if n := strings.Count(lines[i][1], "M"); n != pieces {
 			t.Errorf("line %d is in %d pieces, want %d: %s", i, n, pieces, lines[i][1])
+		}
+	}
+}
+
+// TestSeedIsText for the page, whose numbers hold 53 bits; a run without one has none.
+func TestSeedIsText(t *testing.T) {
+	for seed, want := range map[uint64]string{math.MaxUint64: `"seed":"18446744073709551615"`, 0: ""} {
+		text, err := json.Marshal(tables.Run{Seed: seed})
+		if err != nil || !strings.Contains(string(text), want) || strings.Contains(string(text), "seed") != (want != "") {
+			t.Errorf("%s, %v; want %q", text, err, want)
+		}
+		var read tables.Run
+		if err := json.Unmarshal(text, &read); err != nil || read.Seed != seed {
+			t.Errorf("seed %d is read as %d, %v", seed, read.Seed, err)
 		}
 	}
 }

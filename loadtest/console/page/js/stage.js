@@ -1,6 +1,6 @@
 // The stage: the chosen fault's two sides for a room, side by side. It shows what the page shows, large, and nothing else.
 import { Button, html, note, say, t, useEffect, useLayoutEffect, useRef, useState, useValue } from "./ui.js";
-import { catalogue, choose, chosen, chosenFault, play, state, whyNotPlay } from "./state.js";
+import { published, choose, chosen, chosenFault, play, state, whyNotPlay } from "./state.js";
 import { get } from "./api.js";
 import { Status } from "./bar.js";
 import { sentence, verdictWord } from "./parts.js";
@@ -19,7 +19,7 @@ KEYS.ArrowRight = () => another(1);
 
 // another chooses the fault before or after the chosen one.
 function another(step) {
-  const all = (catalogue.value || []).map((fault) => fault.letter);
+  const all = (published.value || []).map((fault) => fault.letter);
   const to = all[all.indexOf(chosen.value) + step];
   if (to) choose(to);
 }
@@ -38,7 +38,7 @@ function useLatest(fault, side) {
   const runs = useValue(state.runs);
   const now = { row: useValue(state.run), hero: useValue(state.hero), books: useValue(state.books), scene: useValue(state.scene) };
   const [record, setRecord] = useState(null);
-  if (!before && catalogue.value) before = new Set(runs.map((run) => run.id));
+  if (!before && published.value) before = new Set(runs.map((run) => run.id));
   const is = (run) => run && run.fault === fault.letter && run.variant === side && !before?.has(run.id);
   const id = is(now.row) ? null : runs.find(is)?.id;
   useEffect(() => {
