@@ -29,6 +29,8 @@ type Act struct {
 	// Err is why it failed, or ErrOver.
 	Err error
 
+	find func(ctx context.Context) error // finds what it breaks, before its strikes are counted; may be nil
+
 	mu             sync.Mutex // guards what follows
 	struck, before int
 }
@@ -36,6 +38,11 @@ type Act struct {
 // Arm makes it strike, at once or at the next opportunity.
 func (s *Act) Arm(ctx context.Context) error {
 	s.Armed = time.Now()
+	if s.find != nil {
+		if err := s.find(ctx); err != nil {
+			return err
+		}
+	}
 	if err := s.countBefore(ctx); err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ type Kind struct {
 }
 
 // maker makes the act of an action in a lab.
-type maker func(*system.System, Action) (*Act, error)
+type maker func(*system.System, Action) *Act
 
 // Kinds is the table.
 var Kinds = []Kind{
@@ -70,7 +70,7 @@ func noAction(context.Context) error { return nil }
 var ofOneTable = []Kind{
 	{Name: "keep-flushing-redis", in: keepFlushing},
 	{Name: "mislead-leader", in: misleadLeader},
-	{Name: Nothing, in: func(*system.System, Action) (*Act, error) { return &Act{Do: noAction}, nil }},
+	{Name: Nothing, in: func(*system.System, Action) *Act { return &Act{Do: noAction} }},
 	{Name: "stop-and-start-server", in: onServer(stopAndStart, nil)},
 }
 

@@ -18,15 +18,80 @@ import (
 // New makes the action an act of a trial in the lab, whose services run. Arm returns a *problem.Problem if the action
 // does not fit the lab or the state of its target.
 func New(l *system.System, a Action) *Act {
-	made, err := (*Act)(nil), a.Known()
-	if err == nil {
-		made, err = kindOf(a.Action).in(l, a)
-	}
-	if err != nil {
-		made = &Act{Do: func(context.Context) error { return err }}
+	made := &Act{Do: func(context.Context) error { return a.Known() }}
+	if k := kindOf(a.Action); k != nil {
+		made = k.in(l, a)
 	}
 	made.Action = a
 	return made
+}
+
+// deed is what acts of a kind do, and to which things: processes or connections. The functions but who and do may be
+// nil.
+type deed[T any] struct {
+	// who finds the things, as the act is armed. None is an error.
+	who func(ctx context.Context, l *system.System, a Action) ([]T, error)
+	// do breaks them, and undo heals them. The act has struck once await returns.
+	do, undo, await func(ctx context.Context, l *system.System, all []T) error
+	// lasts reports whether one of them is still broken. Default: none outlasts do.
+	lasts func(T) bool
+	// struck counts how often one of them has been struck so far.
+	struck func(T) int
+}
+
+// act makes it an act.
+func (d deed[T]) act(l *system.System, a Action) *Act {
+	var found []T
+	made := &Act{
+		find: func(ctx context.Context) error {
+			all, err := d.who(ctx, l, a)
+			if err != nil {
+				return err
+			}
+			if found = all; len(found) == 0 {
+				return conflict("%s: there is nothing to do it to", a.Words())
+			}
+			return nil
+		},
+		Do: func(ctx context.Context) error {
+			err := d.do(ctx, l, found)
+			if d.await != nil {
+				err = errors.Join(err, d.await(ctx, l, found))
+			}
+			return err
+		},
+	}
+	if d.undo != nil {
+		made.Undo = func(ctx context.Context) error {
+			if len(found) == 0 {
+				return nil
+			}
+			return d.undo(ctx, l, found)
+		}
+	}
+	if d.lasts != nil {
+		made.On = func(context.Context) bool { return slices.ContainsFunc(found, d.lasts) }
+	}
+	if d.struck != nil {
+		made.Count = func(context.Context) (n int, _ error) {
+			for _, one := range found {
+				n += d.struck(one)
+			}
+			return n, nil
+		}
+	}
+	return made
+}
+
+// each does something to one thing after the other. All of them get it, also if it fails with some.
+func each[T any](do func(context.Context, T) error) func(context.Context, *system.System, []T) error {
+	return func(ctx context.Context, _ *system.System, all []T) error {
+		var errs []error
+		for _, one := range all {
+			errs = append(errs, do(ctx, one))
+		}
+		return errors.Join(errs...)
+	}
 }
 
 // find returns the process of that name, or all whose names begin as one that ends in Every.
@@ -46,40 +111,28 @@ func find[P system.Process](what string, all []P, name string) (found []P, err e
 
 // onReplica does something to replicas and, if undo is not nil, undoes it.
 func onReplica(do, undo func(context.Context, system.Process) error) maker {
-	return func(l *system.System, a Action) (*Act, error) {
-		found, err := find("replica", l.Replicas(), a.Target)
-		return simple(found, do, undo), err
-	}
+	all := func(l *system.System) []system.Process { return processes(l.Replicas()...) }
+	return onProcess("replica", all, do, undo)
 }
 
 // onServer is onReplica for a server.
 func onServer(do, undo func(context.Context, system.Process) error) maker {
-	return func(l *system.System, a Action) (*Act, error) {
-		found, err := find("server", l.ServerProcesses(), a.Target)
-		return simple(found, do, undo), err
-	}
+	return onProcess("server", (*system.System).ServerProcesses, do, undo)
 }
 
-func simple[P system.Process](all []P, do, undo func(context.Context, system.Process) error) *Act {
-	each := func(do func(context.Context, system.Process) error) func(context.Context) error {
-		if do == nil {
-			return nil
-		}
-		return func(ctx context.Context) error {
-			var errs []error
-			for _, p := range all {
-				errs = append(errs, do(ctx, p))
-			}
-			return errors.Join(errs...)
-		}
+func onProcess(
+	what string, all func(*system.System) []system.Process, do, undo func(context.Context, system.Process) error,
+) maker {
+	d := deed[system.Process]{
+		who: func(_ context.Context, l *system.System, a Action) ([]system.Process, error) {
+			return find(what, all(l), a.Target)
+		},
+		do: each(do),
 	}
-	act := &Act{Do: each(do), Undo: each(undo)}
 	if undo != nil {
-		act.On = func(context.Context) bool {
-			return slices.ContainsFunc(all, func(p P) bool { return system.Away(p) })
-		}
+		d.undo, d.lasts = each(undo), system.Away
 	}
-	return act
+	return d.act
 }
 
 func kill(_ context.Context, p system.Process) error {
@@ -119,71 +172,27 @@ func resume(_ context.Context, p system.Process) error {
 	return p.Resume()
 }
 
-func flushRedis(l *system.System, _ Action) (*Act, error) {
+func flushRedis(l *system.System, _ Action) *Act {
 	return &Act{Do: func(ctx context.Context) error {
 		_, err := l.FlushRedis(ctx)
 		return err
-	}}, nil
+	}}
 }
 
-func expireSessions(l *system.System, _ Action) (*Act, error) {
-	var wires []*system.Wire
-	for _, r := range l.Replicas() {
-		wires = append(wires, r.Wires[system.ToZooKeeper]...)
-	}
-	act := toWires(wires, (*system.Wire).Cut)
-	act.Count = l.ExpiredSessions
-	return act, nil
+// onWires does something to connections until they are mended.
+func onWires(
+	who func(context.Context, *system.System, Action) ([]*system.Wire, error), do func(*system.Wire) error,
+) maker {
+	return deed[*system.Wire]{
+		who: who, do: each(func(_ context.Context, w *system.Wire) error { return do(w) }),
+		undo:  each(func(ctx context.Context, w *system.Wire) error { return w.Mend(ctx) }),
+		lasts: (*system.Wire).Broken, struck: (*system.Wire).Struck,
+	}.act
 }
-
-// toWires does something to wires until they are mended.
-func toWires(wires []*system.Wire, do func(*system.Wire) error) *Act {
-	each := func(do func(*system.Wire) error) error {
-		var errs []error
-		for _, w := range wires {
-			errs = append(errs, do(w))
-		}
-		return errors.Join(errs...)
-	}
-	return &Act{
-		Do:   func(context.Context) error { return each(do) },
-		Undo: func(ctx context.Context) error { return each(func(w *system.Wire) error { return w.Mend(ctx) }) },
-		On:   func(context.Context) bool { return slices.ContainsFunc(wires, (*system.Wire).Broken) },
-		Count: func(context.Context) (n int, _ error) {
-			for _, w := range wires {
-				n += w.Struck()
-			}
-			return n, nil
-		},
-	}
-}
-
-func duplicate(l *system.System, _ Action) (*Act, error) {
-	turn := func(on bool) func(context.Context) error {
-		return func(context.Context) error {
-			for _, d := range l.Duplicators {
-				d.Switch(on)
-			}
-			return nil
-		}
-	}
-	return &Act{
-		Do: turn(true), Undo: turn(false),
-		On: func(context.Context) bool { return slices.ContainsFunc(l.Duplicators, (*system.Duplicator).On) },
-		Count: func(context.Context) (n int, _ error) {
-			for _, d := range l.Duplicators {
-				n += d.Doubled()
-			}
-			return n, nil
-		},
-	}, nil
-}
-
-func slow(w *system.Wire) error { return w.Slow(200 * time.Millisecond) }
 
 // onWire does something to a replica's connections to a server.
 func onWire(do func(*system.Wire) error) maker {
-	return func(l *system.System, a Action) (*Act, error) {
+	return onWires(func(_ context.Context, l *system.System, a Action) ([]*system.Wire, error) {
 		found, err := find("replica", l.Replicas(), a.Target)
 		if err != nil {
 			return nil, err
@@ -192,13 +201,75 @@ func onWire(do func(*system.Wire) error) maker {
 		if len(wires) == 0 {
 			return nil, invalid("%s has no connection to %q", a.Target, a.Wire)
 		}
-		return toWires(wires, do), nil
+		return wires, nil
+	}, do)
+}
+
+func slow(w *system.Wire) error { return w.Slow(200 * time.Millisecond) }
+
+// expireSessions counts the sessions that have expired, not what the wires lose.
+func expireSessions(l *system.System, a Action) *Act {
+	act := onWires(func(context.Context, *system.System, Action) (wires []*system.Wire, _ error) {
+		for _, r := range l.Replicas() {
+			wires = append(wires, r.Wires[system.ToZooKeeper]...)
+		}
+		return wires, nil
+	}, (*system.Wire).Cut)(l, a)
+	act.Count = l.ExpiredSessions
+	return act
+}
+
+// misleadLeader drops the replies of the stock services to the order service that reconciles, so that it leaves its
+// orders unfinished.
+var misleadLeader = onWires(func(_ context.Context, l *system.System, _ Action) ([]*system.Wire, error) {
+	leader, err := leaderOf(l)
+	if err != nil {
+		return nil, err
+	}
+	return leader.Wires[system.ToStock], nil
+}, (*system.Wire).LoseReplies)
+
+// leaderOf returns the order service that was the last to lead, by the services' logs.
+func leaderOf(l *system.System) (leader *system.Service, err error) {
+	since := ""
+	for _, r := range l.Orders {
+		log, err := os.ReadFile(r.LogPath())
+		if err != nil {
+			return nil, fmt.Errorf("find the leader: %w", err)
+		}
+		for line := range bytes.Lines(log) {
+			var entry struct{ Time, Msg string }
+			if json.Unmarshal(line, &entry) == nil && entry.Msg == "leading" && entry.Time > since {
+				leader, since = r, entry.Time
+			}
+		}
+	}
+	if leader == nil {
+		return nil, errors.New("find the leader: no order service leads")
+	}
+	return leader, nil
+}
+
+// duplicate delivers each request twice.
+var duplicate = deed[*system.Duplicator]{
+	who: func(_ context.Context, l *system.System, _ Action) ([]*system.Duplicator, error) {
+		return l.Duplicators, nil
+	},
+	do:    each(switched(true)),
+	undo:  each(switched(false)),
+	lasts: (*system.Duplicator).On, struck: (*system.Duplicator).Doubled,
+}.act
+
+func switched(on bool) func(context.Context, *system.Duplicator) error {
+	return func(_ context.Context, d *system.Duplicator) error {
+		d.Switch(on)
+		return nil
 	}
 }
 
 // keepFlushing keeps emptying Redis until it is healed, since one flush might fall between two flags. It counts the
 // flushes that deleted something, and waits briefly for the first.
-func keepFlushing(l *system.System, _ Action) (*Act, error) {
+func keepFlushing(l *system.System, _ Action) *Act {
 	var (
 		count atomic.Int32
 		on    atomic.Bool
@@ -225,48 +296,5 @@ func keepFlushing(l *system.System, _ Action) (*Act, error) {
 		},
 		On:    func(context.Context) bool { return on.Load() },
 		Count: func(context.Context) (int, error) { return int(count.Load()), nil },
-	}, nil
-}
-
-// misleadLeader drops the replies of the stock services to the order service that reconciles, so that it leaves its
-// orders unfinished.
-func misleadLeader(l *system.System, a Action) (*Act, error) {
-	cut := &Act{} // until the leader is known
-	return &Act{
-		Do: func(ctx context.Context) error {
-			leader, err := leaderOf(l)
-			if err != nil {
-				return err
-			}
-			a.Target, a.Wire = leader, system.ToStock
-			if cut, err = onWire((*system.Wire).LoseReplies)(l, a); err != nil {
-				return err
-			}
-			return cut.Arm(ctx)
-		},
-		Undo:  func(ctx context.Context) error { return cut.Heal(ctx) },
-		On:    func(ctx context.Context) bool { return cut.On != nil && cut.On(ctx) },
-		Count: func(ctx context.Context) (int, error) { return cut.strikes(ctx) },
-	}, nil
-}
-
-// leaderOf returns the name of the order service that was the last to lead, by the services' logs.
-func leaderOf(l *system.System) (leader string, err error) {
-	since := ""
-	for _, r := range l.Orders {
-		log, err := os.ReadFile(r.LogPath())
-		if err != nil {
-			return "", fmt.Errorf("find the leader: %w", err)
-		}
-		for line := range bytes.Lines(log) {
-			var entry struct{ Time, Msg string }
-			if json.Unmarshal(line, &entry) == nil && entry.Msg == "leading" && entry.Time > since {
-				leader, since = r.Name(), entry.Time
-			}
-		}
 	}
-	if leader == "" {
-		return "", errors.New("find the leader: no order service leads")
-	}
-	return leader, nil
 }

@@ -68,26 +68,31 @@ type strike struct {
 }
 
 // armed strikes at a step in replicas.
-func armed(l *system.System, a Action) (*Act, error) {
-	replicas, err := find("replica", l.Replicas(), a.Target)
-	if err != nil {
-		return nil, err
-	}
-	point, known := PointOf(faultpoint.Step(a.Step))
-	if !known {
-		return nil, invalid("there is no step %q", a.Step)
-	}
-	if !a.atStep() {
-		return nil, invalid("when %q: want before or after", a.When)
-	}
-	s := &strike{lab: l, action: a, point: point, rule: rules[a.Action], replicas: replicas}
-	s.rule.Step, s.rule.Skip, s.rule.Outlast = point.Step, a.skip, a.Outlast
+func armed(l *system.System, a Action) *Act {
+	s := &strike{lab: l, action: a, rule: rules[a.Action]}
+	s.rule.Step, s.rule.Skip, s.rule.Outlast = faultpoint.Step(a.Step), a.skip, a.Outlast
 	if s.rule.When == "" {
 		s.rule.When = faultpoint.When(a.When)
 	}
 	return &Act{
-		Do: s.arm, Undo: s.heal, On: s.on, Count: func(context.Context) (int, error) { return l.Fired(s.rule) },
-	}, nil
+		find: s.find, Do: s.arm, Undo: s.heal, On: s.on,
+		Count: func(context.Context) (int, error) { return l.Fired(s.rule) },
+	}
+}
+
+// find finds the replicas and the point.
+func (s *strike) find(context.Context) (err error) {
+	if s.replicas, err = find("replica", s.lab.Replicas(), s.action.Target); err != nil {
+		return err
+	}
+	known := false
+	if s.point, known = PointOf(s.rule.Step); !known {
+		return invalid("there is no step %q", s.action.Step)
+	}
+	if !s.action.atStep() {
+		return invalid("when %q: want before or after", s.action.When)
+	}
+	return nil
 }
 
 // on reports whether a replica is away, may still be struck, or has a connection that was.

@@ -3,6 +3,7 @@ package trial
 import (
 	"context"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,5 +51,27 @@ func TestHealIsInterrupted(t *testing.T) {
 		}
 	case <-time.After(limit):
 		t.Error("the outage goes on after the interrupt")
+	}
+}
+
+// TestAnActThatFindsNothing fails, has not struck, and heals nothing: a cluster may have no primary just then.
+func TestAnActThatFindsNothing(t *testing.T) {
+	t.Parallel()
+	healed := false
+	act := failover(
+		func(context.Context, *system.System) ([]system.Process, error) { return nil, nil }, each(kill),
+		func(context.Context, *system.System, []system.Process) error {
+			healed = true
+			return nil
+		}, nil,
+	)(nil, Action{Action: "primary-killed"})
+	if err := act.Arm(t.Context()); err == nil || !strings.Contains(err.Error(), "primary-killed: there is nothing") {
+		t.Errorf("armed: %v", err)
+	}
+	if n, err := act.strikes(t.Context()); n > 0 || err != nil {
+		t.Errorf("it has struck %d times, %v", n, err)
+	}
+	if err := act.Heal(t.Context()); err != nil || healed {
+		t.Errorf("healed: %t, %v", healed, err)
 	}
 }
