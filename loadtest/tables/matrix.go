@@ -24,9 +24,6 @@ var holds = map[string]time.Duration{
 
 const brief = 300 * time.Millisecond
 
-// sides are the sides of a step.
-var sides = []faultpoint.When{faultpoint.Before, faultpoint.After}
-
 // fewPass lists the steps that only a part of the orders pass, and that strike at the first arrival.
 var fewPass = []faultpoint.Step{
 	faultpoint.CancelFlag, faultpoint.CancelOrder, faultpoint.LookupFlow, faultpoint.Reconcile,
@@ -97,7 +94,7 @@ func inBaskets() (cells []trial.Experiment) {
 func Cells() []trial.Experiment {
 	var all []trial.Experiment
 	for _, step := range faultpoint.Steps {
-		for _, when := range sides {
+		for _, when := range trial.Whens {
 			for _, fault := range Strikes {
 				all = append(all, atStep(step, when, fault))
 			}
@@ -126,7 +123,7 @@ func Reduced() []trial.Experiment {
 	for i, step := range faultpoint.Steps {
 		// The faults alternate over the steps, and so do the two sides.
 		for k := range Strikes {
-			if c := atStep(step, sides[i/2%2], Strikes[(i+k)%len(Strikes)]); c.NA == "" {
+			if c := atStep(step, trial.Whens[i/2%2], Strikes[(i+k)%len(Strikes)]); c.NA == "" {
 				some = append(some, c)
 				break
 			}

@@ -27,7 +27,8 @@ type Shown struct {
 	HealedMS int64  `json:"healed_ms,omitempty"`
 	ByHand   bool   `json:"by_hand,omitempty"`
 
-	act *Act
+	act     *Act
+	endedMS int64 // when Heal ended an act by hand
 }
 
 func (s Shown) String() string { return strings.TrimSpace(s.What + " " + s.Where) }
@@ -53,7 +54,6 @@ type Board struct {
 	reading sync.Mutex
 	mu      sync.Mutex // guards what follows
 	all     []Shown
-	ended   map[*Act]int64 // when Heal ended an act by hand
 }
 
 // Start starts services on empty databases. It restarts dead servers first, and forgets all acts. Unless again is true,
@@ -69,7 +69,7 @@ func (b *Board) Start(ctx context.Context, v Services, again bool) error {
 		return fmt.Errorf("start services: %w", err)
 	}
 	b.mu.Lock()
-	b.all, b.ended = nil, nil
+	b.all = nil
 	b.mu.Unlock()
 	b.Watch("faults", []Shown{})
 	b.Watch("starting", v)
@@ -103,9 +103,6 @@ func (b *Board) add(ctx context.Context, act *Act, atMS int64, byHand bool) {
 		shown.Step = ""
 	}
 	b.mu.Lock()
-	if b.ended == nil {
-		b.ended = map[*Act]int64{}
-	}
 	b.all = append(b.all, Shown{
 		ID: strconv.Itoa(len(b.all) + 1), What: shown.What(), Where: a.Target, Wire: a.Wire, Status: "armed",
 		Counted: act.Count != nil, ArmedMS: atMS, ByHand: byHand, act: act,
@@ -133,6 +130,7 @@ func (b *Board) Read(ctx context.Context) {
 		}
 		b.mu.Lock()
 		if i < len(b.all) && b.all[i].act == now.act { // else the services were replaced
+			now.endedMS = b.all[i].endedMS
 			b.all[i] = now
 		}
 		b.mu.Unlock()
@@ -177,7 +175,7 @@ func (b *Board) ByHand() (all []Action) {
 		}
 		a := s.act.Action
 		a.AfterMS = int(s.ArmedMS)
-		if lasted := b.ended[s.act] - s.ArmedMS; lasted > 0 {
+		if lasted := s.endedMS - s.ArmedMS; lasted > 0 {
 			a.For = time.Duration(lasted) * time.Millisecond
 		}
 		all = append(all, a)
@@ -197,13 +195,13 @@ func (b *Board) Heal(ctx context.Context) error {
 	defer b.acting.Unlock()
 	errs := []error{b.System.RepairServers(ctx), b.System.MendWires(ctx)}
 	all := b.Acts()
-	for _, s := range all {
+	for i, s := range all {
 		if s.ByHand && s.Status != "healed" {
 			if err := s.act.Heal(ctx); err != nil {
 				errs = append(errs, fmt.Errorf("%s: %w", s, err))
 			}
 			b.mu.Lock()
-			b.ended[s.act] = b.SinceMS()
+			b.all[i].endedMS = b.SinceMS()
 			b.mu.Unlock()
 		}
 	}

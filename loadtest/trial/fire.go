@@ -9,7 +9,6 @@ import (
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
-	"orderstock/loadtest/system"
 )
 
 // Moment is a moment of a run.
@@ -26,14 +25,8 @@ const (
 	Judged                // there is a verdict
 )
 
-// Fire is the first part of Run. The caller judges the result. It returns when the last call is answered or given up,
-// and all that the acts broke is healed. If ctx ends, the result has the calls until then, unless an act fails for that
-// reason.
-func (e Experiment) Fire(ctx context.Context, s *system.System, seed uint64) (*Result, error) {
-	r := e.begin(s, seed, nil, nil)
-	return r.Result, r.fire(ctx)
-}
-
+// fire returns when the last call is answered or given up, and all that the acts broke is healed. If ctx ends, the
+// result has the calls until then, unless an act fails for that reason.
 func (r *Run) fire(ctx context.Context) error {
 	loadCtx, endLoad := context.WithCancelCause(ctx)
 	defer endLoad(nil)

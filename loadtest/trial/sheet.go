@@ -75,54 +75,48 @@ func (r *Report) wrong() []*Row {
 // slowest is how many faults around the system have a row in a document.
 const slowest = 6
 
-// sum is the sum of the rows of a group.
-type sum struct {
-	Counts
-	name   string
-	rows   int
-	settle float64
-}
+// bad reports whether something is wrong, whatever was expected.
+func (row *Row) bad() bool { return row.Violations+row.Unsettled > 0 }
 
-func (s *sum) bad() bool { return s.Violations+s.Unsettled > 0 }
-
-func (s *sum) settled() string {
-	text := fmt.Sprintf("%.1f s", s.settle/1000)
-	if s.bad() {
-		text += fmt.Sprintf(" **(%d violations, %d unsettled)**", s.Violations, s.Unsettled)
+// settled says how long orders took to end, and what is wrong.
+func (row *Row) settled() string {
+	text := fmt.Sprintf("%.1f s", row.SettleP99MS/1000)
+	if row.bad() {
+		text += fmt.Sprintf(" **(%d violations, %d unsettled)**", row.Violations, row.Unsettled)
 	}
 	return text
 }
 
-// byFault sums the rows up by fault: those at a step by their group, those around the system by their name.
+// byFault sums the cells at a step up by fault, and lists the faults around the system.
 func (r *Report) byFault() []report.Part {
-	var atSteps, around []*sum
+	var atSteps, around, others []*Row
+	cells := map[string]int{}
 	for _, row := range r.Rows {
-		name, of := row.Group, &atSteps
 		if row.Group == Around {
-			name, of = row.fault(), &around
+			around = append(around, row)
+			continue
 		}
-		i := slices.IndexFunc(*of, func(s *sum) bool { return s.name == name })
+		i := slices.IndexFunc(atSteps, func(sum *Row) bool { return sum.Group == row.Group })
 		if i < 0 {
-			i, *of = len(*of), append(*of, &sum{name: name})
+			i, atSteps = len(atSteps), append(atSteps, &Row{Experiment: Experiment{Group: row.Group}})
 		}
-		s := (*of)[i]
-		s.rows++
-		s.add(row.Counts)
-		s.settle = max(s.settle, row.SettleP99MS)
+		sum := atSteps[i]
+		cells[sum.Group]++
+		sum.Counts.add(row.Counts)
+		sum.SettleP99MS = max(sum.SettleP99MS, row.SettleP99MS)
 	}
 	steps := report.NewTable("fault at a step", "cells", "fired", "slowest p99 to settle")
-	slices.SortFunc(atSteps, func(a, b *sum) int { return cmp.Compare(a.name, b.name) })
-	for _, s := range atSteps {
-		steps.Add(s.bad(), s.name, s.rows, s.Fired, s.settled())
+	slices.SortFunc(atSteps, func(a, b *Row) int { return cmp.Compare(a.Group, b.Group) })
+	for _, sum := range atSteps {
+		steps.Add(sum.bad(), sum.Group, cells[sum.Group], sum.Fired, sum.settled())
 	}
 	system := report.NewTable("fault around the system", "slowest p99 to settle")
-	slices.SortStableFunc(around, func(a, b *sum) int { return cmp.Compare(b.settle, a.settle) })
-	var others []*sum
-	for i, s := range around {
-		if i < slowest || s.bad() {
-			system.Add(s.bad(), s.name, s.settled())
+	slices.SortStableFunc(around, func(a, b *Row) int { return cmp.Compare(b.SettleP99MS, a.SettleP99MS) })
+	for i, row := range around {
+		if i < slowest || row.bad() {
+			system.Add(row.bad(), row.fault(), row.settled())
 		} else {
-			others = append(others, s)
+			others = append(others, row)
 		}
 	}
 	if len(others) > 0 {
