@@ -1,23 +1,8 @@
 package locks
 
-import (
-	"fmt"
-
-	"golang.org/x/sys/unix"
-)
-
 // Moment is a reading of a clock that all processes of a machine share, in nanoseconds: the monotonic one, where there
 // is one.
 type Moment int64
-
-// Now reads the clock.
-func Now() Moment {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-		panic(fmt.Sprintf("read the monotonic clock: %v", err)) // the clock always exists
-	}
-	return Moment(ts.Nano())
-}
 
 // Record is one step of an acquisition, or the count of a measured window.
 type Record struct {

@@ -187,25 +187,25 @@ func (c *contention) does(contender int, what string) {
 
 // once acquires and releases, over all faults.
 func (c *contention) once(ctx context.Context, m *zklock.Mutex, contender int) bool {
-	call := locks.Now()
+	call := now()
 	c.does(contender, "acquires")
 	lock, err := m.Acquire(ctx)
 	if err != nil {
 		return false
 	}
 	token := lock.Token().String()
-	c.add(locks.Record{Contender: contender, Phase: locks.Granted, Token: token, Call: call, Return: locks.Now()})
+	c.add(locks.Record{Contender: contender, Phase: locks.Granted, Token: token, Call: call, Return: now()})
 	if lock.Context().Err() != nil {
-		c.add(locks.Record{Contender: contender, Phase: locks.Lost, Token: token, Call: locks.Now()})
+		c.add(locks.Record{Contender: contender, Phase: locks.Lost, Token: token, Call: now()})
 	}
-	r := locks.Record{Contender: contender, Phase: locks.Released, Token: token, Call: locks.Now()}
+	r := locks.Record{Contender: contender, Phase: locks.Released, Token: token, Call: now()}
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), soon)
 	defer cancel()
 	c.does(contender, "releases")
 	if err := lock.Release(limited); err != nil {
 		r.Err = err.Error()
 	}
-	r.Return = locks.Now()
+	r.Return = now()
 	c.add(r)
 	return true
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"golang.org/x/sys/unix"
 
 	"orderstock/loadtest/locks"
 	"orderstock/pkg/zkclient"
@@ -44,6 +45,15 @@ func work(text string, orders io.Reader, out io.Writer, holding func(ctx context
 	}
 	log := &recorder{out: json.NewEncoder(out)}
 	return errors.Join(w.contend(context.Background(), orders, log), log.err)
+}
+
+// now reads the clock of the records.
+func now() locks.Moment {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		panic(fmt.Sprintf("read the monotonic clock: %v", err)) // the clock always exists
+	}
+	return locks.Moment(ts.Nano())
 }
 
 // holdLong returns once a contender of the process holds the lock and will do so for long.
@@ -98,16 +108,16 @@ func (w contenders) acquisition(
 ) {
 	limited, cancel := context.WithTimeout(ctx, acquireLimit)
 	defer cancel()
-	call := locks.Now()
+	call := now()
 	lock, err := mutex.Acquire(limited)
 	if err != nil {
-		log.add(locks.Record{Contender: g, Phase: locks.Failed, Call: call, Return: locks.Now()}, err)
+		log.add(locks.Record{Contender: g, Phase: locks.Failed, Call: call, Return: now()}, err)
 		return
 	}
 	token := lock.Token().String()
-	log.add(locks.Record{Contender: g, Phase: locks.Granted, Token: token, Call: call, Return: locks.Now()}, nil)
+	log.add(locks.Record{Contender: g, Phase: locks.Granted, Token: token, Call: call, Return: now()}, nil)
 	end := make(chan locks.Moment, 1)
-	kept := context.AfterFunc(lock.Context(), func() { end <- locks.Now() })
+	kept := context.AfterFunc(lock.Context(), func() { end <- now() })
 	hold := rand.N(w.Hold + 1)
 	if n := long.Load(); n > 0 && long.CompareAndSwap(n, n-1) {
 		hold = w.LongHold
@@ -130,10 +140,10 @@ func (w contenders) acquisition(
 	if !kept() { // the calls above may have waited for a connection long after the loss
 		log.add(locks.Record{Contender: g, Phase: locks.Lost, Token: token, Call: <-end}, nil)
 	}
-	call = locks.Now()
+	call = now()
 	// The release is not to be cut short by the end of the work.
 	err = lock.Release(context.WithoutCancel(limited))
-	log.add(locks.Record{Contender: g, Phase: locks.Released, Token: token, Call: call, Return: locks.Now()}, err)
+	log.add(locks.Record{Contender: g, Phase: locks.Released, Token: token, Call: call, Return: now()}, err)
 }
 
 // count raises the counter in ZooKeeper by a read and a write that Lock.Guard protects, even if the holder has lost

@@ -247,12 +247,6 @@ func (h *Held) Release(ctx context.Context) error {
 	})
 }
 
-// Gone reports whether the holder's node is gone.
-func (h *Held) Gone() (bool, error) {
-	there, _, err := h.lock.conn.Exists(h.node)
-	return !there, err
-}
-
 // remove deletes a node of the queue, for the owner of the node own.
 func (l *Lock) remove(ctx context.Context, own, node string) error {
 	v := faultpoint.Values{Node: path.Base(own), Deleted: path.Base(node)}
