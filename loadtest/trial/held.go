@@ -30,32 +30,20 @@ func repeatHeld(ctx context.Context, l *system.System) (stop func(), err error) 
 func heldOrders(ctx context.Context, l *system.System) (map[string]string, error) {
 	const query = "SELECT idempotency_key, GROUP_CONCAT(CONCAT('{\"goods_id\":\"', goods_id, '\",\"num\":', num, '}'))" +
 		" FROM orders JOIN order_items ON order_id = id WHERE idempotency_key IS NOT NULL GROUP BY idempotency_key"
-	read := func(isolation sql.IsolationLevel) (map[string]string, error) {
+	held := map[string]string{}
+	for _, isolation := range []sql.IsolationLevel{sql.LevelReadUncommitted, sql.LevelReadCommitted} {
 		tx, err := l.OrderDB.BeginTx(ctx, &sql.TxOptions{Isolation: isolation})
 		if err != nil {
 			return nil, fmt.Errorf("read held orders: %w", err)
 		}
-		defer func() { _ = tx.Rollback() }() // read-only
-		orders := map[string]string{}
-		for o, err := range mysqldb.Rows(ctx, tx, func(o *[2]string) []any { return []any{&o[0], &o[1]} }, query) {
-			if err != nil {
-				return nil, fmt.Errorf("read held orders: %w", err)
-			}
-			orders[o[0]] = o[1]
+		orders, err := mysqldb.All(ctx, tx, func(o *[2]string) []any { return []any{&o[0], &o[1]} }, query)
+		if err = errors.Join(err, tx.Rollback()); err != nil {
+			return nil, fmt.Errorf("read held orders: %w", err)
 		}
-		return orders, nil
-	}
-	committed, err := read(sql.LevelReadCommitted)
-	if err != nil {
-		return nil, err
-	}
-	held, err := read(sql.LevelReadUncommitted)
-	if err != nil {
-		return nil, err
-	}
-	for key, items := range held {
-		if held[key] = `{"items":[` + items + `]}`; committed[key] != "" {
-			delete(held, key)
+		for _, o := range orders {
+			if held[o[0]] = `{"items":[` + o[1] + `]}`; isolation == sql.LevelReadCommitted {
+				delete(held, o[0])
+			}
 		}
 	}
 	if len(held) == 0 {
