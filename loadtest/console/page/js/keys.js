@@ -14,7 +14,8 @@ export function listen() {
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || helping.value) return;
     if (event.key.length === 1 && !letters.value) return;
-    if (event.target.closest?.("input, select, textarea, dialog, pre, .scroll, .lanes")) return;
+    if (event.target.closest?.("input, select, textarea, dialog")) return;
+    if (!isStage && event.key.startsWith("Arrow") && event.target.closest?.("pre, .scroll, .lanes")) return; // these scroll
     const known = DO[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!known) return;
     event.preventDefault();
