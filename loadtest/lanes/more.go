@@ -169,7 +169,7 @@ func Parent(r *Run) *Scene {
 		d.stress(0, "make-parent/after", "")
 		d.stress(1, "make-parent/before", "")
 		if !r.Broken {
-			d.right(1, "make-parent/after", "it is there, which is all that it wants: it goes on")
+			d.rightIn(e, "it is there, which is all that it wants: it goes on")
 			return d.end(fmt.Sprintf("orders %s and %s took their pieces", short(a.flag), short(b.flag)))
 		}
 		d.wrong(1, "make-parent/after", "order "+short(a.flag)+" has just created it, and this order fails")

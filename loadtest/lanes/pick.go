@@ -129,7 +129,7 @@ func Vanished(r *Run) *Scene {
 		if !looks || a == nil || a.acquired == 0 || b.acquired == 0 {
 			return nil
 		}
-		d := r.follow(min(a.acquired, c.asked), b.last(), by(a), by(c), by(b))
+		d := r.follow(min(a.asked, c.asked), b.last(), by(a), by(c), by(b))
 		d.right(1, "delete-node/before", "it leaves no node behind")
 		d.rightIn(again, "it looks again, and order "+short(a.flag)+" is before it")
 		return d.end(r.Books)
