@@ -74,12 +74,9 @@ type resultFlags struct {
 	Report string `flag:"report" help:"file for a report as one HTML page that needs no server"`
 }
 
-// hasSheet is a result that describes itself.
-type hasSheet interface{ Sheet() report.Sheet }
-
-// judged is one with an outcome.
+// judged is a result that describes itself, with an outcome.
 type judged interface {
-	hasSheet
+	Sheet() report.Sheet
 	Outcome() verify.Outcome
 }
 
