@@ -41,12 +41,7 @@ var quiet = slog.New(slog.DiscardHandler)
 
 const token = "token-of-the-test"
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = serverstest.Must
 
 // migrated makes a database with that schema and returns a DSN for it.
 func migrated(t *testing.T, schema string) string {
@@ -154,14 +149,7 @@ func send(t *testing.T, method, url, body string) (int, string) {
 	return resp.StatusCode, string(raw)
 }
 
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never happened: %s", what)
-		}
-	}
-}
+var eventually = serverstest.Eventually
 
 func restock(t *testing.T, stockURL string, num int64) {
 	t.Helper()

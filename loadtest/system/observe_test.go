@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/goccy/go-yaml"
 
@@ -22,6 +21,7 @@ import (
 	"orderstock/loadtest/system/systemtest"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/programs"
+	"orderstock/pkg/servers/serverstest"
 )
 
 // TestRules: each alert fires when its test says so, and stays quiet otherwise.
@@ -239,11 +239,4 @@ func send(t *testing.T, st *system.System, method, target, body string) []byte {
 	return answer
 }
 
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !ok(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never happened: %s", what)
-		}
-	}
-}
+var eventually = serverstest.Eventually

@@ -17,14 +17,10 @@ import (
 	"orderstock/loadtest/verify"
 	"orderstock/migrations"
 	"orderstock/pkg/servers"
+	"orderstock/pkg/servers/serverstest"
 )
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = serverstest.Must
 
 // A cluster whose replication does not wait for a majority: the primary dies a second
 // ahead of its replica, which takes its place. Orders that were acknowledged are gone.

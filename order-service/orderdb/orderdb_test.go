@@ -23,12 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines()...) }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = serverstest.Must
 
 // open returns a migrated database and n stores on it, as n replicas have.
 func open(t *testing.T, n int) (*gorm.DB, []*orderdb.DB) {

@@ -42,14 +42,7 @@ func open(t *testing.T, cfg coordination.Config) *coordination.Session {
 	return s
 }
 
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never happened: %s", what)
-		}
-	}
-}
+var eventually = serverstest.Eventually
 
 // TestItBeginsWithoutZooKeeper: what needs ZooKeeper begins as soon as it answers, and the gauge shows the session,
 // whether or not there is a number for ids.

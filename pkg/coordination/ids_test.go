@@ -325,10 +325,4 @@ func TestIDsStopWithoutZooKeeperAndComeBack(t *testing.T) {
 	})
 }
 
-// must ends the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = serverstest.Must

@@ -27,12 +27,7 @@ func open(t *testing.T, opts mysqldb.Options) *gorm.DB {
 	return db
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = serverstest.Must
 
 func TestConnectionsAreSetUp(t *testing.T) {
 	db := open(t, mysqldb.Options{LockWait: 2 * time.Second, IdleTimeout: 77 * time.Second})

@@ -133,14 +133,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never happened: %s", what)
-		}
-	}
-}
+var eventually = serverstest.Eventually
 
 // TestAFullRedisIsNotReady: at its maxmemory it answers a PING, and sets no flag.
 func TestAFullRedisIsNotReady(t *testing.T) {

@@ -235,9 +235,4 @@ func TestFaultHGoodsDoNotWaitForEachOther(t *testing.T) {
 	p.WantLevel(t, idle, 4)
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = serverstest.Must

@@ -25,15 +25,7 @@ import (
 	"orderstock/stock-service/stockdb"
 )
 
-// eventually waits for what another goroutine is about to bring about.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within the time limit: %s", what)
-		}
-	}
-}
+var eventually = serverstest.Eventually
 
 // TestPoisonedOperationFailsAlone puts a flag that the database refuses into a
 // group of others.

@@ -348,19 +348,6 @@ func items(goodsID, num int64) string {
 	return `{"items":[{"goods_id":"` + strconv.FormatInt(goodsID, 10) + `","num":` + strconv.FormatInt(num, 10) + `}]}`
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = serverstest.Must
 
-// eventually waits for something that another goroutine brings about.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never happened: %s", what)
-		}
-	}
-}
+var eventually = serverstest.Eventually

@@ -180,10 +180,4 @@ func (p *Place) Violations(t testing.TB) map[string][]string {
 // Patience is the lock timeout for tests where many callers wait for one lock.
 const Patience = 30 * time.Second
 
-// must ends the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = serverstest.Must
