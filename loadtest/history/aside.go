@@ -64,25 +64,25 @@ func (a *Aside) Ended() bool { return ended(a.Failure, a.Code) }
 type asideLine struct {
 	Aside   string       `json:"aside"`
 	Line    int          `json:"line"`
-	Op      *int32       `json:"op,omitempty"`
+	Op      *int32       `json:"op,omitzero"`
 	Method  string       `json:"method"`
 	Route   string       `json:"route"`
 	Path    string       `json:"path"`
-	Token   string       `json:"token,omitempty"`
-	Key     string       `json:"key,omitempty"`
-	Body    string       `json:"body,omitempty"`
+	Token   string       `json:"token,omitzero"`
+	Key     string       `json:"key,omitzero"`
+	Body    string       `json:"body,omitzero"`
 	SentUs  int64        `json:"sent_us"`
 	DoneUs  int64        `json:"done_us"`
-	Code    uint16       `json:"code,omitempty"`
-	Problem string       `json:"problem,omitempty"`
-	Later   bool         `json:"postponed,omitempty"`
-	NoHint  bool         `json:"no_retry_after,omitempty"`
-	OtherID bool         `json:"other_request_id,omitempty"`
-	Error   string       `json:"error,omitempty"`
-	Answer  string       `json:"answer,omitempty"`
-	Next    int64        `json:"next,string,omitempty"`
-	Listed  []listedLine `json:"listed,omitempty"`
-	All     int          `json:"all,omitempty"`
+	Code    uint16       `json:"code,omitzero"`
+	Problem string       `json:"problem,omitzero"`
+	Later   bool         `json:"postponed,omitzero"`
+	NoHint  bool         `json:"no_retry_after,omitzero"`
+	OtherID bool         `json:"other_request_id,omitzero"`
+	Error   string       `json:"error,omitzero"`
+	Answer  string       `json:"answer,omitzero"`
+	Next    int64        `json:"next,string,omitzero"`
+	Listed  []listedLine `json:"listed,omitzero"`
+	All     int          `json:"all,omitzero"`
 }
 
 type listedLine struct {
@@ -90,10 +90,10 @@ type listedLine struct {
 	Order     int64        `json:"order,string"`
 	Status    string       `json:"status"`
 	Total     int64        `json:"total"`
-	ToldItems []pricedLine `json:"told_items,omitempty"` // not if they are the items that were sent
-	Nothing   bool         `json:"nothing,omitempty"`    // it has no items
-	Created   *int64       `json:"created_us,omitempty"` // not if earlier answers gave it and the reason
-	Reason    string       `json:"reason,omitempty"`
+	ToldItems []pricedLine `json:"told_items,omitzero"` // not if they are the items that were sent
+	Nothing   bool         `json:"nothing,omitzero"`    // it has no items
+	Created   *int64       `json:"created_us,omitzero"` // not if earlier answers gave it and the reason
+	Reason    string       `json:"reason,omitzero"`
 }
 
 // known returns n, or nil for -1.

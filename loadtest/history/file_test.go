@@ -10,11 +10,11 @@ import (
 
 func newHistoryText() []string {
 	return []string{
-		`{"format":2,"run":"r","path":"order","started":"2026-01-02T03:04:05Z","elapsed_us":3000,"warmup_us":0,` +
+		`{"format":3,"run":"r","path":"order","started":"2026-01-02T03:04:05Z","elapsed_us":3000,"warmup_us":0,` +
 			`"window_us":3000,"timeout_us":1000000,"seed":7,"asked":2,` +
 			`"acts":[{"cause":"kill at stock-1","from_us":1,"to_us":3}],"breakable":true,"step_limit_us":400,"limited":true,` +
-			`"away":[{"address":"http://a:1","from_us":1,"to_us":2,"announced":true}],"orders":2,"calls":4,` +
-			`"goods":[{"id":"11","stock":5,"price":100}]}`,
+			`"away":[{"address":"http://a:1","from_us":1,"to_us":2,"announced":true}],` +
+			`"goods":[{"id":"11","stock":5,"price":100}],"orders":2,"calls":4}`,
 		`{"line":2,"op":0,"kind":"place","key":"r-0","body":{"items":[{"goods_id":"11","num":2}]},` +
 			`"intended_us":1,"sent_us":2,"done_us":3,"code":201,"status":"CONFIRMED","order":"99","total":200,` +
 			`"as_sent":true}`,

@@ -58,7 +58,7 @@ func TestAHistoryThatIsNotWholeIsUnusable(t *testing.T) {
 		"an order far ahead":     {`"op":1`, `"op":49999999`},
 		"a product without name": {`"id":"11","stock":5`, `"id":"0","stock":5`},
 		"away the wrong way":     {`"to_us":2`, `"to_us":0`},
-		"an older file":          {`"format":2`, `"format":1`},
+		"an older file":          {`"format":3`, `"format":2`},
 		"items, and as sent":     {`"replayed":true`, `"as_sent":true,"replayed":true`},
 		"done before it is sent": {`"sent_us":5,"done_us":6`, `"sent_us":5,"done_us":4`},
 	} {

@@ -25,60 +25,62 @@ const DirectPrefix = "direct-"
 // MaxOrders is the largest number of orders that one run may send.
 const MaxOrders = 50_000_000
 
-// History is the calls of a run and their answers. It is not safe for concurrent use.
+// History is the calls of a run and their answers. It is not safe for concurrent use. The tags are of the header of its
+// file.
 type History struct {
 	// Run names the run. The keys of its orders begin with it.
-	Run     string
-	Path    Path
-	Started time.Time
+	Run     string    `json:"run"`
+	Path    Path      `json:"path"`
+	Started time.Time `json:"started"`
 	// Elapsed is how long orders were sent and awaited. Its first part, Warmup, is not measured.
-	Elapsed, Warmup time.Duration
+	Elapsed time.Duration `json:"elapsed_us,format:micro"`
+	Warmup  time.Duration `json:"warmup_us,format:micro"`
 	// Window is the end of the measured time: the configured duration of the run or, without one, the last first answer.
 	// Late repeats and cancellations may come after it.
-	Window time.Duration
+	Window time.Duration `json:"window_us,format:micro"`
 	// Timeout bounds each call. A service may work on a call for about that long.
-	Timeout time.Duration
+	Timeout time.Duration `json:"timeout_us,format:micro"`
 	// CancelAfter is the age from which the order service gives an unsettled order up; 0 if it is not known.
-	CancelAfter time.Duration
+	CancelAfter time.Duration `json:"cancel_after_us,omitzero,format:micro"`
 	// PriceTTL is how long the order service may use a price that it has read; 0 if it is not known.
-	PriceTTL time.Duration
-	Seed     uint64
+	PriceTTL time.Duration `json:"price_ttl_us,omitzero,format:micro"`
+	Seed     uint64        `json:"seed"`
 	// Asked is the number of orders that the run was to send; 0 if unbounded.
-	Asked int
+	Asked int `json:"asked,omitzero"`
 	// Library is true if a client library made the first calls. It may have sent each more than once.
-	Library bool
+	Library bool `json:"library,omitzero"`
 	// Disturbed is true if something was broken or limited at times that are not known, so that any call may have to be
 	// repeated.
-	Disturbed bool
+	Disturbed bool `json:"disturbed,omitzero"`
 	// Acts broke the system on purpose. They excuse calls.
-	Acts []Act
+	Acts []Act `json:"acts,omitempty"`
 	// Breakable: acts may break something in the run, though none has to. Each order has a key, so
 	// that it can be repeated, and a slow machine does not make the verdict unknown.
-	Breakable bool
+	Breakable bool `json:"breakable,omitzero"`
 	// StepLimit is the shortest of the services' limits of a step of a call; 0 if it is not known, or above a second.
-	StepLimit time.Duration
+	StepLimit time.Duration `json:"step_limit_us,omitzero,format:micro"`
 	// Interrupted is true if the run was ended before it had done all that it was to do.
-	Interrupted bool
+	Interrupted bool `json:"interrupted,omitzero"`
 	// Limited is true if the services limit the rate of calls.
-	Limited bool
+	Limited bool `json:"limited,omitzero"`
 	// Away lists when a service was seen to be away: nobody listened at its address, or it was not ready.
-	Away []Away
+	Away []Away `json:"away,omitempty"`
 	// Patience is how long each call without an end was repeated after the traffic; 0 if none was.
-	Patience time.Duration
+	Patience time.Duration `json:"patience_us,omitzero,format:micro"`
 	// Strategy is the strategy of the stock services, if it is known.
-	Strategy string
+	Strategy string `json:"strategy,omitzero"`
 	// Odd is true if some orders have odd keys: see FormOf.
-	Odd bool
+	Odd bool `json:"odd,omitzero"`
 	// NotAsked are the rows of the grammar of odd calls that the run was too short to draw.
-	NotAsked []string
+	NotAsked []string `json:"not_asked,omitempty"`
 	// Goods are the run's products, by ascending id without gaps.
-	Goods []Goods
+	Goods []Goods `json:"goods"`
 	// Reprices is true while the run is to stock the product Repriced again. A file does not keep it.
-	Reprices bool
+	Reprices bool `json:"-"`
 	// Calls are sorted by send time.
-	Calls []Call
+	Calls []Call `json:"-"`
 	// Asides are the calls that concern no single order, sorted by send time.
-	Asides []Aside
+	Asides []Aside `json:"-"`
 
 	items   itemLists
 	told    [][]PricedItem
@@ -88,18 +90,20 @@ type History struct {
 
 // Away is a time without the service at an address, from the start of the run.
 type Away struct {
-	Address  string
-	From, To time.Duration
+	Address string        `json:"address"`
+	From    time.Duration `json:"from_us,format:micro"`
+	To      time.Duration `json:"to_us,format:micro"`
 	// Announced is true if the service had said before that it was not ready, as one does that stops gracefully. One that
 	// crashes is away without a word.
-	Announced bool
+	Announced bool `json:"announced,omitzero"`
 }
 
 // Act is a time with something broken on purpose, from the start of the run. It ends when all is healed and has no
 // known effect any more, which may be after the run.
 type Act struct {
-	Cause    string
-	From, To time.Duration
+	Cause string        `json:"cause"`
+	From  time.Duration `json:"from_us,format:micro"`
+	To    time.Duration `json:"to_us,format:micro"`
 }
 
 // Clone returns a copy whose Calls and Asides may be changed, and whose answers may be given other items, reasons and

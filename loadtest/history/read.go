@@ -39,7 +39,7 @@ func (r *reading) history() (*History, error) {
 	if err != nil {
 		return nil, err
 	}
-	var l headerLine
+	l := headerLine{History: &History{}}
 	if err := json.Unmarshal(text, &l, strict); err != nil {
 		return nil, err
 	}
@@ -91,37 +91,28 @@ func (r *reading) header(l *headerLine) error {
 	if l.Format != format {
 		return fmt.Errorf("format %d, want %d: another version of the load tester wrote the file", l.Format, format)
 	}
-	us := func(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
-	r.h = &History{
-		Run: l.Run, Path: l.Path, Started: l.Started, Seed: l.Seed, Asked: l.Asked, Library: l.Library,
-		CancelAfter: us(l.CancelUs), PriceTTL: us(l.PriceUs),
-		Disturbed: l.Disturbed, Interrupted: l.Interrupted, Limited: l.Limited, Patience: us(l.Patience),
-		Strategy: l.Strategy, Odd: l.Odd, NotAsked: l.NotAsked, Breakable: l.Breakable, StepLimit: us(l.StepUs),
-		Elapsed: us(l.ElapsedUs), Warmup: us(l.WarmupUs), Window: us(l.WindowUs), Timeout: us(l.TimeoutUs),
+	h := l.History
+	if h.Run == "" || h.Path != PathOrder && h.Path != PathDeduct || h.Asked < 0 || h.Timeout < 0 || h.CancelAfter < 0 ||
+		h.PriceTTL < 0 || h.StepLimit < 0 || h.Patience < 0 || l.Calls < 0 || l.Asides < 0 {
+		return fmt.Errorf("no run: %q, path %q, asked %d, timeout %s, calls %d", h.Run, h.Path, h.Asked, h.Timeout, l.Calls)
 	}
-	if l.Run == "" || l.Path != PathOrder && l.Path != PathDeduct || l.Asked < 0 || l.TimeoutUs < 0 ||
-		l.CancelUs < 0 || l.PriceUs < 0 || l.StepUs < 0 || l.Patience < 0 || l.Calls < 0 || l.Asides < 0 {
-		return fmt.Errorf("no run: %q, path %q, asked %d, timeout %d, calls %d", l.Run, l.Path, l.Asked, l.TimeoutUs, l.Calls)
-	}
-	for i, g := range l.Goods {
-		if g.ID != l.Goods[0].ID+int64(i) || g.ID < 1 || g.Stock < 1 || g.Price < 0 {
+	for i, g := range h.Goods {
+		if g.ID != h.Goods[0].ID+int64(i) || g.ID < 1 || g.Stock < 1 || g.Price < 0 {
 			return fmt.Errorf("no product of a run: %+v", g)
 		}
 	}
-	for _, a := range l.Away {
-		if a.FromUs < 0 || a.ToUs < a.FromUs {
-			return fmt.Errorf("away from %d µs to %d µs", a.FromUs, a.ToUs)
+	for _, a := range h.Away {
+		if a.From < 0 || a.To < a.From {
+			return fmt.Errorf("away from %s to %s", a.From, a.To)
 		}
-		r.h.Away = append(r.h.Away, Away{a.Address, us(a.FromUs), us(a.ToUs), a.Announced})
 	}
-	for _, a := range l.Acts {
-		if a.FromUs < 0 || a.ToUs < a.FromUs {
-			return fmt.Errorf("%s from %d µs to %d µs", a.Cause, a.FromUs, a.ToUs)
+	for _, a := range h.Acts {
+		if a.From < 0 || a.To < a.From {
+			return fmt.Errorf("%s from %s to %s", a.Cause, a.From, a.To)
 		}
-		r.h.Acts = append(r.h.Acts, Act{a.Cause, us(a.FromUs), us(a.ToUs)})
 	}
-	r.h.Goods = l.Goods
-	r.h.Calls = make([]Call, 0, min(l.Calls, sure))
+	r.h = h
+	h.Calls = make([]Call, 0, min(l.Calls, sure))
 	return nil
 }
 
