@@ -1,16 +1,17 @@
 package verify
 
 import (
-	"slices"
 	"strconv"
 	"time"
 
 	"orderstock/loadtest/history"
 )
 
-// reply is a call together with the meaning of its answer.
+// reply is a call together with the form and the meaning of its answer.
 type reply struct {
 	*history.Call
+	// form is nil for the flow rows in an answer, which have a separate meaning.
+	form *form
 	says word
 	// listed is the order on a page, if it was there.
 	listed *history.Listed
@@ -18,10 +19,17 @@ type reply struct {
 
 func (r *reply) cancels() bool { return r.Kind == history.Cancel }
 
-// answers reports whether it says something about the order, as the answer to a call that places it or, with cancels,
-// to one that cancels it.
-func (r *reply) answers(cancels bool) bool {
-	return r.says.of != nothing && r.cancels() == cancels && (cancels || r.Kind.Places())
+// take adds the answer to a call of order n to its replies. An answer that the contract does not have says nothing.
+func (j *judge) take(n int, c *history.Call, listed *history.Listed) {
+	f := j.formOf(n, c)
+	if f == nil {
+		j.add(AnswerWellFormed, nil, n, 0, "an answer to a valid "+c.Kind.String()+" by the contract", "%s", answer(c))
+		return
+	}
+	j.replies = append(j.replies, reply{c, f, word{f.shows, c.Status}, listed})
+	if f.has&inRows != 0 {
+		j.replies = append(j.replies, reply{c, nil, word{inFlows, rowsOf[c.Rows]}, nil})
+	}
 }
 
 // answers judges all calls of order n against its outcome in the books, and against each other. Placed and cancelled
@@ -31,17 +39,10 @@ func (j *judge) answers(n int, did end) (placed, cancelled bool) {
 	calls := j.callsOf(n)
 	for _, i := range calls {
 		c := &j.h.Calls[i]
-		says, wellFormed := j.said(n, c)
-		if !wellFormed {
-			j.add(AnswerWellFormed, nil, n, 0, "an answer to a valid "+c.Kind.String()+" by the contract", "%s", answer(c))
-		}
 		if mayHaveWorked(c) || j.h.Library && c.Kind == history.Place {
 			placed, cancelled = placed || c.Kind.Places(), cancelled || c.Kind == history.Cancel
 		}
-		j.replies = append(j.replies, reply{c, says, nil})
-		if wellFormed && c.Kind == history.ReadLedger && c.Code != 0 && c.Ended() {
-			j.replies = append(j.replies, reply{c, word{inFlows, rowsOf[c.Rows]}, nil})
-		}
+		j.take(n, c, nil)
 	}
 	j.ends(n, calls)
 	j.onPages(n, did)
@@ -56,73 +57,40 @@ func (j *judge) answers(n int, did end) (placed, cancelled bool) {
 		j.sell(n)
 	}
 	j.overTime(n)
-	j.repeats(n, false)
-	if j.h.Path == history.PathDeduct {
-		j.repeats(n, true)
-	}
+	j.firsts(n, false)
+	j.firsts(n, true)
 	return placed, cancelled
 }
 
 // answer judges one answer against the outcome of its order.
 func (j *judge) answer(n int, r *reply, did end) {
-	if r.says.of == nothing {
-		return
-	}
 	var flag []byte
 	if did.order != 0 {
-		flag = strconv.AppendInt(nil, did.order, 10)
+		flag = decimal(did.order)
 	}
-	if did.status == history.NoStatus {
-		if r.says == (word{of: inLedger}) || r.says == (word{of: inFlows}) {
+	if r.says.of != nothing {
+		if did.status == history.NoStatus && r.says.is != history.NoStatus {
+			j.add(AnswersTrue, flag, n, 0, "the order that a client was told of", "%s, and no such order", answer(r.Call))
 			return
 		}
-		j.add(AnswersTrue, flag, n, 0, "the order that a client was told of", "%s, and no such order", answer(r.Call))
+		if !r.says.agrees(did, j.h.Path) {
+			j.add(AnswersTrue, flag, n, 0, "answers that agree with the books: "+did.status.String()+", first outcome "+
+				did.outcome.String(), "%s", answer(r.Call))
+		}
+		byAsking := j.h.Path == history.PathDeduct || did.reason == string(byClient)
+		if byAsking && r.says.undone() && !r.cancels() && !j.askedBefore(r) {
+			j.add(AnswersOverTime, flag, n, 0, "an answer from before the cancellation", "%s", answer(r.Call))
+		}
+	}
+	if r.form == nil {
 		return
 	}
-	if !r.says.agrees(did, j.h.Path) {
-		j.add(AnswersTrue, flag, n, 0, "answers that agree with the books: "+did.status.String()+", first outcome "+
-			did.outcome.String(), "%s", answer(r.Call))
+	name := AnswersTrue
+	if r.form == &silence {
+		name = AnswerWellFormed
 	}
-	byAsking := j.h.Path == history.PathDeduct || did.reason == string(byClient)
-	if byAsking && r.says.undone() && !r.cancels() && !j.askedBefore(r) {
-		j.add(AnswersOverTime, flag, n, 0, "an answer from before the cancellation", "%s", answer(r.Call))
-	}
-	if r.says.of != inFlows {
-		j.contents(n, r, did, flag)
-		j.details(n, r, did, flag)
-	}
-}
-
-// contents judges what an answer says of the order besides its state.
-func (j *judge) contents(n int, r *reply, did end, flag []byte) {
-	told := did.told
-	if r.says.of >= inRecord && (r.says.is == history.Cancelled || r.says.is == history.NoStatus) {
-		told = history.ToldNothing // a cancellation arrived first; its record has no items
-	}
-	order, total := did.order, did.total
-	switch {
-	case r.Kind == history.ReadLedger:
-		order, total = 0, 0
-	case r.says == word{atPresent, history.Rejected} && r.cancels():
-		order, total, told = 0, 0, history.ToldNothing
-	case j.h.Path == history.PathDeduct:
-		total = 0
-	case j.h.Library && r.Kind == history.Place:
-		told = r.Told
-	}
-	if r.Order != order || r.Total != total {
-		j.add(AnswersTrue, flag, n, 0, "order "+strconv.FormatInt(order, 10)+" with a total of "+
-			strconv.FormatInt(total, 10), "%s", answer(r.Call))
-	}
-	items := j.paid
-	if told != history.ToldPaid {
-		items = j.h.Named(told, r.Kind, n)
-	} else if r.Kind == history.ReadLedger {
-		items = j.h.Named(history.ToldAsSent, r.Kind, n)
-	}
-	if r.Told != told && !slices.Equal(j.h.ToldItems(r.Call), items) {
-		j.add(AnswersTrue, flag, n, 0, "the items that were sent, at the order's prices, in every answer", "%s, not %s",
-			words(j.h.ToldItems(r.Call)), words(items))
+	if says, owed := j.shown(r), j.owed(r, did); says != owed {
+		j.add(name, flag, n, 0, j.differing(owed, says, r), "%s: %s", j.differing(says, owed, r), answer(r.Call))
 	}
 }
 
@@ -150,49 +118,36 @@ func (j *judge) overTime(n int) {
 	}
 }
 
-// repeats checks the answers marked as repeats of an earlier one, among the calls that place the order or, on
-// PathDeduct, the calls that cancel it.
-func (j *judge) repeats(n int, cancels bool) {
-	first, answered := (*reply)(nil), never // the call marked as the first, and when any of them was answered
+// firsts judges which answers are no repeats, among the calls that place the order or, with cancels, the ones that
+// cancel it: one call makes the outcome, and the others, and all that come later, find it.
+func (j *judge) firsts(n int, cancels bool) {
+	counts := func(r *reply) bool {
+		return r.form != nil && r.form.has&(marked|repeated) != 0 && r.cancels() == cancels
+	}
+	first, answered := (*reply)(nil), never // the call that is no repeat, and when any of them was answered
 	for i := range j.replies {
-		r := &j.replies[i]
-		if !r.answers(cancels) {
-			continue
-		}
-		if r.says.recorded(j.h.Path, cancels) {
+		if r := &j.replies[i]; counts(r) {
 			answered = min(answered, r.Done)
 		}
-		if r.Replayed {
-			continue
-		}
-		switch {
-		case first != nil:
-			j.add(AnswersOverTime, nil, n, 0, "one answer that is no repeat", "%s and %s", answer(first.Call), answer(r.Call))
-		case j.h.Path == history.PathDeduct && !r.says.made(cancels):
-			j.add(AnswersOverTime, nil, n, 0, "a repeat: the call cannot have made that outcome", "%s", answer(r.Call))
-		}
-		first = r
 	}
 	for i := range j.replies {
-		r := &j.replies[i]
-		if !r.answers(cancels) {
-			continue
-		}
-		switch {
-		case !r.Replayed && answered < r.Sent:
-			j.add(AnswersOverTime, nil, n, 0, "a repeat: an earlier call was answered", "%s", answer(r.Call))
-		case r.Replayed && j.h.Path == history.PathOrder && !j.h.Library && !r.Resent && !j.preceded(r) &&
-			!j.calm.acts.excuse(r.Sent, r.Done):
-			if j.between++; j.between == 1 {
-				j.firstBetween = "key " + j.h.Key(n) + ": " + answer(r.Call)
+		switch r := &j.replies[i]; {
+		case !counts(r):
+		case r.Replayed:
+			if j.h.Path == history.PathOrder && !j.h.Library && !r.Resent && !j.preceded(r) &&
+				!j.calm.acts.excuse(r.Sent, r.Done) {
+				if j.between++; j.between == 1 {
+					j.firstBetween = "key " + j.h.Key(n) + ": " + answer(r.Call)
+				}
 			}
+		case first != nil:
+			j.add(AnswersOverTime, nil, n, 0, "one answer that is no repeat", "%s and %s", answer(first.Call), answer(r.Call))
+		case answered < r.Sent:
+			j.add(AnswersOverTime, nil, n, 0, "a repeat: an earlier call was answered", "%s", answer(r.Call))
+		default:
+			first = r
 		}
 	}
-}
-
-// recorded reports whether an answer shows that the outcome is recorded: its makers are counted.
-func (w word) recorded(path history.Path, cancels bool) bool {
-	return path == history.PathOrder || !cancels || w.made(true)
 }
 
 // preceded reports whether a call other than r can have placed the order that r repeats.
@@ -212,7 +167,8 @@ const never = time.Duration(1<<63 - 1)
 
 // answer describes the answer to a call.
 func answer(c *history.Call) string {
-	text := c.Kind.String() + " at " + c.Sent.Round(time.Millisecond).String() + ": "
+	text := c.Kind.String() + " at " + c.Sent.Round(time.Millisecond).String() + ", after " +
+		(c.Done - c.Sent).Round(time.Millisecond).String() + ": "
 	if c.Code == 0 {
 		return text + c.Failure.String()
 	}

@@ -75,12 +75,11 @@ func cut(text string) string {
 
 // unserved judges an aside without an end. Of the levels and the pages, the last was repeated.
 func (j *judge) unserved(a *history.Aside, last bool) {
-	known, listed := refusals[a.Code]
 	right := a.Answer == "" && a.Next == 0 && len(a.Listed) == 0 && !a.NoHint && !a.OtherID
 	switch {
 	case a.Code == 0:
 		right = right && a.Failure != history.Answered && a.Failure != history.Unreadable && a.Problem == history.NoProblem
-	case a.Failure != history.Answered, listed && !slices.Contains(known, a.Problem):
+	case a.Failure != history.Answered, !refuses(a.Code, a.Problem):
 		right = false
 	}
 	if !right {
@@ -228,7 +227,7 @@ func (j *judge) level(a *history.Aside, g operation.Goods, bounds map[int]*level
 		bounds[i] = j.levelBound(i)
 	}
 	least, most := max(bounds[i].least(a.Sent, a.Done), 0), bounds[i].most(a.Sent, a.Done)
-	if body, _, ok := j.restockIn(a); ok && j.restockUnder([]byte(body.Flag)) != nil { // it shows its own pieces
+	if body, _, ok := j.restockIn(a); ok && j.restockUnder([]byte(body.Flag)).sent != firstly { // it shows its own pieces
 		least += body.Num
 	}
 	if g.Num < least || g.Num > most || !j.mayBePriced(i, g.Price, a.Sent, a.Done) || g.Name != j.h.GoodsName() {

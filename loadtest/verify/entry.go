@@ -11,12 +11,12 @@ import (
 
 // entry judges everything under one flag, if it concerns the run: its keys, its flags or its products.
 func (j *judge) entry(e *Entry) {
-	n, restock, more := j.orderOf(e), j.h.RestockOf(e.Flag), j.restockUnder(e.Flag)
+	n, restock := j.orderOf(e), j.restockUnder(e.Flag)
 	if len(e.Orders) > 0 {
 		j.inBooks(e.Orders[0].ID)
 	}
 	garbled := j.splitItems(e)
-	if n < 0 && restock < 0 && more == nil && j.touched(e) == 0 && !j.underOurKey(e) {
+	if n < 0 && restock == nil && j.touched(e) == 0 && !j.underOurKey(e) {
 		return
 	}
 	j.sumUp(e, n)
@@ -24,10 +24,8 @@ func (j *judge) entry(e *Entry) {
 	j.complete(e, n, garbled)
 	foreign := false
 	switch {
-	case restock >= 0:
+	case restock != nil:
 		j.restock(e, restock)
-	case more != nil:
-		j.restockedMore(e, more)
 	case n >= 0 && !j.seen[n]:
 		j.seen[n] = true
 		j.ours(e, n)

@@ -42,8 +42,7 @@ func (j *judge) sumUp(e *Entry, n int) {
 		s.all += r.Num
 		switch r.Kind {
 		case Restock:
-			more := j.restockUnder(e.Flag)
-			if j.h.RestockOf(e.Flag) == g || more != nil && more.goods == g || j.declared[string(e.Flag)] {
+			if of := j.restockUnder(e.Flag); of != nil && of.goods == g || j.declared[string(e.Flag)] {
 				s.restocked += r.Num
 			}
 		case Deduct:

@@ -7,6 +7,7 @@ import (
 	"sort"
 	"time"
 
+	"orderstock/loadtest/contract"
 	"orderstock/loadtest/history"
 )
 
@@ -48,9 +49,10 @@ type judge struct {
 	samples  int
 	declared map[string]bool
 
-	byOrder  []int32 // indices of History.Calls, by order, then by time
+	forms    []form             // of the run's path
+	routes   [4]*contract.Route // of its calls, by what they ask for
+	byOrder  []int32            // indices of History.Calls, by order, then by time
 	sums     map[int64]*goodsSum
-	stocked  []bool // by index of h.Goods: the restock was found
 	seen     []bool // by order: the books have it
 	sold     []int64
 	tokens   tokens
@@ -68,12 +70,11 @@ type judge struct {
 	unnamed      []int           // the orders without a key whose ids no answer named
 	bodies       map[string]bool // the hashes of the bodies of the orders without a key
 	listed       []listing       // the orders on the pages that were read, by id
-	pages        *walk
 	restocks     []restocked
 	// Buffers, reused for each entry.
 	op, deducts, restores []history.Item
 	replies               []reply
-	shown                 []history.Call       // what pages say of the current order
+	shownOnPages          []history.Call       // what pages say of the current order
 	paid                  []history.PricedItem // the items of the order in the books
 	byID                  []int32              // the calls that place orders, by the ids in their answers
 }
@@ -87,14 +88,17 @@ type rejectedOrder struct {
 
 func newJudge(h *history.History, v *Verdict, terms Terms) *judge {
 	j := &judge{
-		h: h, v: v, samples: terms.Samples, declared: map[string]bool{}, sums: map[int64]*goodsSum{},
-		byOrder: sortCalls(h), stocked: make([]bool, len(h.Goods)), seen: make([]bool, h.Orders()),
+		h: h, v: v, samples: terms.Samples, declared: map[string]bool{}, sums: map[int64]*goodsSum{}, forms: forms[h.Path],
+		byOrder: sortCalls(h), seen: make([]bool, h.Orders()),
 		sold: make([]int64, len(h.Goods)), calm: findCalm(h), unkeyed: map[int64]int{}, bodies: map[string]bool{},
 	}
 	for _, c := range invariants {
 		v.Invariants = append(v.Invariants, Invariant{Name: c.name, Says: c.says, Sample: []string{}})
 	}
-	j.restocks = j.findRestocks()
+	for a, r := range routes[h.Path] {
+		j.routes[a] = contract.Find(r[0], r[1])
+	}
+	j.findRestocks()
 	j.findKeyless()
 	j.readPages()
 	for _, name := range terms.Declared {
@@ -119,14 +123,9 @@ func (j *judge) read(books Books) error {
 
 // close runs the checks that need all of the books.
 func (j *judge) close() {
-	for i, there := range j.stocked {
-		if !there {
-			j.add(Unexplained, []byte(j.h.RestockFlag(i)), -1, j.h.Goods[i].ID, "the restock of the run", "none")
-		}
-	}
 	for _, r := range j.restocks {
 		if r.done != never && !r.recorded {
-			j.add(Unexplained, []byte(r.Flag), -1, r.GoodsID, "the restock that was answered", "none")
+			j.add(Unexplained, []byte(r.Flag), -1, r.GoodsID, "the restock of "+r.words(), "none")
 		}
 	}
 	for n, there := range j.seen {

@@ -261,21 +261,15 @@ func (j *judge) restockIn(a *history.Aside) (body operation.Restock, g int, ok b
 	return body, g, ok && ours
 }
 
-// restockAllowed returns the answers to a restock under the run's own flag of a product, or under a new one.
+// restockAllowed returns the answers to a restock under a flag of the run, whose restocks all have one.
 func (j *judge) restockAllowed(a *history.Aside) []want {
-	body, g, ok := j.restockIn(a)
-	i := j.h.RestockOf([]byte(body.Flag))
-	switch {
-	case i >= 0:
-		first := &j.h.Goods[i]
-		if ok && g == i && body.Num == first.Stock && body.Name != nil && *body.Name == j.h.GoodsName() &&
-			body.Price != nil && *body.Price == first.Price {
-			return []want{{http.StatusOK, history.NoProblem, "it is a repeat"}}
-		}
-		return []want{{http.StatusConflict, history.FlagConflict, fmt.Sprintf("this flag has a restock of %d of product %d "+
-			"at %d", first.Stock, first.ID, first.Price)}}
-	case !ok:
+	body, _, ok := j.restockIn(a)
+	switch r := j.restockUnder([]byte(body.Flag)); {
+	case r == nil:
 		return nil
+	case ok && r.is(body):
+		return []want{{http.StatusOK, history.NoProblem, "the flag is new, or it is a repeat"}}
+	default:
+		return []want{{http.StatusConflict, history.FlagConflict, "this flag has a restock of " + r.words()}}
 	}
-	return []want{{http.StatusOK, history.NoProblem, "the flag is new"}}
 }

@@ -8,15 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"orderstock/loadtest/contract"
 	"orderstock/loadtest/history"
 )
-
-// walk is the range of orders that the run's pages cover.
-type walk struct {
-	after, upTo int64
-	began       time.Duration
-}
 
 // listing is an order on a page.
 type listing struct {
@@ -25,44 +18,19 @@ type listing struct {
 	inBook bool
 }
 
-// inWalk reports whether the page belongs to the walk: pages that follow each other, from the run's first order to its
-// last.
-func (l *listing) inWalk() bool { return l.page.Row == history.RowPage }
-
-// readPages sorts the orders on the pages by id. The pages of the walk follow each other.
+// readPages sorts the orders on the pages by id.
 func (j *judge) readPages() {
 	for i := range j.h.Asides {
 		a := &j.h.Asides[i]
-		if a.Route != "/v1/orders" || a.Method != http.MethodGet {
+		if a.Route != "/v1/orders" || a.Method != http.MethodGet || a.Code != http.StatusOK ||
+			a.Failure != history.Answered {
 			continue
-		}
-		after := j.after(a)
-		inWalk := a.Row == history.RowPage
-		if inWalk && j.pages == nil {
-			j.pages = &walk{after: after, upTo: after, began: a.Sent}
-		}
-		if a.Code != http.StatusOK || a.Failure != history.Answered {
-			continue
-		}
-		if inWalk {
-			if after != j.pages.upTo {
-				j.add(AnswersTrue, nil, -1, 0, "the page after order "+strconv.FormatInt(j.pages.upTo, 10), "%d", after)
-			}
-			if j.pages.upTo = a.Next; a.Next == 0 {
-				j.pages.upTo = math.MaxInt64
-			}
 		}
 		for k := range a.Listed {
 			j.listed = append(j.listed, listing{a, &a.Listed[k], false})
 		}
 	}
 	slices.SortStableFunc(j.listed, func(a, b listing) int { return cmp.Compare(a.order.Order, b.order.Order) })
-}
-
-// after returns the cursor of a page of orders.
-func (j *judge) after(a *history.Aside) int64 {
-	values, _ := parameters(contract.Find(http.MethodGet, "/v1/orders"), a.Path)
-	return number(values, "after", int64(0))
 }
 
 // find returns the listings of an order.
@@ -84,31 +52,20 @@ func (j *judge) inBooks(order int64) {
 	}
 }
 
-// onPages adds what the pages say of order n to its answers. An order whose id a client knew before must be there.
+// onPages adds what the pages say of order n to its answers.
 func (j *judge) onPages(n int, did end) {
 	if did.order == 0 {
 		return
 	}
 	all := j.find(did.order)
-	if j.pages != nil && !slices.ContainsFunc(all, func(l listing) bool { return l.inWalk() }) {
-		known := slices.ContainsFunc(j.replies, func(r reply) bool { return r.Order == did.order && r.Done < j.pages.began })
-		if known && did.order > j.pages.after && did.order <= j.pages.upTo {
-			j.add(AnswersTrue, decimal(did.order), n, 0, "the order on one of the pages", "on none")
-		}
-	}
-	j.shown = slices.Grow(j.shown[:0], len(all)) // the replies point into it
+	j.shownOnPages = slices.Grow(j.shownOnPages[:0], len(all)) // the replies point into it
 	for _, l := range all {
-		j.shown = append(j.shown, history.Call{
+		j.shownOnPages = append(j.shownOnPages, history.Call{
 			Op: int32(n), Kind: history.ReadOrder, Code: l.page.Code, Sent: l.page.Sent, Done: l.page.Done,
 			Order: l.order.Order, Total: l.order.Total, Status: l.order.Status, Told: l.order.Told,
 			Created: l.order.Created, Reason: l.order.Reason,
 		})
-		c := &j.shown[len(j.shown)-1]
-		says, wellFormed := saidBy(j.h.Path, c)
-		if !wellFormed {
-			j.add(AnswerWellFormed, nil, n, 0, "an order on a page by the contract", "%s", answer(c))
-		}
-		j.replies = append(j.replies, reply{c, says, l.order})
+		j.take(n, &j.shownOnPages[len(j.shownOnPages)-1], l.order)
 	}
 }
 
@@ -166,12 +123,16 @@ func (j *judge) orderList(a *history.Aside, values map[string][]string) {
 		}
 		before = o.Order
 	}
-	if follow || a.Row == history.RowPage { // the walk is judged as a whole
+	if follow {
 		return
 	}
-	for _, o := range j.knownOrders(after, upTo) {
-		c := &j.h.Calls[o]
-		there := slices.ContainsFunc(a.Listed, func(l history.Listed) bool { return l.Order == c.Order })
+	left := a.Listed
+	for _, i := range j.knownOrders(after, upTo) {
+		c := &j.h.Calls[i]
+		for len(left) > 0 && left[0].Order < c.Order {
+			left = left[1:]
+		}
+		there := len(left) > 0 && left[0].Order == c.Order
 		if !there && c.Done < a.Sent && (status == "" || j.stays(int(c.Op), status, a)) {
 			wrong(c.Order, int(c.Op), "the order, which was there, on the page")
 			return

@@ -10,8 +10,8 @@ import (
 	"orderstock/pkg/operation"
 )
 
-// restocked is a restock in the middle of the run, by the client's clock: it was done between sent and done.
-// Either is never if no call may have done it, or none was answered.
+// restocked is a restock of the run, by the client's clock: it was done between sent and done. Either is never if no
+// call may have done it, or none was answered; the first restock of each product was done before the run, at firstly.
 type restocked struct {
 	operation.Restock
 	goods      int // the index of the product
@@ -19,67 +19,98 @@ type restocked struct {
 	recorded   bool // the books have it
 }
 
-// findRestocks returns the restocks that the run sent in its middle.
-func (j *judge) findRestocks() (all []restocked) {
+const firstly = time.Duration(-1)
+
+// findRestocks finds the first restock of each product, in their order, and the ones in the middle of the run.
+func (j *judge) findRestocks() {
+	name := j.h.GoodsName()
+	for i := range j.h.Goods {
+		g := &j.h.Goods[i]
+		first := operation.Restock{Flag: j.h.RestockFlag(i), GoodsID: g.ID, Num: g.Stock, Name: &name, Price: &g.Price}
+		j.restocks = append(j.restocks, restocked{Restock: first, goods: i, sent: firstly, done: firstly})
+	}
 	for i := range j.h.Asides {
 		a := &j.h.Asides[i]
 		body, g, ok := j.restockIn(a)
-		if !ok || a.Token != "" || j.h.RestockOf([]byte(body.Flag)) >= 0 {
+		if !ok || a.Token != "" {
 			continue
 		}
-		at := slices.IndexFunc(all, func(r restocked) bool { return r.Flag == body.Flag })
-		if at < 0 {
-			at = len(all)
-			all = append(all, restocked{Restock: body, goods: g, sent: never, done: never})
+		r := j.restockUnder([]byte(body.Flag))
+		if r == nil {
+			j.restocks = append(j.restocks, restocked{Restock: body, goods: g, sent: never, done: never})
+			r = &j.restocks[len(j.restocks)-1]
 		}
 		if mayHaveWorked(&history.Call{Failure: a.Failure, Code: a.Code, Problem: a.Problem}) {
-			all[at].sent = min(all[at].sent, a.Sent)
+			r.sent = min(r.sent, a.Sent)
 		}
 		if a.Failure == history.Answered && a.Code == http.StatusOK {
-			all[at].done = min(all[at].done, a.Done)
+			r.done = min(r.done, a.Done)
 		}
 	}
-	return all
 }
 
-// restockUnder returns the run's restock under a flag that it sent in its middle, or nil.
+// later returns the restocks in the middle of the run.
+func (j *judge) later() []restocked { return j.restocks[len(j.h.Goods):] }
+
+// restockUnder returns the run's restock under a flag, or nil.
 func (j *judge) restockUnder(flag []byte) *restocked {
-	for i := range j.restocks {
-		if j.restocks[i].Flag == string(flag) {
-			return &j.restocks[i]
+	if i := j.h.RestockOf(flag); i >= 0 {
+		return &j.restocks[i]
+	}
+	for i := range j.later() {
+		if r := &j.later()[i]; r.Flag == string(flag) {
+			return r
 		}
 	}
 	return nil
 }
 
-// restockedMore judges the entry under the flag of a restock in the middle of the run.
-func (j *judge) restockedMore(e *Entry, r *restocked) {
+// restock judges the entry under the flag of a restock of the run.
+func (j *judge) restock(e *Entry, r *restocked) {
 	r.recorded = true
 	right := r.sent != never && len(e.Flows) == 1 && len(e.Restocks) == 1 &&
 		len(e.Operations)+len(e.Orders)+len(e.Items) == 0
 	if right {
 		f, row := &e.Flows[0], &e.Restocks[0]
-		right = f.Kind == Restock && f.Goods == r.GoodsID && f.Num == r.Num && row.Goods == r.GoodsID &&
-			(r.Name == nil) == (row.Name == nil) && (r.Name == nil || *r.Name == string(row.Name)) &&
-			same(r.Price, row.Price)
+		kept := operation.Restock{Flag: r.Flag, GoodsID: row.Goods, Num: f.Num, Price: row.Price}
+		if row.Name != nil {
+			name := string(row.Name)
+			kept.Name = &name
+		}
+		right = f.Kind == Restock && f.Goods == row.Goods && r.is(kept)
 	}
 	if !right {
-		j.add(Unexplained, e.Flag, -1, r.GoodsID, "a restock that the run sent, of "+strconv.FormatInt(r.Num, 10)+
-			" pieces", "%s, flows: %s, restocks: %s", e.summary(), words(e.Flows), words(e.Restocks))
+		j.add(Unexplained, e.Flag, -1, r.GoodsID, "a restock that the run sent: "+r.words(), "%s, flows: %s, restocks: %s",
+			e.summary(), words(e.Flows), words(e.Restocks))
 	}
 }
 
-func same(a, b *int64) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
+// is reports whether another restock under the flag asks for the same.
+func (r *restocked) is(other operation.Restock) bool {
+	return r.GoodsID == other.GoodsID && r.Num == other.Num && same(r.Name, other.Name) && same(r.Price, other.Price)
+}
 
-// mayBePriced reports whether Goods[i] may have had a price at some moment of a call: its first price, or a restock's,
-// unless a later restock had replaced that before.
+func same[T comparable](a, b *T) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
+
+func (r *restocked) words() string {
+	text := wordsOf(history.Item{GoodsID: r.GoodsID, Num: r.Num})
+	if r.Price != nil {
+		text += " at " + strconv.FormatInt(*r.Price, 10)
+	}
+	return text
+}
+
+// mayBePriced reports whether Goods[i] may have had a price at some moment of a call: a restock's, unless a later
+// restock had replaced that before.
 func (j *judge) mayBePriced(i int, price int64, from, to time.Duration) bool {
-	if price == j.h.Goods[i].Price && !j.replaced(i, -1, from) {
+	may := func(r *restocked) bool {
+		return r.goods == i && r.Price != nil && *r.Price == price && r.sent < to && !j.replaced(i, r.done, from)
+	}
+	if may(&j.restocks[i]) {
 		return true
 	}
-	for k := range j.restocks {
-		r := &j.restocks[k]
-		if r.goods == i && r.Price != nil && *r.Price == price && r.sent < to && !j.replaced(i, r.done, from) {
+	for k := range j.later() {
+		if may(&j.later()[k]) {
 			return true
 		}
 	}
@@ -88,7 +119,7 @@ func (j *judge) mayBePriced(i int, price int64, from, to time.Duration) bool {
 
 // replaced reports whether a price of Goods[i] that was set by a moment was replaced for certain by another one.
 func (j *judge) replaced(i int, set, by time.Duration) bool {
-	return slices.ContainsFunc(j.restocks, func(r restocked) bool {
+	return slices.ContainsFunc(j.later(), func(r restocked) bool {
 		return r.goods == i && r.Price != nil && r.sent > set && r.done < by
 	})
 }

@@ -8,23 +8,6 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// restock judges the entry under the flag of the run's restock of Goods[i].
-func (j *judge) restock(e *Entry, i int) {
-	j.stocked[i] = true
-	g := &j.h.Goods[i]
-	right := len(e.Flows) == 1 && len(e.Restocks) == 1 && len(e.Operations)+len(e.Orders)+len(e.Items) == 0
-	if right {
-		f, r := &e.Flows[0], &e.Restocks[0]
-		right = f.Kind == Restock && f.Goods == g.ID && f.Num == g.Stock &&
-			r.Goods == g.ID && string(r.Name) == j.h.GoodsName() && r.Price != nil && *r.Price == g.Price
-	}
-	if !right {
-		j.add(Unexplained, e.Flag, -1, g.ID, "the restock of the run: "+strconv.FormatInt(g.Stock, 10)+
-			" pieces at "+strconv.FormatInt(g.Price, 10), "%s, flows: %s, restocks: %s", e.summary(), words(e.Flows),
-			words(e.Restocks))
-	}
-}
-
 // The reasons of the order service for a cancellation. Its others concern products and flags that a run does not have.
 var (
 	byClient = []byte("cancelled by the client")

@@ -161,11 +161,3 @@ func (w word) undone() bool {
 	}
 	return true
 }
-
-// made reports whether a call on PathDeduct can have produced the outcome, rather than found it.
-func (w word) made(cancel bool) bool {
-	if cancel {
-		return w.is == history.Cancelled || w.is == history.Restored
-	}
-	return w.is == history.Done || w.is == history.Rejected
-}

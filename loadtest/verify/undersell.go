@@ -117,7 +117,7 @@ type moment struct {
 func (j *judge) levelBound(i int) *levelBound {
 	g := j.h.Goods[i]
 	b := newLevelBound(g.Stock, j.sums[g.ID], j.times)
-	for _, r := range j.restocks {
+	for _, r := range j.later() {
 		if r.goods == i {
 			b.more = append(b.more, r)
 		}
