@@ -16,8 +16,8 @@ func Must(t testing.TB, err error) {
 // eventuallyWithin is longer than anything takes on a busy machine.
 const eventuallyWithin = 2 * time.Minute
 
-// Eventually waits until ok returns true, which another goroutine or process brings about. It ends the test if that does
-// not happen within two minutes.
+// Eventually waits until ok returns true, which another goroutine or process brings about. It ends the test if that
+// does not happen within two minutes.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(eventuallyWithin); !ok(); time.Sleep(5 * time.Millisecond) {
