@@ -85,8 +85,8 @@ func (s *strike) find(context.Context) (err error) {
 	if s.replicas, err = find("replica", s.lab.Replicas(), s.action.Target); err != nil {
 		return err
 	}
-	known := false
-	if s.point, known = PointOf(s.rule.Step); !known {
+	point, known := PointOf(s.rule.Step)
+	if s.point = point; !known {
 		return invalid("there is no step %q", s.action.Step)
 	}
 	if !s.action.atStep() {
