@@ -35,6 +35,9 @@ type System struct {
 	Duplicators []*Duplicator
 	// OrderDB and StockDB reach the two databases as the administrator, past every proxy.
 	OrderDB, StockDB *sql.DB
+	// Shaken is when the last known effect on the services of something that was broken ends; zero if nothing was. The
+	// code that breaks something sets it, and StartServices clears it.
+	Shaken time.Time
 
 	cfg     Config   // of the services
 	since   int64    // ZooKeeper's last transaction before the services were started
@@ -241,6 +244,7 @@ func (s *System) Databases() verify.Databases {
 // default.
 func (s *System) StartServices(ctx context.Context, cfg Config) error {
 	s.KillServices()
+	s.Shaken = time.Time{}
 	s.starts++
 	if err := s.freshData(ctx); err != nil {
 		return err

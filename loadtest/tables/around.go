@@ -43,7 +43,7 @@ var surrounding = map[string][]trial.Action{
 // around returns the cell of one or two faults around the system.
 func around(of ...string) trial.Experiment {
 	e := trial.Experiment{
-		Name: "around/during/" + strings.Join(of, "+"), Group: trial.Around, Load: excused(usual), Several: several,
+		Name: "around/during/" + strings.Join(of, "+"), Group: trial.Around, Load: usual, Several: several,
 		Services: trial.Services{Env: with(Env, preferring)},
 	}
 	var first, rest []trial.Action
@@ -77,27 +77,27 @@ func Lasting() []trial.Experiment {
 	repeated, once := fire.Mix{Cancel: 0.1, Repeat: 1}, fire.Mix{Cancel: 0.1}
 	cells := []trial.Experiment{
 		{
-			Name: "order-frozen", Load: excused(fire.Config{Orders: 600, Rate: 45, Concurrency: 512, Mix: repeated}),
+			Name: "order-frozen", Load: fire.Config{Orders: 600, Rate: 45, Concurrency: 512, Mix: repeated},
 			Acts:   []trial.Action{frozen("order-1", faultpoint.InsertItems, 8*time.Second)},
 			Checks: []trial.Check{trial.Pace(0.5), trial.Repeated},
 		},
 		{
-			Name: "stock-frozen", Load: excused(fire.Config{Orders: 1000, Rate: 45, Concurrency: 512, Mix: repeated}),
+			Name: "stock-frozen", Load: fire.Config{Orders: 1000, Rate: 45, Concurrency: 512, Mix: repeated},
 			Acts:   []trial.Action{frozen("stock-1", faultpoint.InsertFlow, 16*time.Second)},
 			Checks: []trial.Check{trial.Pace(0.5)},
 		},
 		{
-			Name: "zookeeper-frozen", Load: excused(fire.Config{Orders: 680, Rate: 40, Concurrency: 256, Mix: once}),
+			Name: "zookeeper-frozen", Load: fire.Config{Orders: 680, Rate: 40, Concurrency: 256, Mix: once},
 			Acts:   []trial.Action{{Action: "pause-server", Target: "zookeeper", For: 14 * time.Second}},
 			Checks: []trial.Check{trial.Confirming},
 		},
 		{
-			Name: "zookeeper-gone", Load: excused(fire.Config{Orders: 3600, Rate: 50, Concurrency: 256, Mix: once}),
+			Name: "zookeeper-gone", Load: fire.Config{Orders: 3600, Rate: 50, Concurrency: 256, Mix: once},
 			Acts:   []trial.Action{{Action: "kill-server", Target: "zookeeper", For: time.Minute}},
 			Checks: []trial.Check{trial.Pace(0.8)},
 		},
 		{ // no reply of a stock service reaches the order service that reconciles
-			Name: "leader-cut", Load: excused(fire.Config{Orders: 680, Rate: 40, Concurrency: 256, Mix: once}),
+			Name: "leader-cut", Load: fire.Config{Orders: 680, Rate: 40, Concurrency: 256, Mix: once},
 			Acts:   []trial.Action{{Action: "mislead-leader", For: 14 * time.Second}},
 			Checks: []trial.Check{trial.Relieved},
 		},

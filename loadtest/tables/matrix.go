@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"orderstock/loadtest/faultpoint"
-	"orderstock/loadtest/fire"
 	"orderstock/loadtest/trial"
 )
 
@@ -68,7 +67,7 @@ func atStep(step faultpoint.Step, when faultpoint.When, fault string) trial.Expe
 	}
 	e := trial.Experiment{
 		Name: strings.Join([]string{string(step), string(when), fault}, "/"), Group: fault,
-		Services: trial.Services{Env: Env}, Load: excused(usual), Several: several,
+		Services: trial.Services{Env: Env}, Load: usual, Several: several,
 		Acts: []trial.Action{a.At(strikeAt)},
 	}
 	if fault == "reply-lost" && when == faultpoint.Before {
@@ -108,13 +107,6 @@ func Cells() []trial.Experiment {
 		}
 	}
 	return append(all, Lasting()...)
-}
-
-// excused returns a load of which all is excused that repeats put right: a cell asks whether everything ends well, and
-// a service may need longer to recover than an act's time and its aftermath.
-func excused(load fire.Config) fire.Config {
-	load.Disturbed = true
-	return load
 }
 
 // Reduced returns a part of the matrix that covers each step and each fault at least once.

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"orderstock/loadtest/fire"
-	"orderstock/loadtest/history"
 	"orderstock/loadtest/system"
 )
 
@@ -54,7 +54,7 @@ const recoverWithin = 10 * time.Second
 
 // FreshOrder checks that a fresh order is confirmed soon after the heal.
 var FreshOrder = When(Judged, isFresh, func(ctx context.Context, r *Run) error {
-	return r.demand(ctx, isFresh, confirms(ctx, "for a fresh order", r.System.Target()))
+	return r.demand(ctx, isFresh, confirms(ctx, "for a fresh order", r.System.Target(), 1))
 })
 
 // demand notes a violation of the check if err is not nil, unless ctx has ended.
@@ -63,14 +63,6 @@ func (r *Run) demand(ctx context.Context, check string, err error) error {
 		r.Violate(check, 1, "%v", err)
 	}
 	return ctx.Err()
-}
-
-// fireOne places one order.
-func fireOne(ctx context.Context, target fire.Target) (*history.History, error) {
-	return fire.Run(ctx, fire.Config{
-		Target: target, Orders: 1, Concurrency: 1, Timeout: 4 * time.Second, Mix: fire.Mix{Goods: 1, Stock: 10},
-		Plain: true, Patience: time.Second,
-	})
 }
 
 // NotGivenUp checks that an order is cancelled only if a client cancelled it. It holds only if the fault is shorter
@@ -141,24 +133,45 @@ var Repeated = Check{"repeated", "", func(ctx context.Context, r *Run, at Moment
 
 // Confirming checks that, after the heal, every order service confirms an order within ten seconds.
 var Confirming = When(Mended, Unmet, func(ctx context.Context, r *Run) error {
-	var confirming errgroup.Group
-	for _, s := range r.System.Orders {
-		target := r.System.Target()
-		target.OrderURLs = []string{s.URL()}
-		confirming.Go(func() error { return confirms(ctx, "for an order of "+s.Name(), target) })
-	}
-	return r.demand(ctx, Unmet, confirming.Wait())
+	return r.demand(ctx, Unmet, eachConfirms(ctx, r.System, 1))
 })
 
-// confirms places orders until one is confirmed, for at most recoverWithin.
-func confirms(ctx context.Context, what string, target fire.Target) error {
+// eachConfirms waits until every order service confirms n orders, one after the other.
+func eachConfirms(ctx context.Context, s *system.System, n int) error {
+	var confirming errgroup.Group
+	for _, service := range s.Orders {
+		target := s.Target()
+		target.OrderURLs = []string{service.URL()}
+		confirming.Go(func() error { return confirms(ctx, "for an order of "+service.Name(), target, n) })
+	}
+	return confirming.Wait()
+}
+
+// confirms places n orders, one after the other, until all are confirmed, for at most recoverWithin.
+func confirms(ctx context.Context, what string, target fire.Target, n int) error {
 	return await(ctx, recoverWithin, what, func(ctx context.Context) error {
-		h, err := fireOne(ctx, target)
-		if err == nil && h.Measure().Confirmed == 0 {
+		h, err := fire.Run(ctx, fire.Config{
+			Target: target, Orders: n, Concurrency: 1, Timeout: 4 * time.Second, Mix: fire.Mix{Goods: 1, Stock: int64(10 * n)},
+			Plain: true, Patience: time.Second,
+		})
+		if err == nil && h.Measure().Confirmed < n {
 			err = fmt.Errorf("not confirmed: %+v", h.Calls)
 		}
 		return err
 	})
+}
+
+// inARow is more than the probes that a half-open circuit breaker of an order service needs to close.
+const inARow = 8
+
+// awaitServed waits until every order service serves orders again, if earlier runs broke something. A circuit breaker
+// that has had no traffic since lets a few calls through at first, and refuses the others, however long ago that was.
+func (r *Run) awaitServed(ctx context.Context) error {
+	broken := r.board != nil && slices.ContainsFunc(r.board.Acts(), func(s Shown) bool { return s.Status != "healed" })
+	if broken || r.System.Shaken.IsZero() || r.System.Attached() {
+		return nil
+	}
+	return eachConfirms(ctx, r.System, inARow)
 }
 
 // settledAfter is the maximum age of an unsettled order while the leader is cut off.

@@ -87,17 +87,23 @@ func (r *Run) fire(ctx context.Context) error {
 	return err
 }
 
-// noteActs notes in the history when the acts, also those by hand, broke something.
+// noteActs notes in the history when the acts, also those by hand, broke something, and how long the acts of earlier
+// runs on the same services lasted in this one.
 func (r *Run) noteActs() {
-	if r.History == nil {
+	h := r.History
+	if h == nil {
 		return
 	}
+	if left := r.System.Shaken.Sub(h.Started); left > 0 {
+		h.Acts = append(h.Acts, history.Act{Cause: "acts of earlier runs", To: left})
+	}
 	note := func(a Action, from, to time.Duration) {
-		if a.silences() {
-			to += r.System.SessionTimeout()
-		}
 		from = max(from, 0)
-		r.History.Acts = append(r.History.Acts, history.Act{Cause: a.Words(), From: from, To: max(from, to)})
+		to = max(from, to+a.lasts(r.System.SessionTimeout()))
+		h.Acts = append(h.Acts, history.Act{Cause: a.Words(), From: from, To: to})
+		if end := h.Started.Add(to); end.After(r.System.Shaken) {
+			r.System.Shaken = end
+		}
 	}
 	for _, a := range r.Acts {
 		switch {

@@ -48,6 +48,14 @@ func TestRun(t *testing.T) {
 	if len(acts) != 1 || acts[0].Cause != "kill at stock-*" || (acts[0].To-acts[0].From-lasts).Abs() > time.Millisecond {
 		t.Errorf("the history has the acts %+v; want one of %s, a session timeout after the heal", acts, lasts)
 	}
+	next := Experiment{Load: fire.Config{Orders: 10, Mix: fire.Mix{Goods: 1, Stock: 5}}}.begin(st, 2, nil, nil)
+	if err := next.fire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	left := r.History.Started.Add(acts[0].To).Sub(next.History.Started)
+	if acts := next.History.Acts; len(acts) != 1 || acts[0].From != 0 || (acts[0].To-left).Abs() > time.Millisecond {
+		t.Errorf("the next run on these services has the acts %+v; want one until %s", acts, left)
+	}
 	if len(r.SettleMS) == 0 || slices.Max(r.SettleMS) == 0 {
 		t.Errorf("orders ended %v ms after the heal; want some that had to wait", r.SettleMS)
 	}

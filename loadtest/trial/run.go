@@ -41,6 +41,9 @@ type Run struct {
 // run takes the run from its traffic to its verdict.
 func (r *Run) run(ctx context.Context) error {
 	e := r.Experiment
+	if err := r.awaitServed(ctx); err != nil {
+		return err
+	}
 	for _, a := range e.Acts {
 		if err := a.reach(ctx, r.System); err != nil {
 			return err
