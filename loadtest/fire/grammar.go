@@ -224,7 +224,9 @@ func grammar(path history.Path, orders bool) (rows []row) {
 		if r.Method == http.MethodGet {
 			add("many times", r.String(), func(d *drawing) (call, bool) {
 				c := d.example(r)
-				c.times = many
+				if c.times = many; r.Has("limit") {
+					c.path += "?limit=1" // the history keeps each answer
+				}
 				return c, true
 			})
 		}
