@@ -226,7 +226,8 @@ func (j *judge) level(a *history.Aside, g operation.Goods, bounds map[int]*level
 	if bounds[i] == nil {
 		bounds[i] = j.levelBound(i)
 	}
-	least, most := max(bounds[i].least(a.Sent, a.Done), 0), bounds[i].most(a.Sent, a.Done)
+	least, most := bounds[i].between(a.Sent, a.Done)
+	least = max(least, 0)
 	if body, _, ok := j.restockIn(a); ok && j.restockUnder([]byte(body.Flag)).sent != firstly { // it shows its own pieces
 		least += body.Num
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"os"
 	"slices"
 
@@ -51,28 +52,23 @@ func (e *Evidence) Judge(h *history.History, samples int) *Verdict {
 // record returns the books, and copies each row that is read of them to t.
 func (t *Tables) record(b Books) Books {
 	*t = Tables{At: b.At, Since: b.Since, Until: b.Until}
-	entries, products := b.Entries, b.Products
-	b.Entries = func(yield func(*Entry, error) bool) {
-		for e, err := range entries {
-			if err == nil {
-				t.add(e)
-			}
-			if !yield(e, err) {
-				return
-			}
-		}
-	}
-	b.Products = func(yield func(ProductRow, error) bool) {
-		for p, err := range products {
-			if err == nil {
-				t.Products = append(t.Products, p)
-			}
-			if !yield(p, err) {
-				return
-			}
-		}
-	}
+	b.Entries = copied(b.Entries, t.add)
+	b.Products = copied(b.Products, func(p ProductRow) { t.Products = append(t.Products, p) })
 	return b
+}
+
+// copied yields the rows, each once it has been given to copy.
+func copied[T any](rows iter.Seq2[T, error], copy func(T)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for row, err := range rows {
+			if err == nil {
+				copy(row)
+			}
+			if !yield(row, err) {
+				return
+			}
+		}
+	}
 }
 
 // Text is text of a database, or bytes. In JSON each byte is the character of that number, and nil is null.

@@ -192,13 +192,13 @@ type facts struct {
 	rows                  history.Rows
 }
 
-// shown returns what an answer says.
+// shown returns the facts in an answer.
 func (j *judge) shown(r *reply) facts {
 	return facts{r.Order, r.Total, r.Created, r.Told, j.h.Reason(r.Call), r.Location, r.Replayed, r.Rows}
 }
 
-// owed returns what an answer must say, as its form and the order in the books require. What either leaves open is as
-// the answer says it.
+// owed returns the facts that an answer must have, as its form and the order in the books require. A fact that either
+// leaves open is as in the answer.
 func (j *judge) owed(r *reply, did end) (f facts) {
 	says, has := j.shown(r), r.form.has
 	if has&identity != 0 {

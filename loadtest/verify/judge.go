@@ -50,7 +50,7 @@ type judge struct {
 	declared map[string]bool
 
 	forms    []form             // of the run's path
-	routes   [4]*contract.Route // of its calls, by what they ask for
+	routes   [4]*contract.Route // of its calls, by ask
 	byOrder  []int32            // indices of History.Calls, by order, then by time
 	sums     map[int64]*goodsSum
 	seen     []bool // by order: the books have it

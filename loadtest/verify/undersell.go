@@ -40,7 +40,8 @@ func (j *judge) rejections() {
 			if named && it.GoodsID != r.goods {
 				continue
 			}
-			fits = fits && ours && bounds[i].least(at.sent, at.rejected) >= it.Num
+			least, _ := bounds[i].between(at.sent, at.rejected)
+			fits = fits && ours && least >= it.Num
 		}
 		if fits {
 			var flag []byte
@@ -176,24 +177,17 @@ func (tl timeline) before(at time.Duration) int64 {
 	return tl[i-1].sum
 }
 
-// least returns a lower bound of the product's level at any moment between sent and answered.
-func (b *levelBound) least(sent, told time.Duration) int64 {
-	level := b.stock - b.deducts.before(told) + b.restores.before(sent)
+// between returns the bounds of the product's level at any moment between sent and answered.
+func (b *levelBound) between(sent, told time.Duration) (least, most int64) {
+	least = b.stock - b.deducts.before(told) + b.restores.before(sent)
+	most = b.stock - b.lateDeducts.before(sent) + b.earlyRestores.before(told)
 	for i := range b.more {
 		if b.more[i].done < sent {
-			level += b.more[i].Num
+			least += b.more[i].Num
 		}
-	}
-	return level
-}
-
-// most returns an upper bound of the product's level at any moment between sent and answered.
-func (b *levelBound) most(sent, told time.Duration) int64 {
-	level := b.stock - b.lateDeducts.before(sent) + b.earlyRestores.before(told)
-	for i := range b.more {
 		if b.more[i].sent < told {
-			level += b.more[i].Num
+			most += b.more[i].Num
 		}
 	}
-	return level
+	return least, most
 }
