@@ -125,8 +125,8 @@ func (r recorded) kept(t *testing.T, f tables.Fault, side tables.Side) (record, 
 	return texts[0], texts[1]
 }
 
-// openRecorded opens the stage with the recorded runs of all faults, as if they were played there.
-func openRecorded(t *testing.T, query string) *still {
+// openRecorded opens the stage in a language, with the recorded runs of all faults as if they were played there.
+func openRecorded(t *testing.T, language string) *still {
 	t.Helper()
 	answers := map[string]string{"/api/faults": publishedFaults(t), "/api/play": "{}"}
 	var rows []string
@@ -137,7 +137,7 @@ func openRecorded(t *testing.T, query string) *still {
 			rows = append(rows, row)
 		}
 	}
-	s := openStillAt(t, query, "", answers)
+	s := openIn(t, language, "?stage", "", answers)
 	s.await(waitStill, `page.published.value`)
 	eval[bool](s.browser, `page.state.runs.value = [`+strings.Join(rows, ",")+`], true`)
 	return s
@@ -149,63 +149,75 @@ const cutOff = `[...document.querySelectorAll("main, main *")].filter((e) => !e.
 	`box.right > innerWidth + 0.5 || e.matches(".fitted") && e.scrollHeight > e.clientHeight)` +
 	`.map(([e]) => e.localName + "." + e.className).join()`
 
-// TestStage: both sides of every fault stand side by side in a window of 1280 by 720 px, with the marked steps, large
-// enough for the last row, and nothing needs to be scrolled.
+// TestStage: in both languages, both sides of every fault stand side by side in a window of 1280 by 720 px, with the
+// marked steps, large enough for the last row, and nothing needs to be scrolled. It plays the stage 17 times for each.
 func TestStage(t *testing.T) {
-	s := openRecorded(t, "?stage")
-	s.do(chromedp.EmulateViewport(1280, 720))
-	s.withAxe()
-	for i, f := range tables.Published {
-		if i > 0 {
-			s.do(chromedp.KeyEvent(kb.ArrowRight))
-		}
-		s.await(waitStill, fmt.Sprintf(`document.querySelector(".on-stage .letter")?.innerText === %q && `+
-			`document.querySelectorAll(".side h2 b").length >= 2`, f.Letter))
-		runs := recordedRuns(t, f)
-		for i, side := range []tables.Side{tables.Broken, tables.Fixed} {
-			within := fmt.Sprintf(".side:nth-child(%d)", i+1)
-			if !s.says(within, runs[side].Sentence) {
-				t.Errorf("%s, %s: the headline is not there: %s", f.Letter, side, s.text(within))
-			}
-			if runs[side].Scene == nil {
-				continue
-			}
-			s.await(waitStill, fmt.Sprintf(`document.querySelector("%s td.step")`, within))
-			const steps, notes = `document.querySelectorAll("%s td.step").length`,
-				`document.querySelectorAll("%s :is(.note-wrong, .note-right)").length`
-			marked := 0
-			for _, step := range runs[side].Scene.Steps {
-				if step.Wrong+step.Right != "" {
-					marked++
+	for _, language := range []string{"en-US", "zh-CN"} {
+		t.Run(language, func(t *testing.T) {
+			s := openRecorded(t, language)
+			s.do(chromedp.EmulateViewport(1280, 720))
+			s.withAxe()
+			for i, f := range tables.Published {
+				if i > 0 {
+					s.do(chromedp.KeyEvent(kb.ArrowRight))
 				}
+				s.await(waitStill, fmt.Sprintf(`document.querySelector(".on-stage .letter")?.innerText === %q && `+
+					`document.querySelectorAll(".side h2 b").length >= 2`, f.Letter))
+				runs := recordedRuns(t, f)
+				for i, side := range []tables.Side{tables.Broken, tables.Fixed} {
+					s.showsSide(f, runs[side], fmt.Sprintf(".side:nth-child(%d)", i+1))
+				}
+				if out := eval[string](s.browser, cutOff); out != "" {
+					t.Errorf("%s: cut off: %s", f.Letter, out)
+				}
+				if eval[int](s.browser, `document.scrollingElement.scrollHeight`) > 720 {
+					t.Errorf("%s: the stage scrolls", f.Letter)
+				}
+				if left := eval[string](s.browser, english); language == "zh-CN" && left != "" {
+					t.Errorf("%s: not Chinese:\n%s", f.Letter, left)
+				}
+				s.picture("stage-"+f.Letter+"-"+language, 1280, 720, false)
 			}
-			n := eval[int](s.browser, fmt.Sprintf(steps, within))
-			if n < 4 || eval[int](s.browser, fmt.Sprintf(notes, within)) != marked {
-				t.Errorf("%s, %s: %d steps are shown, want 4 or more and all %d marked ones", f.Letter, side, n, marked)
+			for _, theme := range []string{"light", "dark"} {
+				tell(s.browser, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+					Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}},
+				})
+				s.picture("stage-"+theme, 1280, 720, false)
+				s.barred(theme)
 			}
-			size := eval[float64](s.browser, fmt.Sprintf(`parseFloat(getComputedStyle(`+
-				`document.querySelector("%s .happened .does")).fontSize)`, within))
-			t.Logf("%s, %s: %g px", f.Letter, side, size)
-			if size < 18 && (size < 15 || n > max(4, marked)) {
-				t.Errorf("%s, %s: a step has letters of %g px", f.Letter, side, size)
-			}
-		}
-		if out := eval[string](s.browser, cutOff); out != "" {
-			t.Errorf("%s: cut off: %s", f.Letter, out)
-		}
-		if eval[int](s.browser, `document.scrollingElement.scrollHeight`) > 720 {
-			t.Errorf("%s: the stage scrolls", f.Letter)
-		}
-		s.picture("stage-"+f.Letter, 1280, 720, false)
-	}
-	for _, theme := range []string{"light", "dark"} {
-		tell(s.browser, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}},
+			s.clean()
 		})
-		s.picture("stage-"+theme, 1280, 720, false)
-		s.barred(theme)
 	}
-	s.clean()
+}
+
+// showsSide checks the side of the stage within a selector against the recorded run.
+func (s *still) showsSide(f tables.Fault, run recorded, within string) {
+	s.t.Helper()
+	if lang := eval[string](s.browser, `document.documentElement.lang`); lang == "en" && !s.says(within, run.Sentence) {
+		s.t.Errorf("%s: the headline %q is not there: %s", f.Letter, run.Sentence, s.text(within))
+	}
+	if run.Scene == nil {
+		return
+	}
+	s.await(waitStill, fmt.Sprintf(`document.querySelector("%s td.step")`, within))
+	count := func(selector string) int {
+		return eval[int](s.browser, fmt.Sprintf(`document.querySelectorAll("%s %s").length`, within, selector))
+	}
+	marked := 0
+	for _, step := range run.Scene.Steps {
+		if step.Wrong+step.Right != "" {
+			marked++
+		}
+	}
+	steps := count("td.step")
+	if steps < min(4, len(run.Scene.Steps)) || count(":is(.note-wrong, .note-right)") != marked {
+		s.t.Errorf("%s: %d steps are shown, want 4 or more and all %d marked ones", f.Letter, steps, marked)
+	}
+	size := eval[float64](s.browser, fmt.Sprintf(`parseFloat(getComputedStyle(`+
+		`document.querySelector("%s .happened .does")).fontSize)`, within))
+	if size < 18 && (size < 15 || steps > max(4, marked)) {
+		s.t.Errorf("%s: of %d steps, %d marked, the letters are %g px high", f.Letter, steps, marked, size)
+	}
 }
 
 // TestStageIsPlayedByTwoKeys: B plays the chosen fault broken, F fixed. Runs from before are not shown, and the mistake

@@ -42,7 +42,7 @@ export const booksTable = (books, most = 8) => {
 
 // booksWords says whether the books agree, and if not, where.
 export const booksWords = (books) => {
-  const wrong = books.rows.filter((row) => row.wrong).map((row) => `${say(row.name) || row.goods}: ${say(row.wrong)}`);
+  const wrong = books.rows.filter((row) => row.wrong).map((row) => t`${say(row.name) || row.goods}: ${say(row.wrong)}`);
   if (books.wrong && !wrong.length) wrong.push(say(books.wrong));
   if (!wrong.length) return h("p", { class: "good" }, h("span", { class: "sign" }, "✓ "), t`The books agree: in − out + back equals there.`);
   return h("ul", { class: "plain bad" }, wrong.slice(0, 3).map((text, i) => h("li", { key: i }, h("span", { class: "sign" }, "✗ "), text)),
