@@ -1,6 +1,7 @@
 package lanes
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -155,11 +156,11 @@ func Sleeper(r *Run) *Scene {
 		if a.slept == 0 || a.readAt == 0 {
 			continue
 		}
-		n := 0
+		n, over := 0, cmp.Or(a.wrote, a.ended)
 		var b *attempt
 		for _, other := range all {
 			if other != a && other.goods == a.goods && other.committed > a.readAt && other.readAt > a.readAt &&
-				other.committed < a.wrote {
+				other.committed < over {
 				if n++; n == 1 {
 					b = other
 				}
@@ -175,6 +176,8 @@ func Sleeper(r *Run) *Scene {
 			d.right(0, "update-stock/after", fmt.Sprintf("%s is lower than the row's: refused", words(a.token)))
 		case a.committed > 0:
 			d.wrong(0, "commit/after", fmt.Sprintf("it forgets %s made in between", sales(n)))
+		default:
+			d.right(0, "roll-back/before", "its lock is lost, and nothing of this is written")
 		}
 		return d.end(r.Books)
 	}

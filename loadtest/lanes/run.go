@@ -104,7 +104,7 @@ type attempt struct {
 	token                                                             string
 	read, written, taken                                              *int64
 	refused                                                           bool // the update changed no row
-	slept, held                                                       time.Duration
+	slept                                                             time.Duration
 	gaveUp                                                            bool
 	node                                                              string // its place in the published lock's queue
 }
@@ -126,7 +126,8 @@ func (r *Run) attempts() (all []*attempt) {
 		case e.Flag == "" && e.Step == faultpoint.ReleaseLock && e.When == faultpoint.Before:
 			for _, a := range all {
 				if a.process == e.Process && a.token == e.Token {
-					a.released = cmp.Or(a.released, e.At)
+					a.released = cmp.Or(a.released, begun(e))
+					a.sleeps(e)
 				}
 			}
 		case e.Step == faultpoint.Deduct && e.When == faultpoint.Before:
@@ -143,13 +144,16 @@ func (r *Run) attempts() (all []*attempt) {
 	return all
 }
 
-// add notes an event of the attempt.
-func (a *attempt) add(e faultpoint.Event) {
+// sleeps notes how long the process slept at an event.
+func (a *attempt) sleeps(e faultpoint.Event) {
 	if e.Action == faultpoint.Stop {
 		a.slept += e.Held
-	} else {
-		a.held += e.Held
 	}
+}
+
+// add notes an event of the attempt.
+func (a *attempt) add(e faultpoint.Event) {
+	a.sleeps(e)
 	a.goods = cmp.Or(a.goods, e.Goods)
 	if e.Step != faultpoint.MakeParent {
 		a.node = cmp.Or(a.node, e.Node)

@@ -25,12 +25,17 @@ func (f Fault) Play(s Side, seed uint64) (trial.Experiment, Run) {
 	if s == Broken && f.Rate == "" { // a rate shows at once
 		n, expect.Broken = tries, trial.Anything
 	}
-	env := f.Env
-	if _, held := env[faultpoint.AlwaysEnv]; held && s == Here {
-		env = with(env, gap) // nobody waits for others who cannot come
+	env, acts := f.Env, f.Acts()
+	if s == Here { // nobody waits for others who cannot come
+		if _, held := env[faultpoint.AlwaysEnv]; held {
+			env = with(env, gap)
+		}
+		for i := range acts {
+			acts[i].OtherStocks = nil
+		}
 	}
 	e := trial.Experiment{
-		Name: f.Letter + "/" + string(s), Group: "published", Load: f.Load, Acts: f.Acts(), Checks: f.Checks,
+		Name: f.Letter + "/" + string(s), Group: "published", Load: f.Load, Acts: acts, Checks: f.Checks,
 		Expect: expect, Tries: n, Settle: cmp.Or(v.Settle, settle),
 		Services: trial.Services{
 			Strategy: cmp.Or(v.Strategy, deduct.Default), Mutants: v.Mutants, Env: with(Env, env), Fresh: true,

@@ -326,7 +326,7 @@ sort(children, by number)  // by a piece of the GUID`,
 		Source: Link{"published.SplitName", "loadtest/tables/published/lock.go"},
 		Scene:  lanes.TwoReaders,
 		Load:   lockCrowd,
-		Env:    with(queued, meeting),
+		Env:    with(unhurried, meeting),
 		Broken: Variant{Mutants: "published-split-name,read-modify-write,no-fencing", Strategy: "sequential"},
 		Fixed: Variant{
 			Mutants: "published-lock,read-modify-write,no-fencing", Strategy: "sequential", Says: stillOff,

@@ -64,6 +64,33 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// An act on the connections of every replica strikes each of them, and heals each.
+func TestEveryReplicasConnection(t *testing.T) {
+	st := systemtest.Up(t, systemtest.Build(t), func(*system.Config) {})
+	for _, s := range st.Stocks {
+		w, err := system.NewWire(s.Name(), serverstest.ZooKeeper(t).Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(w.Close)
+		s.Wires = map[string][]*system.Wire{system.ToZooKeeper: {w}}
+	}
+	act := New(st, Action{Action: "slow", Target: "stock-" + Every, Wire: system.ToZooKeeper})
+	for _, turn := range []struct {
+		do     func(context.Context) error
+		broken bool
+	}{{act.Do, true}, {act.Undo, false}} {
+		if err := turn.do(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range st.Stocks {
+			if slow := s.Wires[system.ToZooKeeper][0].Broken(); slow != turn.broken {
+				t.Errorf("%s: its connection is slow: %t, want %t", s.Name(), slow, turn.broken)
+			}
+		}
+	}
+}
+
 // harmless breaks nothing.
 func harmless(context.Context) error { return nil }
 

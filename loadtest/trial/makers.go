@@ -197,9 +197,13 @@ func onWire(do func(*system.Wire) error) maker {
 		if err != nil {
 			return nil, err
 		}
-		wires := found[0].Wires[a.Wire]
-		if len(wires) == 0 {
-			return nil, invalid("%s has no connection to %q", a.Target, a.Wire)
+		var wires []*system.Wire
+		for _, replica := range found {
+			of := replica.Wires[a.Wire]
+			if len(of) == 0 {
+				return nil, invalid("%s has no connection to %q", replica.Name(), a.Wire)
+			}
+			wires = append(wires, of...)
 		}
 		return wires, nil
 	}, do)
