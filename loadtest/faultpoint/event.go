@@ -11,14 +11,13 @@ const (
 	ReadStock     Step = "read-stock"     // the level of a product is read
 	AnnounceToken Step = "announce-token" // a fencing token is written before the level is read
 	RollBack      Step = "roll-back"
-	Deduct        Step = "deduct"       // the whole deduction, without its reply
-	MakeParent    Step = "make-parent"  // before: the parent of a lock's nodes is missing
-	Queue         Step = "queue"        // the queue of a lock is read; a node that stands behind none is the first
-	Woken         Step = "woken"        // the node that stood before is gone
-	Unlatched     Step = "unlatched"    // the node that stood before is gone, and its event wakes nobody
-	DeleteNode    Step = "delete-node"  // a node of the queue is deleted
-	LeaveNode     Step = "leave-node"   // a waiter gives up, and its node stays
-	OpenSession   Step = "open-session" // a session for one lock alone
+	Deduct        Step = "deduct"      // the whole deduction, without its reply
+	MakeParent    Step = "make-parent" // before: the parent of a lock's nodes is missing
+	Queue         Step = "queue"       // the queue of a lock is read; a node that stands behind none is the first
+	Woken         Step = "woken"       // the node that stood before is gone
+	Unlatched     Step = "unlatched"   // the node that stood before is gone, and its event wakes nobody
+	DeleteNode    Step = "delete-node" // a node of the queue is deleted
+	LeaveNode     Step = "leave-node"  // a waiter gives up, and its node stays
 )
 
 // Event is a step that a process has passed, with the values that it had in hand. A build with the tag "faults" keeps

@@ -53,10 +53,6 @@ func (r *Run) describe(e faultpoint.Event) (text string, weight int) {
 			return "", 0
 		}
 		return "answers: " + answer(e), 1
-	case "open-session/before":
-		return "opens a ZooKeeper session", 3
-	case "open-session/after":
-		return "has its own session", 4
 	case "acquire-lock/before":
 		return "asks for the lock", 1
 	case "acquire-lock/after":

@@ -35,7 +35,11 @@ func (f Fault) Changes(s Side) []Change {
 		all = append(all, Change{name, cmp.Or(titles()[name], f.Title)})
 	}
 	if v.Strategy != "" && v.Strategy != deduct.Default {
-		all = append(all, Change{"STOCK_STRATEGY=" + v.Strategy, "Each order takes the lock for itself"})
+		says := "Each order takes the lock for itself"
+		if "STOCK_STRATEGY="+v.Strategy == f.Source.Name {
+			says = f.Title
+		}
+		all = append(all, Change{"STOCK_STRATEGY=" + v.Strategy, says})
 	}
 	return all
 }

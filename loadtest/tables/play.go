@@ -43,11 +43,18 @@ func (f Fault) Play(s Side, seed uint64) (trial.Experiment, Run) {
 	}
 	e.Load.Patience, e.Load.Mix.Seed = v.Settle, seed
 	return e, Run{
-		Title: f.Title, Fault: f.Letter, Variant: s, Says: v.Says, Faults: v.code(), TraceSample: traced,
+		Title: f.Title, Fault: f.Letter, Variant: s, Says: v.Says, Faults: f.code(s, v), TraceSample: traced,
 	}.of(e, 1, seed)
 }
 
-// code returns the patches and switches of a variant.
+// code returns the patches and switches of a side's code or, if a broken one has none, the source of the fault.
+func (f Fault) code(s Side, v Variant) []string {
+	if v.Mutants == "" && s == Broken {
+		return []string{f.Source.Name}
+	}
+	return v.code()
+}
+
 func (v Variant) code() []string {
 	if v.Mutants == "" {
 		return nil
