@@ -47,6 +47,6 @@ func faultPage(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_ = document.Execute(w, map[string]any{ // an error says that the client has gone
-		"Letter": f.Letter, "Title": f.Title, "Body": template.HTML(body.String()), //nolint:gosec // of this repository
+		"Letter": f.Letter, "Title": f.Title, "Body": template.HTML(body.String()),
 	})
 }

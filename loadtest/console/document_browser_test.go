@@ -1,0 +1,42 @@
+//go:build browser
+
+package console_test
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+
+	"orderstock/loadtest/console"
+	"orderstock/loadtest/tables"
+)
+
+// TestPagesOfFaultsReadWell at any width, in light and in dark; each leads back to its fault in the console.
+func TestPagesOfFaultsReadWell(t *testing.T) {
+	web := httptest.NewServer(attached(t, console.ServerConfig{Token: token}).Handler())
+	t.Cleanup(web.Close)
+	t.Cleanup(web.CloseClientConnections) // before
+	for _, f := range []tables.Fault{tables.Published[0], tables.Published[2]} { // two lanes, and four
+		b := open(t, web.URL+"/faults/"+strings.ToLower(f.Letter)+"?token="+token)
+		b.await(waitStill, `document.querySelectorAll("table td").length > 20`)
+		b.withAxe()
+		for _, theme := range []string{"light", "dark"} {
+			tell(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}},
+			})
+			for _, window := range []int64{390, 1440} {
+				where := fmt.Sprintf("page-%s-%s-%d", f.Letter, theme, window)
+				b.picture(where, window, 900, true)
+				b.barred(where)
+				if wide := eval[int64](b, `document.documentElement.scrollWidth`); wide > window {
+					t.Errorf("%s: it is %d px wide: %s", where, wide, eval[string](b, tooWide))
+				}
+			}
+		}
+		eval[bool](b, `document.querySelector("main a").click(), true`)
+		b.await(waitStill, fmt.Sprintf(`document.querySelector("#fault-%s")`, f.Letter))
+	}
+}
