@@ -122,7 +122,7 @@ func TestWrongUsage(t *testing.T) {
 		{"", "", "no command given"},
 		{"fault", "", `unknown command "fault"`},
 		{"run faults --cell commit/before/kill", "", "unknown flag: --cell"},
-		{"run faults nonsense", "", `no table "nonsense". A published fault is A to Q, broken, fixed or here; the tables are fau`},
+		{"run faults nonsense", "", `no table "nonsense". A published fault is A to Q, broken, fixed or here; the tables ar`},
 		{"run comit/after/kill", "", `"comit/after/kill"; near: commit/after/kill. A`},
 		{"run mutant", "", `"mutant"; near: mutants. A`},
 		{"run commit", "", `"commit"; near: commit/after/connection-reset, `},

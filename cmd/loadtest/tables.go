@@ -66,8 +66,8 @@ func unknown(name string) error {
 	if len(near) > 0 {
 		text += "; near: " + strings.ReplaceAll(strings.Join(near, ", "), space, " ")
 	}
-	return fmt.Errorf("%s. A published fault is A to Q, broken, fixed or here; the tables are %s; --list after one prints "+
-		"its rows", text, strings.Join(known, ", "))
+	return fmt.Errorf("%s. A published fault is A to Q, broken, fixed or here; the tables are %s; --list after one "+
+		"prints its rows", text, strings.Join(known, ", "))
 }
 
 // named returns the experiment of that name: a table, or a row of one.

@@ -12,9 +12,9 @@ import (
 	"orderstock/loadtest/trial"
 )
 
-// Play starts a variant of a published fault and returns the run. A broken variant that passes is tried again, with up to
-// three seeds in all. seed is the first; 0 is the default or, for another variant just after the broken one, its seed.
-// The error is a *problem.Problem: the request is invalid, or another run is in progress.
+// Play starts a variant of a published fault and returns the run. A broken variant that passes is tried again, with up
+// to three seeds in all. seed is the first; 0 is the default or, for another variant just after the broken one, its
+// seed. The error is a *problem.Problem: the request is invalid, or another run is in progress.
 func (c *Console) Play(letter string, v tables.Side, seed uint64) (tables.Run, error) {
 	if c.lab == nil {
 		return tables.Run{}, conflict("%s", notHere)

@@ -180,7 +180,7 @@ func ended(f Failure, code uint16) bool {
 // Latency counts from the intended time.
 func (c Call) Latency() time.Duration { return c.Done - c.Intended }
 
-// Placed is an order in addition to those of the run: so many pieces of one product, ordered at one process.
+// Placed is one more order, of so many pieces of one product, which somebody placed at a process during the run.
 type Placed struct {
 	Process, Key string
 	Goods, Num   int64

@@ -168,7 +168,8 @@ func TestNegative(t *testing.T) {
 	r := &Run{
 		Books: "9 in", History: &history.History{Goods: []history.Goods{{ID: 1}}},
 		Placed: []history.Placed{{
-			Process: "order-1", Key: "minus-five", Goods: 1, Num: -5, Sent: time.Millisecond, Done: 2 * time.Millisecond, Code: 400,
+			Process: "order-1", Key: "minus-five", Goods: 1, Num: -5, Sent: time.Millisecond, Done: 2 * time.Millisecond,
+			Code: 400,
 		}},
 		Events: []faultpoint.Event{event(0, "stock-1", "777", "commit/after", faultpoint.Values{})},
 	}

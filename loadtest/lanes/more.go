@@ -109,7 +109,7 @@ func Orphan(r *Run) *Scene {
 	return d.end(r.rows(flag))
 }
 
-// Negative shows the order for fewer pieces than none, which was placed in addition to those of the run.
+// Negative shows the order for fewer pieces than none.
 func Negative(r *Run) *Scene {
 	r.prepare()
 	for _, p := range r.Placed {

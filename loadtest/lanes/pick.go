@@ -33,8 +33,8 @@ func sameLevel(all []*attempt, also func(a, b *attempt) bool) (a, b *attempt) {
 }
 
 // inTurn returns two updates of a product, the second under the lock that the first gave back; nil if there are none.
-// It prefers a second one that waited for the first and was the next. Where many are deducted together, that is the last
-// group of a holder that sold something, and the first group of the next holder, in another process.
+// It prefers a second one that waited for the first and was the next. Where many are deducted together, that is the
+// last group of a holder that sold something, and the first group of the next holder, in another process.
 func (r *Run) inTurn(all []*attempt) (a, b *attempt) {
 	waited := func(a, b *attempt) bool { return b.asked > 0 && b.asked < a.released && b.committed > 0 }
 	next := func(a, b *attempt) bool { return !r.between(a.released, b.acquired) }

@@ -78,7 +78,9 @@ func (r *Run) prepare() {
 			r.timeline = append(r.timeline, faultpoint.Event{At: began + c.Done, Process: Client, Step: hears, Values: v})
 		}
 		for _, p := range r.Placed {
-			v := faultpoint.Values{Flag: cmp.Or(byKey[p.Key], p.Key), From: history.Place.String(), Goods: p.Goods, Taken: &p.Num}
+			v := faultpoint.Values{
+				Flag: cmp.Or(byKey[p.Key], p.Key), From: history.Place.String(), Goods: p.Goods, Taken: &p.Num,
+			}
 			r.timeline = append(r.timeline, faultpoint.Event{At: began + p.Sent, Process: Client, Step: sends, Values: v})
 			if v.Said = r.order[v.Flag].Status; v.Said == "" {
 				v.Error = strconv.Itoa(p.Code)

@@ -44,7 +44,7 @@ func (f Fault) Changes(s Side) []Change {
 	return all
 }
 
-// Difference returns the changes of the broken variant alone, and those that the fixed one has, too.
+// Difference returns the changes of the broken variant alone, and the changes of both variants.
 func (f Fault) Difference() (broken, both []Change) {
 	fixed := f.Changes(Fixed)
 	for _, c := range f.Changes(Broken) {

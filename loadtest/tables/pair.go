@@ -11,7 +11,7 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// Pair is the outcome of the broken and the fixed variant of a published fault, and of the product with the same orders.
+// Pair is the outcome of both variants of a published fault, and of the product with the same orders.
 type Pair struct {
 	Letter string `json:"letter"`
 	Title  string `json:"title"`

@@ -61,8 +61,8 @@ func TestSidesDifferInOneThing(t *testing.T) {
 // TestLessonNamesTheLayersThatAreOff on both sides.
 func TestLessonNamesTheLayersThatAreOff(t *testing.T) {
 	for letter, want := range map[string]string{
-		"A": "Two more layers are off on both sides, as the fault alone does no harm: the update's condition and the fencing " +
-			"token. Either would have caught it.",
+		"A": "Two more layers are off on both sides, as the fault alone does no harm: the update's condition and the " +
+			"fencing token. Either would have caught it.",
 		"B": "",
 		"I": "",
 		"O": "One more layer is off on both sides, as the fault alone does no harm: the update's condition. It would have " +

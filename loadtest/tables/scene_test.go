@@ -94,9 +94,9 @@ var scenes = map[string]shown{
 
 // TestWhatHappened plays each fault broken, and looks whether its scene shows the essential steps in their order, with
 // values that the rows have, too, and whether the sentence has the rows' numbers. Then it plays the other sides, which
-// must pass. It takes minutes: each run has new services, and some last as long as a session. All runs of a fault but the
-// first have services on one processor. With testing.Short() it makes one run of each fault, and plays the other sides
-// of A alone.
+// must pass. It takes minutes: each run has new services, and some last as long as a session. All runs of a fault but
+// the first have services on one processor. With testing.Short() it makes one run of each fault, and plays the other
+// sides of A alone.
 func TestWhatHappened(t *testing.T) {
 	t.Parallel()
 	seeds, others := []uint64{42, 7, 1001}, tables.Published
