@@ -76,8 +76,8 @@ type Config struct {
 	Disturbed bool `json:"-"`
 	// Breakable says that acts may break something, whose times the caller adds to the history. Each order has a key then.
 	Breakable bool `json:"-"`
-	// Enough, if not nil, is asked before each order: once it returns true, the run ends without the rest. The clients call
-	// it concurrently.
+	// Enough, if not nil, is asked before each order: once it returns true, the run ends without the rest. The clients
+	// call it concurrently.
 	Enough func() bool `json:"-"`
 	// Healed, if not nil, is called when the traffic has ended, and returns when what was broken is healed. The calls
 	// without an end are repeated then, if it returns true. Without it they are repeated at once, unless ctx has ended.
