@@ -29,7 +29,7 @@ type Act struct {
 	// Err is why it failed, or ErrOver.
 	Err error
 
-	find func(ctx context.Context) error // finds what it breaks, before its strikes are counted; may be nil
+	find func(ctx context.Context) error // finds its targets, before strikes are counted; may be nil
 
 	mu             sync.Mutex // guards what follows
 	struck, before int

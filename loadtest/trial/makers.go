@@ -26,8 +26,7 @@ func New(l *system.System, a Action) *Act {
 	return made
 }
 
-// deed is what acts of a kind do, and to which things: processes or connections. The functions but who and do may be
-// nil.
+// deed is one way to break things: processes or connections. The functions but who and do may be nil.
 type deed[T any] struct {
 	// who finds the things, as the act is armed. None is an error.
 	who func(ctx context.Context, l *system.System, a Action) ([]T, error)
@@ -211,7 +210,7 @@ func onWire(do func(*system.Wire) error) maker {
 
 func slow(w *system.Wire) error { return w.Slow(200 * time.Millisecond) }
 
-// expireSessions counts the sessions that have expired, not what the wires lose.
+// expireSessions counts expired sessions instead of lost data.
 func expireSessions(l *system.System, a Action) *Act {
 	act := onWires(func(context.Context, *system.System, Action) (wires []*system.Wire, _ error) {
 		for _, r := range l.Replicas() {

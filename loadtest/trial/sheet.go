@@ -75,10 +75,10 @@ func (r *Report) wrong() []*Row {
 // slowest is how many faults around the system have a row in a document.
 const slowest = 6
 
-// bad reports whether something is wrong, whatever was expected.
+// bad reports whether there are violations or unsettled orders, also where they are expected.
 func (row *Row) bad() bool { return row.Violations+row.Unsettled > 0 }
 
-// settled says how long orders took to end, and what is wrong.
+// settled returns how long orders took to end, with the violations.
 func (row *Row) settled() string {
 	text := fmt.Sprintf("%.1f s", row.SettleP99MS/1000)
 	if row.bad() {
