@@ -25,14 +25,10 @@ type runConfig struct {
 	Lanes int  `flag:"lanes" env:"LANES" bounds:"0 64" help:"whole systems to break in parallel; 0: two for the fault matrix, else one"`
 	Tries int  `flag:"tries" env:"TRIES" bounds:"0 1000" help:"seeds for what several seeds prove; 0: three"`
 	List  bool `flag:"list" help:"print the names of the rows, or of the tables, and end"`
-	stormFlags
-	own ownConfig
-}
-
-// stormFlags are for storms alone.
-type stormFlags struct {
+	// Random and Compose are for storms alone.
 	Random  int    `flag:"random" default:"12" bounds:"0 10000" help:"random faults of a storm, after the sweep over all processes"`
 	Compose string `flag:"compose" help:"the compose program of a storm (default \"docker compose\", or \"docker-compose\" if only that is there)"`
+	own     ownConfig
 }
 
 // ownConfig has the flags of a load of your own.
