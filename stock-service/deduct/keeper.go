@@ -221,7 +221,7 @@ func (k *keeper) idle(ctx context.Context) {
 }
 
 // watch releases the lock, once no group uses it: as soon as another process waits for it, but at the end of the tenure
-// if work follows here; and at the end of a tenure in which no group had it. Otherwise another tenure begins.
+// if work follows here; and at the end of a tenure that no group used. Otherwise another tenure begins.
 func (k *keeper) watch(ctx context.Context, t *tenancy) {
 	for wanted := t.lock.Wanted == nil; ; {
 		rest, cancel := context.WithDeadline(ctx, t.since.Add(tenure))
