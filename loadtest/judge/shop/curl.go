@@ -24,7 +24,7 @@ type draft struct {
 	// login: it needs one. before and after are requests that were sent before it and after it. answers are lines for the
 	// file, or "".
 	login         bool
-	before, after []string
+	before, after []draft
 	answers       string
 }
 
@@ -229,23 +229,11 @@ func (c *draft) file() (string, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return "", fmt.Errorf("address %q: want http://host:port/path or https://host:port/path", c.address)
 	}
-	body := strings.Join(c.data, map[bool]string{true: "", false: "&"}[c.json])
-	method := strings.ToLower(c.method)
-	if method == "" {
-		method = "get"
-		if len(c.data)+len(c.parts) > 0 {
-			method = "post"
-		}
-	}
-	var value any
-	decoder := json.NewDecoder(strings.NewReader(body))
-	decoder.UseNumber()
-	isJSON := decoder.Decode(&value) == nil && body != ""
+	_, value, _ := c.body()
 	product, found := guess(value, "product_id", "productid", "product", "sku", "variant_id", "item_id", "id")
 	if !found || hole.MatchString(product) {
 		product = "1"
 	}
-	headers, keyed := c.kept(isJSON)
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "target: %s://%s\n", u.Scheme, u.Host)
 	if c.insecure {
@@ -256,27 +244,19 @@ func (c *draft) file() (string, error) {
 	fmt.Fprintf(b, "stock: {%s: 100} # the product's name in the books, and its pieces before the first order\n",
 		quoted(product))
 	b.WriteString(newReset)
-	b.WriteString(newBuyer)
+	if steps := steps(u, c.before[max(0, len(c.before)-mostSteps):]); steps != "" {
+		b.WriteString("# buyer: # once for each order; the browser sent this before it\n" + steps + newCapture)
+	} else {
+		b.WriteString(newBuyer)
+	}
 	if c.login {
 		b.WriteString("# the order needs a login: write the buyer's steps above, and {{token}} into a header of the order\n")
 	}
-	if len(c.before) > 0 {
-		b.WriteString("# before it, the browser sent " + strings.Join(c.before, ", ") + ": are they steps of the buyer?\n")
-	}
-	b.WriteString("order:\n")
-	fmt.Fprintf(b, "  %s: %s\n", methodOf(method), quoted(u.RequestURI()))
-	if !slices.Contains(methods, method) {
-		fmt.Fprintf(b, "  method: %s\n", strings.ToUpper(method))
-	}
-	if len(headers) > 0 {
-		b.WriteString("  headers:\n    " + strings.Join(headers, "\n    ") + "\n")
-	}
-	lines, err := c.bodyLines(body, value, isJSON)
+	lines, keyed, err := c.request(u)
 	if err != nil {
 		return "", err
 	}
-	b.WriteString(lines)
-	keyed = keyed || strings.Contains(strings.ToLower(lines), "idempotency") && strings.Contains(lines, "{{key}}")
+	b.WriteString("order:\n" + lines)
 	if keyed {
 		b.WriteString("  repeats: key # a repeat under the same key is the same order\n")
 	} else {
@@ -287,12 +267,63 @@ func (c *draft) file() (string, error) {
 		c.answers = newAnswers
 	}
 	b.WriteString(c.answers)
-	b.WriteString(newThen)
-	if len(c.after) > 0 {
-		b.WriteString("# after it, the browser sent " + strings.Join(c.after, ", ") + ": are they steps of then?\n")
+	if steps := steps(u, c.after[:min(len(c.after), mostSteps)]); steps != "" {
+		b.WriteString("# then: # once for each order that is placed; the browser sent this. {{order}} is its id\n" + steps)
+	} else {
+		b.WriteString(newThen)
 	}
-	b.WriteString(newBooks)
+	b.WriteString(newCancel + newBooks)
 	return b.String(), nil
+}
+
+// mostSteps bounds the requests before an order, and after it.
+const mostSteps = 5
+
+// steps returns the requests to the host of an order as steps, which are comments, or "".
+func steps(order *url.URL, requests []draft) (text string) {
+	for _, c := range requests {
+		u, err := url.Parse(c.address)
+		if err != nil || u.Host != order.Host {
+			continue
+		}
+		if lines, _, err := c.request(u); err == nil {
+			step := "- " + strings.TrimPrefix(strings.TrimSuffix(lines, "\n"), "  ")
+			text += "#   " + strings.ReplaceAll(step, "\n", "\n#   ") + "\n"
+		}
+	}
+	return text
+}
+
+// body returns the text of the body, and its value if it is JSON.
+func (c *draft) body() (text string, value any, isJSON bool) {
+	text = strings.Join(c.data, map[bool]string{true: "", false: "&"}[c.json])
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	isJSON = decoder.Decode(&value) == nil && text != ""
+	return text, value, isJSON
+}
+
+// request returns the lines of the request to an address, and whether it has a key.
+func (c *draft) request(u *url.URL) (lines string, keyed bool, err error) {
+	body, value, isJSON := c.body()
+	method := strings.ToLower(c.method)
+	if method == "" {
+		method = "get"
+		if len(c.data)+len(c.parts) > 0 {
+			method = "post"
+		}
+	}
+	lines = fmt.Sprintf("  %s: %s\n", methodOf(method), quoted(u.RequestURI()))
+	if !slices.Contains(methods, method) {
+		lines += fmt.Sprintf("  method: %s\n", strings.ToUpper(method))
+	}
+	headers, keyed := c.kept(isJSON)
+	if len(headers) > 0 {
+		lines += "  headers:\n    " + strings.Join(headers, "\n    ") + "\n"
+	}
+	rest, err := c.bodyLines(body, value, isJSON)
+	keyed = keyed || strings.Contains(strings.ToLower(rest), "idempotency") && strings.Contains(rest, "{{key}}")
+	return lines + rest, keyed, err
 }
 
 var methods = []string{"get", "post", "put", "patch", "delete"}
@@ -444,6 +475,9 @@ const newBuyer = `# buyer: # once for each order, before: register, log in, fill
 #     capture: {token: $.access_token}
 `
 
+const newCapture = `#     capture: {token: $.access_token} # then {{token}} in the order
+`
+
 const newAnswers = `  - {status: [200, 201], means: accepted, order: $.id} # where the order's id is in the answer
   - {status: [400, 409, 422], contains: [stock, sold out], means: rejected} # the text of the refusal
 `
@@ -454,7 +488,9 @@ const newThen = `# then: # after the order, once for each one that is placed: pa
 #   - get: /orders/{{order}} # if the payment may fail, the answer above means pending, and this one decides
 #     poll: true
 #     answers: [{$.status: PAID, means: accepted}, {$.status: [FAILED, EXPIRED], means: rejected}]
-# cancel: {delete: "/orders/{{order}}"} # then orders are cancelled, too: once, twice at once, and again
+`
+
+const newCancel = `# cancel: {delete: "/orders/{{order}}"} # then orders are cancelled, too: once, twice at once, and again
 `
 
 const newBooks = `# books: # what the databases say; without them the answers alone are judged

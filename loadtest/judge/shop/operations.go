@@ -301,14 +301,14 @@ func FromHAR(text []byte) ([]Operation, error) {
 		return nil, fmt.Errorf("HAR: %w", err)
 	}
 	var operations []Operation
-	var sent []string
+	var sent []draft
 	for _, entry := range file.Log.Entries {
 		r := entry.Request
 		u, err := url.Parse(r.URL)
 		if err != nil || r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions {
 			continue
 		}
-		d := draft{method: r.Method, address: r.URL, before: slices.Clone(sent)}
+		d := draft{method: r.Method, address: r.URL}
 		for _, h := range r.Headers {
 			if !strings.HasPrefix(h.Name, ":") && !slices.Contains(browserOnly, strings.ToLower(h.Name)) {
 				d.headers = append(d.headers, h.Name+": "+h.Value)
@@ -326,12 +326,11 @@ func FromHAR(text []byte) ([]Operation, error) {
 				}
 			}
 		}
-		name := r.Method + " " + u.Path
-		sent = append(sent, name)
-		operations = append(operations, Operation{Name: name, d: d})
+		sent = append(sent, d)
+		operations = append(operations, Operation{Name: r.Method + " " + u.Path, d: d})
 	}
 	for i := range operations {
-		operations[i].d.after = sent[i+1:]
+		operations[i].d.before, operations[i].d.after = sent[:i], sent[i+1:]
 	}
 	if len(operations) == 0 {
 		return nil, errors.New("HAR: the file has no request that may order")

@@ -92,7 +92,8 @@ func TestAFileFromADocument(t *testing.T) {
 		}},
 		{read(shop.FromHAR([]byte(har))), "POST /checkout", "POST /checkout", []string{
 			`post: "/checkout?x=1"`, `"X-Csrf": "t"`, `"sku": "A 1"`, "repeats: none",
-			"before it, the browser sent POST /login:", "after it, the browser sent POST /upload:",
+			"#   - post: \"/login\"\n#     json: {\"name\":\"me\"}\n#     capture: {token",
+			"# then: # once for each order", "#   - post: \"/upload\"\n#     multipart:\n#       \"note\": \"hi\"\n# cancel",
 		}},
 		{read(shop.FromHAR([]byte(har))), "POST /checkout", "post /upload", []string{"multipart:\n    \"note\": \"hi\""}},
 	} {
@@ -107,6 +108,12 @@ func TestAFileFromADocument(t *testing.T) {
 			const same = "all orders would be the same"
 			if _, err := shop.Parse([]byte(text), nil); err != nil && !strings.Contains(err.Error(), same) {
 				t.Errorf("%s: %v in\n%s", o.Name, err, text)
+			}
+			all := strings.ReplaceAll(text, "\n# ", "\n") // the parts that it proposes
+			if strings.Contains(text, "the browser sent") {
+				if _, err := shop.Parse([]byte(all), nil); err != nil && !strings.Contains(err.Error(), same) {
+					t.Errorf("%s: %v in\n%s", o.Name, err, all)
+				}
 			}
 			for _, want := range c.want {
 				if o.Is(c.named) && !strings.Contains(text, want) {
