@@ -119,9 +119,7 @@ func (c Call) hears() string {
 // wrong returns the index of the call whose answer violates the invariant, or -1 if it is not known.
 func (e *Example) wrong(invariant string) int {
 	at := func(is func(Call) bool) int { return slices.IndexFunc(e.Calls, is) }
-	means := func(wanted ...shop.Means) int {
-		return at(func(c Call) bool { return slices.Contains(wanted, c.Means) })
-	}
+	means := func(wanted shop.Means) int { return at(func(c Call) bool { return c.Means == wanted }) }
 	switch invariant {
 	case StockMatchesOrders: // any order may be the reason
 		return -1
@@ -137,5 +135,8 @@ func (e *Example) wrong(invariant string) int {
 	case KeepsServing:
 		return len(e.Calls) - 1
 	}
-	return means(shop.Accepted, shop.Pending)
+	if i := means(shop.Accepted); i >= 0 {
+		return i
+	}
+	return means(shop.Pending)
 }

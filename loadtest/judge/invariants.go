@@ -186,11 +186,20 @@ func (f *finding) add(o *Order, rows func() []string, format string, args ...any
 	f.Examples = append(f.Examples, example)
 }
 
+// example returns the order that find finds for a product, while examples are kept: a search takes as long as there are
+// orders.
+func (f *finding) example(find func(product string) *Order, product string) *Order {
+	if len(f.Examples) == samples {
+		return nil
+	}
+	return find(product)
+}
+
 func notOversold(e *Evidence, f *finding) {
 	for _, product := range e.products() {
 		stock, of := e.Stock[product], e.of(product)
 		if accepted := of.ordered[shop.Accepted]; accepted > stock {
-			f.add(e.over(product), nil, "%s pieces of product %s were accepted, and there were %s", accepted, product, stock)
+			f.add(f.example(e.over, product), nil, "%s pieces of product %s were accepted, and there were %s", accepted, product, stock)
 		}
 		if held := of.held[sold]; held > stock {
 			f.add(of.last, nil, "the books have %s pieces of product %s in sold orders, and there were %s", held, product, stock)
@@ -405,21 +414,24 @@ func stockMatchesOrders(e *Evidence, f *finding) {
 			least := e.sum(product, shop.Accepted)
 			most := e.sum(product, shop.Accepted, shop.Pending, shop.Unknown)
 			if left < least || left > most {
-				f.add(e.suspect(product), nil, "%s pieces of product %s left the stock (%s → %s), and %s were accepted",
+				f.add(f.example(e.suspect, product), nil,
+					"%s pieces of product %s left the stock (%s → %s), and %s were accepted",
 					left, product, of.before, of.after, least)
 			}
 			continue
 		}
 		// An order that has not ended may have taken its pieces or not.
 		if left < of.held[sold] || left > of.held[sold]+of.held[open] {
-			f.add(e.suspect(product), nil, "%s pieces of product %s left the stock (%s → %s), and the orders hold %s",
+			f.add(f.example(e.suspect, product), nil,
+				"%s pieces of product %s left the stock (%s → %s), and the orders hold %s",
 				left, product, of.before, of.after, of.held[sold])
 		}
 	}
 }
 
 // suspect returns an order that may be the reason why the stock of a product is wrong: one that was cancelled twice,
-// one whose answer did not come, or else the accepted one that was sent last; nil if there is none.
+// one whose answer did not come, the first accepted one that met another one, or else the one that was sent last; nil
+// if there is none.
 func (e *Evidence) suspect(product string) *Order {
 	for _, is := range []func(*Order) bool{
 		func(o *Order) bool { return len(filter(o.Calls, func(c Call) bool { return c.Kind == Cancel })) > 1 },
@@ -428,10 +440,25 @@ func (e *Evidence) suspect(product string) *Order {
 		},
 	} {
 		i := slices.IndexFunc(e.Orders, func(o *Order) bool {
-			return is(o) && slices.ContainsFunc(o.Basket, func(it Item) bool { return it.Product == product })
+			return is(o) && o.has(product)
 		})
 		if i >= 0 {
 			return e.Orders[i]
+		}
+	}
+	var first []Call // of the accepted orders
+	orders := map[string]*Order{}
+	for _, o := range e.Orders {
+		i := slices.IndexFunc(o.Calls, func(c Call) bool { return c.Kind.orders() && c.Order != "" })
+		if i >= 0 && o.holds() == shop.Accepted && o.has(product) {
+			first = append(first, o.Calls[i])
+			orders[o.Calls[i].Order] = o
+		}
+	}
+	slices.SortStableFunc(first, func(a, b Call) int { return cmp.Compare(a.Sent, b.Sent) })
+	for i := 1; i < len(first); i++ {
+		if first[i].Sent < first[i-1].Done {
+			return orders[first[i].Order]
 		}
 	}
 	return e.of(product).last

@@ -207,6 +207,11 @@ func (o *Order) pieces() (sum shop.Pieces) {
 	return sum
 }
 
+// has reports whether the order is for a product.
+func (o *Order) has(product string) bool {
+	return slices.ContainsFunc(o.Basket, func(it Item) bool { return it.Product == product })
+}
+
 func (o *Order) basket() string {
 	parts := make([]string, len(o.Basket))
 	for i, it := range o.Basket {

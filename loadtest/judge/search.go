@@ -143,8 +143,9 @@ type Met struct {
 }
 
 // meet returns the call of another order for the same product that overlapped a call of the order for the longest time,
-// first among the accepted ones, or nil. Calls of the order that overlap each other are the ones that met. The commands
-// send the orders that met again. With the limit of a buyer, both orders are of the same buyer.
+// first among calls that order, then among accepted ones, or nil. Calls of the order that overlap each other are the
+// ones that met. The commands send the orders that met again. With the limit of a buyer, both orders are of the same
+// buyer.
 func (e *Evidence) meet(o *Order, limit bool) (met *Met, commands string) {
 	products := map[string]bool{}
 	for _, it := range o.Basket {
@@ -152,7 +153,11 @@ func (e *Evidence) meet(o *Order, limit bool) (met *Met, commands string) {
 	}
 	rank := func(c Call) (both time.Duration) {
 		for _, own := range o.Calls {
-			both = max(both, min(own.Done, c.Done)-max(own.Sent, c.Sent))
+			overlap := min(own.Done, c.Done) - max(own.Sent, c.Sent)
+			if overlap > 0 && own.Kind.orders() && c.Kind.orders() {
+				overlap += 2 * time.Hour
+			}
+			both = max(both, overlap)
 		}
 		if both > 0 && c.Order != "" {
 			both += time.Hour

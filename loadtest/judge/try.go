@@ -136,6 +136,8 @@ func (t *trying) show(c Call) {
 	switch {
 	case c.Failure != "":
 		t.say("", "→ %s", c.Failure)
+	case c.Kind == Then && c.Means == shop.Unknown: // it need not say anything about the order
+		t.say("", "→ %d %s", c.Status, c.Body)
 	default:
 		t.say("", "→ %d %s\nread as: %s", c.Status, c.Body, c.Reading)
 	}
