@@ -82,7 +82,7 @@ func (b *sceneBuilder) scene() *lanes.Scene {
 	return &b.Scene
 }
 
-// does says what a buyer does with a call.
+// does describes a call as the buyer's action.
 func (c Call) does(basket string) string {
 	switch c.Kind {
 	case Click:
@@ -101,7 +101,7 @@ func (c Call) does(basket string) string {
 	return "orders " + basket
 }
 
-// hears says what a buyer is told.
+// hears describes the answer to a call.
 func (c Call) hears() string {
 	switch {
 	case c.Failure != "":

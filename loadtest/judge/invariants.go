@@ -199,7 +199,8 @@ func notOversold(e *Evidence, f *finding) {
 	for _, product := range e.products() {
 		stock, of := e.Stock[product], e.of(product)
 		if accepted := of.ordered[shop.Accepted]; accepted > stock {
-			f.add(f.example(e.over, product), nil, "%s pieces of product %s were accepted, and there were %s", accepted, product, stock)
+			f.add(f.example(e.over, product), nil,
+				"%s pieces of product %s were accepted, and there were %s", accepted, product, stock)
 		}
 		if held := of.held[sold]; held > stock {
 			f.add(of.last, nil, "the books have %s pieces of product %s in sold orders, and there were %s", held, product, stock)

@@ -28,7 +28,7 @@ type Violation struct {
 type Example struct {
 	Text string `json:"text"`
 	Key  string `json:"key,omitempty"`
-	// Basket is what the order is for.
+	// Basket has the products and pieces of the order.
 	Basket string   `json:"basket,omitempty"`
 	Calls  []Call   `json:"calls,omitempty"`
 	Rows   []string `json:"rows,omitempty"`
