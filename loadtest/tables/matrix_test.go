@@ -21,6 +21,15 @@ func covered(cells []trial.Experiment) map[string]bool {
 	return seen
 }
 
+// A cell excuses calls by the times of its acts.
+func TestNoCellExcusesItsWholeRun(t *testing.T) {
+	for _, c := range append(tables.Cells(), tables.OfCluster()...) {
+		if c.Load.Disturbed {
+			t.Errorf("%s excuses all of its calls", c.Name)
+		}
+	}
+}
+
 func TestEachSetCoversEachStepAndEachFault(t *testing.T) {
 	for name, cells := range map[string][]trial.Experiment{"whole": tables.Cells(), "reduced": tables.Reduced()} {
 		seen := covered(cells)

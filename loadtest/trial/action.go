@@ -84,36 +84,18 @@ func (a Action) armedFirst() bool {
 	return a.Wire != "" && a.Step == "" || a.Action == "keep-flushing-redis"
 }
 
-// silencing lists the actions that kill, stop or pause services, whose ZooKeeper sessions end or fall silent then, and
-// stalling the ones that let a service stand still in a transaction.
-var (
-	silencing = []string{"kill", "restart", "pause", "expire-sessions", "arm-kill", "arm-pause", "rolling-restart"}
-	stalling  = []string{"pause", "arm-pause", "arm-delay"}
-)
+// silencing lists the actions that kill, stop or pause services, whose ZooKeeper sessions end or fall silent then.
+var silencing = []string{"kill", "restart", "pause", "expire-sessions", "arm-kill", "arm-pause", "rolling-restart"}
 
-// caution is how long the stock service may refuse a product whose row was held: see mysqldb.Caution.
-const caution = 10 * time.Second
-
-// lasts returns how long services may still feel the action once it is healed. One that may have ended or silenced a
-// ZooKeeper session leaves the session's nodes, among them locks, for its timeout. After one that may have held a row,
-// or the database up, services look whether rows are held, and may take a busy one for such.
-func (a Action) lasts(session time.Duration) (after time.Duration) {
-	if slices.Contains(silencing, a.Action) || a.concerns(system.ToZooKeeper) {
-		after = session
-	}
-	if slices.Contains(stalling, a.Action) || a.concerns(system.ToMySQL) {
-		after = max(after, caution)
-	}
-	return after
-}
-
-// concerns reports whether the action is at a server, or at a connection to it.
-func (a Action) concerns(server string) bool {
+// silences reports whether the action may end or silence a ZooKeeper session. The session's nodes, among them locks,
+// stay for its timeout after it was heard last.
+func (a Action) silences() bool {
 	p := Point{}
 	if a.atStep() {
 		p, _ = PointOf(faultpoint.Step(a.Step))
 	}
-	return strings.Contains(strings.Join([]string{a.Action, a.Target, a.Wire, p.Wire}, " "), server)
+	return slices.Contains(silencing, a.Action) ||
+		strings.Contains(strings.Join([]string{a.Action, a.Target, a.Wire, p.Wire}, " "), system.ToZooKeeper)
 }
 
 // Known returns an error if there is no such action.

@@ -98,8 +98,11 @@ func (r *Run) noteActs() {
 		h.Acts = append(h.Acts, history.Act{Cause: "acts of earlier runs", To: left})
 	}
 	note := func(a Action, from, to time.Duration) {
+		if a.silences() {
+			to += r.System.SessionTimeout()
+		}
 		from = max(from, 0)
-		to = max(from, to+a.lasts(r.System.SessionTimeout()))
+		to = max(from, to)
 		h.Acts = append(h.Acts, history.Act{Cause: a.Words(), From: from, To: to})
 		if end := h.Started.Add(to); end.After(r.System.Shaken) {
 			r.System.Shaken = end
