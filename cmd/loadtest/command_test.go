@@ -21,7 +21,7 @@ import (
 	"orderstock/pkg/servers/serverstest"
 )
 
-const recorded = `{"format":2,"run":"r","path":"deduct","started":"2026-01-02T03:04:05Z","elapsed_us":2000000,` +
+const recorded = `{"format":3,"run":"r","path":"deduct","started":"2026-01-02T03:04:05Z","elapsed_us":2000000,` +
 	`"warmup_us":0,` +
 	`"window_us":2000000,"timeout_us":1,"seed":7,"orders":1,"calls":1,"goods":[{"id":"11","stock":5,"price":100}]}
 {"line":2,"op":0,"kind":"place","key":"direct-r-0","body":{"items":[{"goods_id":"11","num":2}]},` +

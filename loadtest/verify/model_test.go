@@ -111,14 +111,7 @@ func TestOddCalls(t *testing.T) {
 			}, "want an answer by the contract, found 503 overloaded",
 		},
 	} {
-		h := &history.History{
-			Run: run, Path: history.PathOrder, Disturbed: true, Goods: []history.Goods{{ID: 1, Stock: 5, Price: 100}},
-		}
-		h.AddOrder(items(1, 1))
-		h.Calls = []history.Call{{
-			Sent: time.Second, Done: 2 * time.Second, Code: http.StatusCreated, Status: history.Confirmed, Order: firstOrder,
-			Total: 100, Told: history.ToldAsSent, Created: created, Location: history.Located,
-		}}
+		h := oneOrder()
 		try.call.Row, try.call.Sent, try.call.Done = "odd", 3*time.Second, 4*time.Second
 		h.Asides = []history.Aside{try.call}
 		v := verify.Judge(soldOnce(h), h, verify.Terms{})
@@ -129,6 +122,58 @@ func TestOddCalls(t *testing.T) {
 			t.Errorf("%s: want %q:\n%s", name, try.want, &text)
 		}
 	}
+}
+
+// An answer about an order has all parts of its form as the books have them, or the violation says which has not, and
+// how it should be.
+func TestPartsOfAnAnswer(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(h *history.History, c *history.Call){
+		"want order 1800000000000000000 with a total of 100, found order 1800000000000000000 with a total of 101: place " +
+			"at 1s, after 1s: 201 CONFIRMED": func(_ *history.History, c *history.Call) { c.Total++ },
+		`want the header Location: "order", found the header Location: "elsewhere": place`: func(
+			_ *history.History, c *history.Call,
+		) {
+			c.Location = history.Elsewhere
+		},
+		`want the date 1000000000000000 µs, the reason "", found the date 0 µs, the reason "why": place`: func(
+			h *history.History, c *history.Call,
+		) {
+			c.Created, c.Reason = 0, h.Reasoned("why")
+		},
+		"want 1 of product 1 at 100, found nothing: place": func(_ *history.History, c *history.Call) {
+			c.Told = history.ToldNothing
+		},
+		"want the reason \"\", found the reason \"why\": place at 1s, after 1s: 503 overloaded": func(
+			h *history.History, c *history.Call,
+		) {
+			*c = history.Call{
+				Sent: c.Sent, Done: c.Done, Code: 503, Problem: history.Overloaded, Reason: h.Reasoned("why"),
+			}
+		},
+	} {
+		h := oneOrder()
+		change(h, &h.Calls[0])
+		v := verify.Judge(soldOnce(h), h, verify.Terms{})
+		var text strings.Builder
+		_ = v.Write(&text, false)
+		if v.Outcome != verify.Violation || !strings.Contains(text.String(), want) {
+			t.Errorf("want %q:\n%s", want, &text)
+		}
+	}
+}
+
+// oneOrder returns the history of one order.
+func oneOrder() *history.History {
+	h := &history.History{
+		Run: run, Path: history.PathOrder, Disturbed: true, Goods: []history.Goods{{ID: 1, Stock: 5, Price: 100}},
+	}
+	h.AddOrder(items(1, 1))
+	h.Calls = []history.Call{{
+		Sent: time.Second, Done: 2 * time.Second, Code: http.StatusCreated, Status: history.Confirmed, Order: firstOrder,
+		Total: 100, Told: history.ToldAsSent, Created: created, Location: history.Located,
+	}}
+	return h
 }
 
 // soldOnce returns the books after one order.
