@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
 
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/tables"
@@ -18,7 +19,7 @@ import (
 func TestPagesOfFaultsReadWell(t *testing.T) {
 	web := httptest.NewServer(attached(t, console.ServerConfig{Token: token}).Handler())
 	t.Cleanup(web.Close)
-	t.Cleanup(web.CloseClientConnections) // before
+	t.Cleanup(web.CloseClientConnections)                                        // before
 	for _, f := range []tables.Fault{tables.Published[0], tables.Published[2]} { // two lanes, and four
 		b := open(t, web.URL+"/faults/"+strings.ToLower(f.Letter)+"?token="+token)
 		b.await(waitStill, `document.querySelectorAll("table td").length > 20`)
@@ -37,6 +38,6 @@ func TestPagesOfFaultsReadWell(t *testing.T) {
 			}
 		}
 		eval[bool](b, `document.querySelector("main a").click(), true`)
-		b.await(waitStill, fmt.Sprintf(`document.querySelector("#fault-%s")`, f.Letter))
+		b.do(chromedp.WaitVisible("#fault-" + f.Letter)) // another page is loaded
 	}
 }

@@ -71,9 +71,9 @@ func sceneIn(text string) *lanes.Scene {
 	return s
 }
 
-// stepIn reads a step from the cells of its row.
+// stepIn reads a step from the cells of its row, and gives it about the weight that it had.
 func stepIn(cells []string) lanes.Step {
-	step := lanes.Step{To: -1}
+	step := lanes.Step{To: -1, Weight: 4}
 	unit := ""
 	_, _ = fmt.Sscan(cells[0], &step.AtMS, &unit)
 	if unit == "s" {
@@ -100,6 +100,14 @@ func stepIn(cells []string) lanes.Step {
 				step.Held = words
 			}
 		}
+	}
+	switch {
+	case step.Wrong+step.Right != "":
+		step.Weight = 9
+	case step.Held != "":
+		step.Weight = 3
+	case strings.HasPrefix(step.Text, "answers:") || strings.HasPrefix(step.Text, "asks for"):
+		step.Weight = 1
 	}
 	return step
 }
@@ -166,6 +174,10 @@ func TestStage(t *testing.T) {
 				runs := recordedRuns(t, f)
 				for i, side := range []tables.Side{tables.Broken, tables.Fixed} {
 					s.showsSide(f, runs[side], fmt.Sprintf(".side:nth-child(%d)", i+1))
+				}
+				if f.Letter == "A" && language == "en-US" &&
+					!s.says(".side:first-child .happened", "gives the lock back →") {
+					t.Errorf("the stage leaves out that the lock is given back: %s", s.text(".side:first-child"))
 				}
 				if out := eval[string](s.browser, cutOff); out != "" {
 					t.Errorf("%s: cut off: %s", f.Letter, out)

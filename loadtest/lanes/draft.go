@@ -204,6 +204,7 @@ func (d *draft) end(books string) *Scene {
 			m.Held = heldAgain
 		}
 		again = again || m.Held == heldThere
+		m.Weight = m.weight
 		m.AtMS = float64((m.at - d.all[0].at).Microseconds()) / 1000
 		s.Steps = append(s.Steps, m.Step)
 	}

@@ -38,6 +38,8 @@ type Step struct {
 	Right string `json:"right"`
 	// To is the lane that a lock or a message goes to, or -1.
 	To int `json:"to"`
+	// Weight orders the steps: where there is little place, the lightest are left out.
+	Weight int `json:"weight"`
 }
 
 // Names returns the heads of the columns.

@@ -50,12 +50,14 @@ function useLatest(fault, side) {
 
 const isMarked = (step) => step.wrong || step.right;
 
-// fewer leaves out the n steps that are farthest from a marked one, and the lanes that have no step then.
+// fewer leaves out the n lightest steps, of equal ones those farthest from a marked one, and the lanes that have no step
+// then.
 function fewer(scene, n) {
   const marked = [...scene.steps.keys()].filter((i) => isMarked(scene.steps[i]));
   const far = (i) => Math.min(...marked.map((at) => Math.abs(at - i)));
-  const near = [...scene.steps.keys()].sort((i, j) => far(i) - far(j)).slice(0, scene.steps.length - n);
-  const steps = scene.steps.filter((_, i) => near.includes(i));
+  const weight = (i) => scene.steps[i].weight || 0;
+  const kept = [...scene.steps.keys()].sort((i, j) => weight(j) - weight(i) || far(i) - far(j)).slice(0, scene.steps.length - n);
+  const steps = scene.steps.filter((_, i) => kept.includes(i));
   const lanes = [...scene.lanes.keys()].filter((lane) => steps.some((step) => step.lane === lane));
   return { ...scene, lanes: lanes.map((lane) => scene.lanes[lane]),
     steps: steps.map((step) => ({ ...step, lane: lanes.indexOf(step.lane), to: lanes.indexOf(step.to) })) };
