@@ -45,7 +45,7 @@ var firstComers = fire.Config{
 // lockCrowd is a crowd for one product that contends for its lock. It is plain: a restock in its middle would wait for
 // the lock, too.
 var lockCrowd = fire.Config{
-	Orders: 300, Concurrency: 64, Rate: 150, Timeout: time.Minute, Disturbed: true, Plain: true,
+	Orders: 300, Concurrency: 96, Rate: 150, Timeout: time.Minute, Disturbed: true, Plain: true,
 	Mix: fire.Mix{Goods: 1, Stock: 60, ItemsMax: 1, NumMax: 2},
 }
 
