@@ -111,21 +111,20 @@ func Orphan(r *Run) *Scene {
 
 // Negative shows the order for fewer pieces than none.
 func Negative(r *Run) *Scene {
-	r.prepare()
-	for _, p := range r.Placed {
-		sent, _ := r.first(func(e faultpoint.Event) bool { return e.Step == sends && e.Taken != nil && *e.Taken == p.Num })
-		d := r.path(sent.Flag)
-		if added := -r.gone(sent.Flag); added > 0 {
-			d.wrongAt("stock", "update-stock/after", "nobody brought them")
-			return d.end(fmt.Sprintf("order %s put %s on the shelf", short(sent.Flag), pieces(added)))
-		}
-		if len(d.lanes) == 1 { // the service refuses it before a step is passed
-			d.lanes = []Lane{{Process: Client}, {Process: p.Process}}
-		}
-		d.rightAt(Client, "hears/", "no order and no row is written")
-		return d.end(r.Books)
+	sent, ok := r.first(func(e faultpoint.Event) bool { return e.Step == sends && e.Taken != nil && *e.Taken < 0 })
+	if !ok {
+		return nil
 	}
-	return nil
+	d := r.path(sent.Flag)
+	if added := -r.gone(sent.Flag); added > 0 {
+		d.wrongAt("stock", "update-stock/after", "nobody brought them")
+		return d.end(fmt.Sprintf("order %s put %s on the shelf", short(sent.Flag), pieces(added)))
+	}
+	if len(d.lanes) == 1 { // the service refuses it before a step is passed
+		d.lanes = []Lane{{Process: Client}, {Process: r.Placed[0].Process}}
+	}
+	d.rightAt(Client, "hears/", "no order and no row is written")
+	return d.end(r.Books)
 }
 
 // owner returns the attempt with that place in the queue of a lock, or nil.

@@ -23,7 +23,7 @@ func TestSentences(t *testing.T) {
 	}{
 		{"A", Broken, Ends{Stock: 300, Sold: 1907}, wrong, "sold 1,907 of 300: 1,607 more than there were"},
 		{"A", Fixed, Ends{Stock: 300, Sold: 300}, right, "sold 300 of 300"},
-		{"A", Broken, Ends{Orders: 800, Stock: 300, Sold: 87, Open: 600}, right, "sold 87 of 300: too slow to show it, as 60"},
+		{"A", Broken, Ends{Orders: 800, Stock: 300, Sold: 87, Open: 600}, right, "sold 87 of 300: too slow to show it, as 6"},
 		{"A", Broken, Ends{Orders: 60, Stock: 300, Sold: 87, Uncounted: 40}, wrong, "sold 87 of 300: too slow to show it"},
 		{"A", Broken, Ends{Orders: 240, Stock: 300, Sold: 360}, wrong, "sold 360 of 300: 60 more than there were"},
 		{"A", Broken, Ends{Orders: 800, Stock: 300, Sold: 300}, right, "sold 300 of 300"},

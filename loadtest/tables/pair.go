@@ -51,7 +51,8 @@ func (p *Player) All(ctx context.Context, f Fault, seed uint64) (Pair, error) {
 		run   *Run
 		scene **lanes.Scene
 	}{
-		{Broken, &pair.Broken, &pair.BrokenScene}, {Fixed, &pair.Fixed, &pair.FixedScene},
+		{Broken, &pair.Broken, &pair.BrokenScene},
+		{Fixed, &pair.Fixed, &pair.FixedScene},
 		{Here, &pair.Here, &pair.HereScene},
 	} {
 		e, run := f.Play(of.side, seed)

@@ -46,6 +46,8 @@ func TestSidesDifferInOneThing(t *testing.T) {
 		broken, both := f.Difference()
 		if n := len(f.Changes(Fixed)) - len(both); len(broken) != 1 || n > 1 {
 			t.Errorf("fault %s: %+v makes it, and the fixed variant has %d others; want one difference", f.Letter, broken, n)
+		} else if source := f.Source.Name; broken[0].Name != source && !strings.HasPrefix(source, "published.") {
+			t.Errorf("fault %s: %s makes it, and its source is %s", f.Letter, broken[0].Name, source)
 		}
 		if changes := f.Changes(Here); len(changes) > 0 {
 			t.Errorf("fault %s: here are the changes %+v", f.Letter, changes)

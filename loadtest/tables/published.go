@@ -345,7 +345,7 @@ write level = n - 1; commit   // nothing refuses it`,
 		Tests: []Link{
 			{"TestFaultOHolderIsToldOfExpiry", "pkg/zklock/faults_test.go"},
 		},
-		Source: Link{"loss-unnoticed", "loadtest/system/patches/loss-unnoticed.patch"},
+		Source: Link{"no-fencing", "loadtest/system/patches/no-fencing.patch"},
 		Scene:  lanes.Sleeper,
 		Load:   sleeper,
 		Env:    outslept,
