@@ -66,7 +66,7 @@ esac
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	t.Cleanup(func() {
-		if err := exec.Command("sh", "-c", "kill $(cat "+filepath.Join(dir, "pid")+")").Run(); err != nil {
+		if err := exec.Command("sh", "-c", "kill $(cat '"+dir+"/pid') && docker wait shop").Run(); err != nil {
 			t.Error(err)
 		}
 	})
