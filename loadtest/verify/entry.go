@@ -276,29 +276,17 @@ func (j *judge) matches(e *Entry, n int, foreign bool) {
 	}
 }
 
-// status compares an order's status with its operation's state, and with its first outcome.
+// status compares an order's status with its operation's state, and with its first outcome: all three are one of the
+// states.
 func (j *judge) status(e *Entry, o *OrderRow, n int) {
-	state := history.NoStatus
+	is := state{status: o.Status, outcome: o.Outcome}
 	if len(e.Operations) > 0 {
-		state = e.Operations[0].State
+		is.ledger = e.Operations[0].State
 	}
-	agrees, kept := false, o.Outcome == o.Status
-	switch o.Status {
-	case history.Confirmed:
-		agrees = state == history.Done
-	case history.Rejected:
-		agrees = state == history.Rejected
-	case history.Cancelled:
-		agrees = state == history.Cancelled || state == history.Restored
-		// An order that is confirmed first may be cancelled later; a tombstone was never confirmed.
-		kept = o.Outcome == history.Cancelled || o.Outcome == history.Confirmed && state != history.Cancelled
-	case history.Pending, history.Cancelling:
+	if o.Status == history.Pending || o.Status == history.Cancelling {
 		j.add(Settled, e.Flag, n, 0, "an end", "order %s, operation %s", o.Status, e.operation())
-		agrees = true
-		kept = o.Outcome == history.NoStatus || o.Status == history.Cancelling && o.Outcome == history.Confirmed
-	default:
 	}
-	if !agrees || !kept {
+	if o.Status == history.NoStatus || !slices.Contains(states, is) {
 		j.add(OrderMatchesOperation, e.Flag, n, 0, "an order in the state of its operation",
 			"order %s, first outcome %q, operation %s", o.Status, o.Outcome, e.operation())
 	}
