@@ -165,13 +165,3 @@ func (h *History) Product(goods int64) (i int, ours bool) {
 
 // GoodsName returns the name of the run's products.
 func (h *History) GoodsName() string { return "load test " + h.Run }
-
-// Total returns the sum of the first price times the pieces of items of the run's products.
-func (h *History) Total(items []Item) (sum int64) {
-	for _, it := range items {
-		if i, ours := h.Product(it.GoodsID); ours {
-			sum += it.Num * h.Goods[i].Price
-		}
-	}
-	return sum
-}

@@ -63,16 +63,6 @@ func (t *Tables) add(e *Entry) {
 	}
 }
 
-// Clone returns a copy with its own slices of rows. Pointers in the rows are shared.
-func (t *Tables) Clone() *Tables {
-	return &Tables{
-		Orders: slices.Clone(t.Orders), Items: slices.Clone(t.Items), Operations: slices.Clone(t.Operations),
-		Flows: slices.Clone(t.Flows), Restocks: slices.Clone(t.Restocks), Products: slices.Clone(t.Products),
-		Pruned: slices.Clone(t.Pruned), At: t.At,
-		Since: t.Since, Until: t.Until,
-	}
-}
-
 // Books returns the tables as books. It sorts the tables.
 func (t *Tables) Books() Books {
 	slices.SortStableFunc(t.Orders, func(a, b OrderRow) int { return compareDecimal(a.ID, b.ID) })

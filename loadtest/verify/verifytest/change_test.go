@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
@@ -71,7 +72,7 @@ func (c *change) draw(r *rand.Rand) bool {
 		at -= rows[table]
 	}
 	if table < 6 {
-		c.books = books.Clone()
+		c.books = copyOf(books)
 	}
 	switch table {
 	case 0:
@@ -92,6 +93,15 @@ func (c *change) draw(r *rand.Rand) bool {
 		return c.changeFile(r)
 	}
 	return c.changeAside(r)
+}
+
+// copyOf returns a copy with its own slices of rows. Pointers in the rows are shared.
+func copyOf(t *verify.Tables) *verify.Tables {
+	c := *t
+	c.Orders, c.Items, c.Operations = slices.Clone(t.Orders), slices.Clone(t.Items), slices.Clone(t.Operations)
+	c.Flows, c.Restocks = slices.Clone(t.Flows), slices.Clone(t.Restocks)
+	c.Products, c.Pruned = slices.Clone(t.Products), slices.Clone(t.Pruned)
+	return &c
 }
 
 // stranger returns the flag of an order, a deduction or a restock outside the run.
