@@ -22,8 +22,9 @@ type draft struct {
 	json            bool     // the data are parts of one text
 	insecure        bool
 	// login: it needs one. before and after are requests that were sent before it and after it. answers are lines for the
-	// file, or "".
+	// file, and token is the path of a token in its answer, or "".
 	login         bool
+	token         string
 	before, after []draft
 	answers       string
 }
@@ -245,7 +246,7 @@ func (c *draft) file() (string, error) {
 		quoted(product))
 	b.WriteString(newReset)
 	if steps := steps(u, c.before[max(0, len(c.before)-mostSteps):]); steps != "" {
-		b.WriteString("# buyer: # once for each order; the browser sent this before it\n" + steps + newCapture)
+		b.WriteString("# buyer: # once for each order; the browser sent this before it\n" + steps)
 	} else {
 		b.WriteString(newBuyer)
 	}
@@ -289,6 +290,9 @@ func steps(order *url.URL, requests []draft) (text string) {
 		if lines, _, err := c.request(u); err == nil {
 			step := "- " + strings.TrimPrefix(strings.TrimSuffix(lines, "\n"), "  ")
 			text += "#   " + strings.ReplaceAll(step, "\n", "\n#   ") + "\n"
+			if c.token != "" {
+				text += "#     capture: {token: " + quoted(c.token) + "} # then {{token}} in the order\n"
+			}
 		}
 	}
 	return text
@@ -473,9 +477,6 @@ const newBuyer = `# buyer: # once for each order, before: register, log in, fill
 #   - post: /login
 #     json: {email: "{{key}}@example.com", password: Secret-123}
 #     capture: {token: $.access_token}
-`
-
-const newCapture = `#     capture: {token: $.access_token} # then {{token}} in the order
 `
 
 const newAnswers = `  - {status: [200, 201], means: accepted, order: $.id} # where the order's id is in the answer

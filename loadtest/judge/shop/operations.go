@@ -250,9 +250,14 @@ func answersOf(op *openapi3.Operation) string {
 	if len(refused) == 0 {
 		refused = []string{"400", "409", "422"}
 	}
+	return answerLines(strings.Join(good, ", "), id, strings.Join(refused, ", "))
+}
+
+// answerLines returns answers by their statuses. An id of "" is not known.
+func answerLines(good, id, refused string) string {
 	return fmt.Sprintf("  - {status: [%s], means: accepted, order: %s} # where the order's id is in the answer\n"+
 		"  - {status: [%s], contains: [stock, sold out], means: rejected} # the text of the refusal\n",
-		strings.Join(good, ", "), cmp.Or(id, "$.id"), strings.Join(refused, ", "))
+		good, cmp.Or(id, "$.id"), refused)
 }
 
 // idOf returns the path of an id in a response, or "".
@@ -264,7 +269,12 @@ func idOf(ref *openapi3.ResponseRef) string {
 	if media == nil {
 		return ""
 	}
-	value, ok := sample("", media.Schema, 0).(map[string]any)
+	return idIn(sample("", media.Schema, 0))
+}
+
+// idIn returns the path of an order's id in a value of JSON, or "".
+func idIn(answer any) string {
+	value, ok := answer.(map[string]any)
 	if !ok {
 		return ""
 	}
@@ -293,6 +303,10 @@ func FromHAR(text []byte) ([]Operation, error) {
 						MimeType, Text string
 						Params         []struct{ Name, Value string }
 					}
+				}
+				Response struct {
+					Status  int
+					Content struct{ Text string }
 				}
 			}
 		}
@@ -326,6 +340,13 @@ func FromHAR(text []byte) ([]Operation, error) {
 				}
 			}
 		}
+		var answer any
+		if json.Unmarshal([]byte(entry.Response.Content.Text), &answer) == nil { // else it is no JSON
+			d.token = tokenIn("$", answer)
+		}
+		if status := entry.Response.Status; status >= 200 && status < 400 {
+			d.answers = answerLines(strconv.Itoa(status), idIn(answer), "400, 409, 422")
+		}
 		sent = append(sent, d)
 		operations = append(operations, Operation{Name: r.Method + " " + u.Path, d: d})
 	}
@@ -336,6 +357,22 @@ func FromHAR(text []byte) ([]Operation, error) {
 		return nil, errors.New("HAR: the file has no request that may order")
 	}
 	return sorted(operations), nil
+}
+
+// tokenIn returns the path of the first token in a value of JSON at a path, or "".
+func tokenIn(path string, value any) string {
+	fields, _ := value.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if _, isText := fields[name].(string); isText && strings.Contains(strings.ToLower(name), "token") {
+			return path + "." + name
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if found := tokenIn(path+"."+name, fields[name]); found != "" {
+			return found
+		}
+	}
+	return ""
 }
 
 // browserOnly are headers that a browser adds, and that say nothing about the order.

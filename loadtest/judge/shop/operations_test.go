@@ -59,10 +59,12 @@ components:
 const har = `{"log": {"entries": [
 	{"request": {"method": "GET", "url": "http://127.0.0.1:3000/"}},
 	{"request": {"method": "POST", "url": "http://127.0.0.1:3000/login", "headers": [],
-		"postData": {"mimeType": "application/json", "text": "{\"name\":\"me\"}"}}},
+		"postData": {"mimeType": "application/json", "text": "{\"name\":\"me\"}"}},
+		"response": {"status": 200, "content": {"text": "{\"data\":{\"accessToken\":\"t\"}}"}}},
 	{"request": {"method": "POST", "url": "http://127.0.0.1:3000/checkout?x=1", "headers": [
 		{"name": ":authority", "value": "x"}, {"name": "User-Agent", "value": "x"}, {"name": "X-Csrf", "value": "t"}],
-		"postData": {"mimeType": "application/x-www-form-urlencoded", "params": [{"name": "sku", "value": "A 1"}]}}},
+		"postData": {"mimeType": "application/x-www-form-urlencoded", "params": [{"name": "sku", "value": "A 1"}]}},
+		"response": {"status": 202, "content": {"text": "{\"order\":{\"id\":7}}"}}},
 	{"request": {"method": "POST", "url": "http://127.0.0.1:3000/upload",
 		"postData": {"mimeType": "multipart/form-data; boundary=b", "params": [{"name": "note", "value": "hi"}]}}}
 ]}}`
@@ -92,7 +94,8 @@ func TestAFileFromADocument(t *testing.T) {
 		}},
 		{read(shop.FromHAR([]byte(har))), "POST /checkout", "POST /checkout", []string{
 			`post: "/checkout?x=1"`, `"X-Csrf": "t"`, `"sku": "A 1"`, "repeats: none",
-			"#   - post: \"/login\"\n#     json: {\"name\":\"me\"}\n#     capture: {token",
+			"#   - post: \"/login\"\n#     json: {\"name\":\"me\"}\n#     capture: {token: \"$.data.accessToken\"}",
+			"{status: [202], means: accepted, order: $.order.id}",
 			"# then: # once for each order", "#   - post: \"/upload\"\n#     multipart:\n#       \"note\": \"hi\"\n# cancel",
 		}},
 		{read(shop.FromHAR([]byte(har))), "POST /checkout", "post /upload", []string{"multipart:\n    \"note\": \"hi\""}},
