@@ -69,6 +69,21 @@ func TestAgainReadsByAChangedFile(t *testing.T) {
 	}
 }
 
+// Books that are added to the file later are read, and the verdict is no longer by the answers alone.
+func TestAgainReadsAddedBooks(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "out")
+	f := parse(t, t.TempDir(), serve(t, &counter{})+resetByRequest+memory)
+	before := run(t, judge.Config{File: f, Out: dir, Phases: []string{judge.Alone}})
+	edit(t, dir, "settle: 1s",
+		"books: {orders: {command: 'echo id,product,pieces; for i in $(seq 20); do echo $i,1,1; done'}}")
+	after, err := judge.Again(t.Context(), dir)
+	if err != nil || !before.AnswersAlone || after.AnswersAlone || after.Outcome != verify.Pass ||
+		!slices.Contains(after.Checked, judge.AcceptedIsKept) {
+		t.Errorf("%v\n%s\nwas\n%s", err, text(after), text(before))
+	}
+}
+
 // A changed query is asked for the last phase, whose rows are still there. Rows that are of no order of it are not
 // known to be wrong.
 func TestAgainAsksAChangedQuery(t *testing.T) {
