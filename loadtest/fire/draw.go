@@ -116,7 +116,7 @@ func (w *worker) lookAgain(ctx context.Context, l laterCall, sent int) {
 	}
 	if list := contract.Find(http.MethodGet, "/v1/orders"); r.IntN(4) == 0 && w.f.cfg.Path == history.PathOrder {
 		status := []history.Status{history.Confirmed, history.Cancelled}[r.IntN(2)]
-		path := fmt.Sprintf("%s?after=%d&limit=5&status=%s", list.Path, l.order-1, status)
+		path := fmt.Sprintf("%s?after=%d&limit=3&status=%s", list.Path, l.order-1, status)
 		w.aside(w.main.ask(ctx, rowCancelled, call{route: list, path: path, op: -1}))
 	}
 	if r.IntN(4) == 0 {
