@@ -2,6 +2,7 @@ package judge_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -73,13 +74,19 @@ func TestASearchEnds(t *testing.T) {
 	}
 }
 
-// The example of a violation names the call of another order that it met.
+// The example of a violation names the call of another order that it met: one that orders, although later steps met for
+// longer.
 func TestTheCallsThatMet(t *testing.T) {
 	t.Parallel()
 	e := world()
 	withoutBooks(&e)
 	last := &e.Orders[10].Calls[0]
 	last.Means, last.Order, last.Sent = "accepted", "110", at(18)
+	for _, i := range []int{0, 10} {
+		step := judge.Call{Kind: judge.Then, Step: 1, Sent: at(30), Done: at(90), Status: 200}
+		step.Means, step.Order = "accepted", fmt.Sprint(100+i)
+		e.Orders[i].Calls = append(e.Orders[i].Calls, step)
+	}
 	v := judge.Judge(e)
 	if len(v.Violations) == 0 || v.Violations[0].Examples[0].Met == nil || v.Violations[0].Examples[0].Met.Key != "k9" {
 		t.Errorf("%+v", v.Violations)
