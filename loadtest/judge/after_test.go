@@ -217,6 +217,37 @@ func TestAStepThatCannotBeDoneIsNamed(t *testing.T) {
 	}
 }
 
+// cutting ends the connection of the first payment of each order, which it has passed on.
+func cutting(shop http.Handler) http.Handler {
+	var paid sync.Map
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, again := paid.LoadOrStore(r.URL.Path, true); !again && strings.HasSuffix(r.URL.Path, "/pay") {
+			shop.ServeHTTP(httptest.NewRecorder(), r)
+			panic(http.ErrAbortHandler)
+		}
+		shop.ServeHTTP(w, r)
+	})
+}
+
+// A payment whose answer did not come leaves the order's end unknown, and the reason says what to write. With that, the
+// shop passes.
+func TestAPaymentWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	f := parse(t, "", serve(t, cutting(&reserving{}))+reservingFile)
+	r := run(t, judge.Config{File: f, Phases: []string{judge.Together}})
+	const want = "no answer came, and it may be done: write poll: true to send it again, and under its answers the one to " +
+		"a step that is done already, such as {status: 409, contains: already paid, means: accepted}"
+	if reasons := strings.Join(r.Phases[0].Reasons, "\n"); r.Outcome != verify.Unknown || !strings.Contains(reasons, want) {
+		t.Errorf("%s\n%s", r, text(r))
+	}
+	f = parse(t, "", serve(t, cutting(&reserving{}))+strings.Replace(reservingFile, `headers: {Ticket: "{{ticket}}"}}`,
+		`headers: {Ticket: "{{ticket}}"}, poll: true, answers: [
+      {status: 200, means: accepted}, {status: 409, contains: paid twice, means: accepted}]}`, 1))
+	if r := run(t, judge.Config{File: f, Phases: []string{judge.Together}}); r.Outcome != verify.Pass {
+		t.Errorf("with poll: true: %s\n%s", r, text(r))
+	}
+}
+
 // A buyer's steps may be statements and commands, whose captures the order takes. A command may read the
 // books without a query.
 func TestBuyersByStatementsAndCommands(t *testing.T) {

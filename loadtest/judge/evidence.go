@@ -39,6 +39,10 @@ type Evidence struct {
 	Limit shop.Pieces
 	// Noun is the word for a product, "" for "product".
 	Noun string
+	// Unnamed: no request says how many pieces it orders.
+	Unnamed bool
+	// Kills are the times in which the judge killed the service and started it again.
+	Kills []Span
 	// Settle is how long the pieces of a cancelled order may take to come back.
 	Settle time.Duration
 	// Serves: an order that was sent after an earlier phase was served, so one after this phase must be, too.
@@ -56,6 +60,9 @@ type Evidence struct {
 	blind    bool     // the books do not change, although orders were accepted
 	unlisted []string // the states of orders that have no meaning
 }
+
+// Span is a time of the phase.
+type Span struct{ From, To time.Duration }
 
 // Death is an end of the service by itself.
 type Death struct {
@@ -294,6 +301,33 @@ func (en *entry) lines() (lines []string) {
 		lines = append(lines, row.String())
 	}
 	return lines
+}
+
+// miscounted says what to write if no request names its pieces, and each order in the books has the same other number of
+// them than the judge counts; or it returns "".
+func (e *Evidence) miscounted() string {
+	if !e.Unnamed || e.blind || len(e.owned) < 2 {
+		return ""
+	}
+	text := ""
+	for o, entries := range e.owned {
+		for _, en := range entries {
+			if len(o.Basket) != 1 || len(en.items) != 1 {
+				return ""
+			}
+			own := o.Basket[0]
+			held := en.items[own.Product].pieces
+			there := held[sold] + held[void] + held[open]
+			says := fmt.Sprintf("each order in the books is for %s of product %s, and the judge counts %s: if the request "+
+				"orders %[1]s, write baskets: [{%[4]q: %[1]s}] under order, and \"{{pieces}}\" in the place of the number",
+				there, own.Product, own.Pieces, own.Product)
+			if there == 0 || there == own.Pieces || text != "" && text != says {
+				return ""
+			}
+			text = says
+		}
+	}
+	return text
 }
 
 // moved reports whether the books have changed at all.

@@ -423,9 +423,13 @@ func stockMatchesOrders(e *Evidence, f *finding) {
 		}
 		// An order that has not ended may have taken its pieces or not.
 		if left < of.held[sold] || left > of.held[sold]+of.held[open] {
+			held := of.held[sold].String()
+			if of.held[open] > 0 {
+				held = fmt.Sprintf("%s sold + %s pending = %s", held, of.held[open], of.held[sold]+of.held[open])
+			}
 			f.add(f.example(e.suspect, product), nil,
 				"%s pieces of product %s left the stock (%s → %s), and the orders hold %s",
-				left, product, of.before, of.after, of.held[sold])
+				left, product, of.before, of.after, held)
 		}
 	}
 }

@@ -329,6 +329,8 @@ func (p *phase) killer(ctx context.Context, at, ended <-chan struct{}) error {
 		err := func() error {
 			p.down.Lock()
 			defer p.down.Unlock()
+			from := time.Since(p.start)
+			defer func() { p.kills = append(p.kills, Span{from, time.Since(p.start)}) }()
 			if err := p.bury(ctx); err != nil {
 				return err
 			}
@@ -337,6 +339,5 @@ func (p *phase) killer(ctx context.Context, at, ended <-chan struct{}) error {
 		if err != nil {
 			return err
 		}
-		p.kills++
 	}
 }

@@ -207,6 +207,11 @@ func (o *Order) pieces() (sum shop.Pieces) {
 	return sum
 }
 
+// leftOpen reports whether a step after the order may have been done, and no answer came.
+func (o *Order) leftOpen() bool {
+	return slices.ContainsFunc(o.Calls, func(c Call) bool { return c.Kind == Then && c.Failure != "" && !c.Unsent })
+}
+
 // has reports whether the order is for a product.
 func (o *Order) has(product string) bool {
 	return slices.ContainsFunc(o.Basket, func(it Item) bool { return it.Product == product })

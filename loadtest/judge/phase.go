@@ -38,7 +38,7 @@ type phase struct {
 	group     int // orders of one buyer, if there is a limit; else 1
 	lastBuyer int // the number of the last one
 	start     time.Time
-	kills     int
+	kills     []Span
 	deaths    []Death
 	// reserved: carts hold pieces before the first order.
 	reserved bool
@@ -435,7 +435,7 @@ func (p *phase) line() string {
 func (p *phase) verdict(ctx context.Context) (*Verdict, error) {
 	e := Evidence{
 		Stock: p.stock, Moved: p.moved, Reserved: p.reserved, Passing: map[string]bool{}, Deaths: p.deaths, Serves: p.serves,
-		Vars: p.vars, Settle: time.Duration(p.f.Settle), Noun: p.f.Noun,
+		Vars: p.vars, Settle: time.Duration(p.f.Settle), Noun: p.f.Noun, Unnamed: !p.f.NamesPieces(), Kills: p.kills,
 	}
 	if p.f.Limit != nil {
 		e.Limit = p.f.Limit.Pieces

@@ -312,7 +312,7 @@ func (r *run) runPhase(ctx context.Context, w *phase, first bool) (Phase, error)
 			reasons := []string{words(r.f.Noun, err.Error())}
 			v, w.evidence = &Verdict{Outcome: verify.Unknown, Orders: n, Unknown: n, Reasons: reasons}, nil
 		}
-		p.Verdict, p.Kills, p.Took = *v, w.kills, time.Since(start).Milliseconds()
+		p.Verdict, p.Kills, p.Took = *v, len(w.kills), time.Since(start).Milliseconds()
 	}
 	if ctx.Err() != nil || r.keeper == nil {
 		return p, ctx.Err()

@@ -3,6 +3,7 @@ package judge_test
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -157,6 +158,42 @@ func TestAServiceThatStopsServing(t *testing.T) {
 				t.Errorf("the example has no call: %s", text(r))
 			}
 		})
+	}
+}
+
+// Orders that the judge's own kills left without an answer are no reason for an alarm.
+func TestOrdersThatAKillEndedAreNoAlarm(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	calls, ready, shop := 0, make(chan struct{}), &counter{}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		until := ready
+		switch r.URL.Path {
+		case "/ready":
+			close(ready)
+			ready = make(chan struct{})
+			mu.Unlock()
+			return
+		case "/orders":
+			calls++
+		}
+		n := calls
+		mu.Unlock()
+		if r.URL.Path == "/orders" && slices.Contains([]int{9, 10, 19, 20}, n) { // the kills come with the last of each
+			<-until
+			panic(http.ErrAbortHandler)
+		}
+		shop.ServeHTTP(w, r)
+	}))
+	server.Config.ReadHeaderTimeout = time.Second // ends the connection by which the judge sees a kill
+	server.Start()
+	t.Cleanup(server.Close)
+	once := strings.Replace(memory, "repeats: key", "repeats: none", 1)
+	f := parse(t, "", "target: "+server.URL+resetByRequest+once+"service: {kill: 'true', start: 'true', ready: /ready}")
+	r := run(t, judge.Config{File: f, Orders: 30, Phases: []string{judge.Killed}})
+	if p := &r.Phases[0]; r.Outcome != verify.Pass || p.Unknown != 4 || p.Loud() != "" {
+		t.Errorf("%s\n%s", p.Line(), text(r))
 	}
 }
 

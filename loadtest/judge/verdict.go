@@ -57,6 +57,8 @@ type Verdict struct {
 	Rejected int `json:"rejected"`
 	Pending  int `json:"pending"`
 	Unknown  int `json:"unknown"`
+	// Killed counts the unknown ones with a call that ended while the judge killed the service.
+	Killed int `json:"killed,omitempty"`
 	// Cancelled counts the accepted orders that were cancelled for sure.
 	Cancelled int `json:"cancelled,omitempty"`
 	// Checked names the invariants that could be judged, and Unchecked the others.
@@ -67,9 +69,10 @@ type Verdict struct {
 	Reasons []string `json:"reasons,omitempty"`
 }
 
-// Loud returns a sentence if the shop served clearly less than it was asked, else "".
+// Loud returns a sentence if the shop served clearly less than it was asked, and the judge's kills are not the reason;
+// else "".
 func (v *Verdict) Loud() string {
-	if v.Orders == 0 || 10*v.Served >= 9*v.Orders {
+	if v.Orders == 0 || 10*(v.Served+v.Killed) >= 9*v.Orders {
 		return ""
 	}
 	return fmt.Sprintf("SERVED %d OF %d", v.Served, v.Orders)
@@ -106,12 +109,18 @@ func (e *Evidence) judge() *Verdict {
 		case shop.Pending:
 			v.Pending++
 		default:
-			v.Unknown++
+			if v.Unknown++; e.killed(o) {
+				v.Killed++
+			}
 		}
 	}
 	v.Served = v.Orders - v.Unknown
 	e.blind = e.After != nil && v.Accepted > 0 && !e.moved() && !e.Moved
 	e.unlisted = e.withoutMeaning()
+	if text := e.miscounted(); text != "" {
+		v.Outcome, v.Reasons = verify.Unknown, []string{words(e.Noun, text)}
+		return v
+	}
 	for _, i := range invariants {
 		if i.name == WithinLimit && e.Limit == 0 { // there is nothing to hold
 			continue
@@ -164,6 +173,13 @@ func (e *Evidence) judge() *Verdict {
 	return v
 }
 
+// killed reports whether a kill has ended a call of the order.
+func (e *Evidence) killed(o *Order) bool {
+	return slices.ContainsFunc(o.Calls, func(c Call) bool {
+		return c.Failure != "" && slices.ContainsFunc(e.Kills, func(k Span) bool { return c.Sent <= k.To && c.Done >= k.From })
+	})
+}
+
 // shows says what keeps the phase from showing that the shop is right.
 func (e *Evidence) shows(v *Verdict) (reasons []string) {
 	switch {
@@ -173,7 +189,12 @@ func (e *Evidence) shows(v *Verdict) (reasons []string) {
 		reasons = append(reasons, fmt.Sprintf("most orders have no known end: %s", e.unclear()))
 	}
 	if halted := e.halted(); 2*len(halted) > v.Accepted+v.Pending {
-		reasons = append(reasons, "most orders were accepted, and a step of then could not be done: "+counted(halted, 3))
+		text := "most orders were accepted, and a step of then could not be done: " + counted(halted, 3)
+		if slices.ContainsFunc(e.Orders, (*Order).leftOpen) {
+			text += ". If no answer came, and it may be done: write poll: true to send it again, and under its answers the one " +
+				"to a step that is done already, such as {status: 409, contains: already paid, means: accepted}"
+		}
+		reasons = append(reasons, text)
 	}
 	if refused := e.uncancelled(); len(refused) > 0 && v.Cancelled == 0 {
 		reasons = append(reasons, "no order could be cancelled: "+counted(refused, 3))

@@ -68,6 +68,47 @@ func withoutBooks(e *judge.Evidence)   { e.Before, e.After = nil, nil }
 func remove(e *judge.Evidence, i int)  { e.After.Orders = slices.Delete(e.After.Orders, i, i+1) }
 func level(e *judge.Evidence, n int64) { e.After.Levels[0].Pieces = shop.Pieces(n) * shop.Whole }
 
+// Pieces of orders that have not ended count as held, and the text adds them up.
+func TestPendingOrdersAreAddedToTheSold(t *testing.T) {
+	t.Parallel()
+	e := world()
+	e.Passing["NEW"] = true
+	for i := range 3 {
+		e.After.Orders[i].State, e.Orders[i].Halted = "NEW", "step 1 of then: no answer"
+	}
+	remove(&e, 9)
+	v := judge.Judge(e)
+	want := "10 pieces of product 1 left the stock (10 → 0), and the orders hold 6 sold + 3 pending = 9"
+	if !slices.ContainsFunc(v.Violations, func(v judge.Violation) bool { return v.Examples[0].Text == want }) {
+		t.Errorf("%+v; want %s", v.Violations, want)
+	}
+}
+
+// If the requests do not say how many pieces they order, and each order in the books has the same other number, the file
+// is wrong, and not the shop.
+func TestTheBodyOrdersOtherPieces(t *testing.T) {
+	t.Parallel()
+	e := world()
+	level(&e, -10)
+	for i := range e.After.Orders {
+		e.After.Orders[i].Pieces *= 2
+	}
+	if v := judge.Judge(e); v.Outcome != verify.Violation {
+		t.Errorf("pieces that the request names: %+v", v)
+	}
+	e.Unnamed = true
+	v := judge.Judge(e)
+	const want = "each order in the books is for 2 of product 1, and the judge counts 1: if the request orders 2, write " +
+		"baskets: [{\"1\": 2}] under order, and \"{{pieces}}\" in the place of the number"
+	if v.Outcome != verify.Unknown || len(v.Violations) > 0 || !slices.Contains(v.Reasons, want) {
+		t.Errorf("%+v; want %s", v, want)
+	}
+	e.After.Orders[3].Pieces = shop.Whole
+	if v := judge.Judge(e); v.Outcome != verify.Violation {
+		t.Errorf("one order in the books has other pieces: %+v", v)
+	}
+}
+
 // Each change to a good phase violates what it should, and nothing else.
 func TestWhatIsViolated(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -235,6 +236,11 @@ func (c *draft) file() (string, error) {
 	if !found || hole.MatchString(product) {
 		product = "1"
 	}
+	pieces := c.namePieces()
+	c.before = slices.Clone(c.before[max(0, len(c.before)-mostSteps):])
+	for i := range c.before { // they may fill a cart
+		pieces = append(pieces, c.before[i].namePieces()...)
+	}
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "target: %s://%s\n", u.Scheme, u.Host)
 	if c.insecure {
@@ -245,7 +251,7 @@ func (c *draft) file() (string, error) {
 	fmt.Fprintf(b, "stock: {%s: 100} # the product's name in the books, and its pieces before the first order\n",
 		quoted(product))
 	b.WriteString(newReset)
-	if steps := steps(u, c.before[max(0, len(c.before)-mostSteps):]); steps != "" {
+	if steps := steps(u, c.before); steps != "" {
 		b.WriteString("# buyer: # once for each order; the browser sent this before it\n" + steps)
 	} else {
 		b.WriteString(newBuyer)
@@ -258,6 +264,12 @@ func (c *draft) file() (string, error) {
 		return "", err
 	}
 	b.WriteString("order:\n" + lines)
+	switch {
+	case len(pieces) > 1:
+		b.WriteString("  # it has several items: write baskets, item and {{items}}\n")
+	case len(pieces) == 1 && pieces[0] != "1":
+		fmt.Fprintf(b, "  baskets: [{%s: %s}] # what each order buys\n", quoted(product), pieces[0])
+	}
 	if keyed {
 		b.WriteString("  repeats: key # a repeat under the same key is the same order\n")
 	} else {
@@ -305,6 +317,66 @@ func (c *draft) body() (text string, value any, isJSON bool) {
 	decoder.UseNumber()
 	isJSON = decoder.Decode(&value) == nil && text != ""
 	return text, value, isJSON
+}
+
+// pieceNames are names of a number of pieces. The first that a body has is the one: an amount may be a price.
+var pieceNames = []string{"quantity", "qty", "pieces", "count", "amount"}
+
+// namePieces puts {{pieces}} in the place of the number of pieces, if there is one, and returns all such numbers.
+func (c *draft) namePieces() (numbers []string) {
+	_, value, isJSON := c.body()
+	pairs := &c.parts
+	if len(c.data) > 0 && len(c.parts) == 0 && !isJSON && !c.json {
+		c.data, pairs = strings.Split(strings.Join(c.data, "&"), "&"), &c.data
+	}
+	var put func()
+	see := func(number string, do func()) {
+		if n, err := ParsePieces(number); err == nil && n > 0 {
+			numbers, put = append(numbers, n.String()), do
+		}
+	}
+	for _, name := range pieceNames {
+		fields(value, name, func(in map[string]any, key string) {
+			switch number := in[key].(type) {
+			case json.Number:
+				see(number.String(), func() { in[key] = "{{pieces}}" })
+			case string:
+				see(number, func() { in[key] = "{{pieces|string}}" })
+			}
+		})
+		for i, pair := range *pairs {
+			if field, number, _ := strings.Cut(pair, "="); strings.EqualFold(field, name) {
+				see(number, func() { (*pairs)[i] = field + "={{pieces}}" })
+			}
+		}
+		if len(numbers) > 0 {
+			break
+		}
+	}
+	if len(numbers) == 1 {
+		put()
+		if text, err := json.Marshal(value); isJSON && err == nil {
+			c.data = []string{string(text)}
+		}
+	}
+	return numbers
+}
+
+// fields calls do for each object in a value of JSON that has a field of that name, in any case.
+func fields(value any, name string, do func(in map[string]any, key string)) {
+	switch value := value.(type) {
+	case []any:
+		for _, each := range value {
+			fields(each, name, do)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			if strings.EqualFold(key, name) {
+				do(value, key)
+			}
+			fields(value[key], name, do)
+		}
+	}
 }
 
 // request returns the lines of the request to an address, and whether it has a key.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml/parser"
 )
@@ -49,6 +51,17 @@ func Parse(text []byte, hosts []string) (*File, error) {
 	c := checker{f: f, hosts: hosts}
 	c.file()
 	return f, errors.Join(c.mistakes...)
+}
+
+// NamesPieces reports whether the order, or a step of its buyer, says how many pieces it buys.
+func (f *File) NamesPieces() bool {
+	texts := f.Order.texts()
+	for i := range f.Buyer {
+		s := &f.Buyer[i]
+		texts = append(texts, append(s.texts(), s.Command, strings.Join(s.SQL, ""))...)
+	}
+	found, _ := holes(texts)
+	return slices.Contains(found, "pieces") || slices.Contains(found, "items")
 }
 
 // Fresh reports whether the products, or requests of the buyer, are made new for each phase.

@@ -80,13 +80,27 @@ func TestAFileFromCurl(t *testing.T) {
 				`-d '{"items":[{"product_id":7,"quantity":1}]}'`,
 			[]string{
 				`stock: {"7": 100}`, `post: "/api/orders"`, `"Idempotency-Key": "{{key}}"`,
-				`json: {"items":[{"product_id":7,"quantity":1}]}`, "repeats: key", `"Authorization": "Bearer x" #`,
+				`json: {"items":[{"product_id":7,"quantity":"{{pieces}}"}]}`, "repeats: key", `"Authorization": "Bearer x" #`,
 			},
 		},
 		{
 			"curl -sSXPUT 'http://localhost:3000/buy?x=1' \\\n  --data-urlencode 'name=a b' --data qty=2",
-			[]string{`put: "/buy?x=1"`, `"name": "a b"`, `"qty": "2"`, "repeats: none"},
+			[]string{`put: "/buy?x=1"`, `"name": "a b"`, `"qty": "{{pieces}}"`, "  baskets: [{\"1\": 2}] #", "repeats: none"},
 		},
+		{ // a number of pieces, before an amount, which may be a price
+			`curl 127.0.0.1/o -d '{"product_id":7,"Quantity":2,"amount":9000}'`,
+			[]string{`{"Quantity":"{{pieces}}","amount":9000,"product_id":7}`, "  baskets: [{\"7\": 2}] #"},
+		},
+		{
+			`curl 127.0.0.1/o -d '{"product_id":7,"qty":"3"}'`,
+			[]string{`{"product_id":7,"qty":"{{pieces|string}}"}`, "  baskets: [{\"7\": 3}] #"},
+		},
+		{`curl 127.0.0.1/o -F product=7 -F count=2`, []string{`"count": "{{pieces}}"`, "  baskets: [{\"1\": 2}] #"}},
+		{
+			`curl 127.0.0.1/o -d '[{"id":7,"qty":2},{"id":8,"qty":1}]'`,
+			[]string{`json: [{"id":7,"qty":2},{"id":8,"qty":1}]`, "  # it has several items: write baskets, item and {{items}}"},
+		},
+		{`curl 127.0.0.1/o -d '{"id":7,"qty":0,"count":"x"}'`, []string{`json: {"count":"x","id":7,"qty":0}`}},
 		{"curl localhost:3000/buy/1 -u me:pw -o /dev/null --compressed", []string{`get: "/buy/1"`, `"Basic bWU6cHc="`}},
 		{
 			`curl 'https://127.0.0.1:8443/buy' -H $'X-Note: it\'s \u0021\x21\041\tnew' -k ` +
