@@ -27,7 +27,18 @@ func (p *phase) goesOn() bool { return len(p.f.Then) > 0 || p.f.Cancel != nil }
 // finish does the steps after the order, once for each of the orders that is accepted or pending: step by step, and
 // each one for all of them at the same moment.
 func (p *phase) finish(ctx context.Context, orders ...*prepared) {
-	var live []*prepared
+	p.steps(ctx, p.live(orders...), 1)
+}
+
+// steps does the steps after the orders, from the one with that number, which counts from 1.
+func (p *phase) steps(ctx context.Context, live []*prepared, from int) {
+	for number := from; number <= len(p.f.Then); number++ {
+		live = p.after(ctx, live, number)
+	}
+}
+
+// live returns the orders that are accepted or pending, and whose steps after them were not begun. They are begun then.
+func (p *phase) live(orders ...*prepared) (live []*prepared) {
 	for _, o := range orders {
 		if o.placed == nil || o.finished || o.end() == shop.Rejected {
 			continue
@@ -37,10 +48,7 @@ func (p *phase) finish(ctx context.Context, orders ...*prepared) {
 			live = append(live, o)
 		}
 	}
-	for i := range p.f.Then {
-		p.after(ctx, live, i+1)
-		live = filter(live, func(o *prepared) bool { return o.Halted == "" && o.end() != shop.Rejected })
-	}
+	return live
 }
 
 // captures gives the steps after an order its id and the parts of its answer.
@@ -58,8 +66,8 @@ func (p *phase) captures(o *prepared) {
 	}
 }
 
-// after does a step after the orders. Its number counts from 1.
-func (p *phase) after(ctx context.Context, orders []*prepared, number int) {
+// after does a step after the orders, and returns the ones that go on.
+func (p *phase) after(ctx context.Context, orders []*prepared, number int) (live []*prepared) {
 	step := &p.f.Then[number-1]
 	var shots []*shot
 	var others sync.WaitGroup
@@ -102,6 +110,7 @@ func (p *phase) after(ctx context.Context, orders []*prepared, number int) {
 			shots[i] = &shot{prepared: s.prepared, Call: Call{Kind: Then, Step: number}, wire: s.wire, follow: s.follow}
 		}
 	}
+	return filter(orders, func(o *prepared) bool { return o.Halted == "" && o.end() != shop.Rejected })
 }
 
 // shot renders a step for an order.

@@ -299,6 +299,30 @@ func TestATryShowsTheStepsAfterTheOrder(t *testing.T) {
 	}
 }
 
+// A try shows the books after the order and after each step, and so which call takes the pieces.
+func TestATryShowsWhichCallTakesThePieces(t *testing.T) {
+	t.Parallel()
+	for mistake, want := range map[string]string{"": "20 → 19, by the order\n", "late": "20 → 19, by step 1\n"} {
+		dir, s := t.TempDir(), &reserving{mistake: mistake}
+		f := parse(t, dir, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			answer := httptest.NewRecorder()
+			s.ServeHTTP(answer, r)
+			left := fmt.Sprintf("product,pieces\n1,%d\n", s.left) // a try has one client
+			if err := os.WriteFile(filepath.Join(dir, "left"), []byte(left), 0o600); err != nil {
+				t.Error(err)
+			}
+			w.WriteHeader(answer.Code)
+			_, _ = w.Write(answer.Body.Bytes())
+		}))+reservingFile+"books: {stock: {command: cat left}}")
+		var out bytes.Buffer
+		r, err := judge.Try(t.Context(), judge.Config{File: f}, &out)
+		if err != nil || r.Outcome != verify.Pass || !strings.Contains(out.String(), want) ||
+			strings.Count(out.String(), ", by") != 1 {
+			t.Errorf("mistake %q: %v; want %s\n%s\n%s", mistake, err, want, &out, text(r))
+		}
+	}
+}
+
 // The mistakes of a file with steps after the order are named.
 func TestMistakesInTheStepsAfterTheOrder(t *testing.T) {
 	t.Parallel()

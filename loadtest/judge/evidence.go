@@ -303,8 +303,8 @@ func (en *entry) lines() (lines []string) {
 	return lines
 }
 
-// miscounted says what to write if no request names its pieces, and each order in the books has the same other number of
-// them than the judge counts; or it returns "".
+// miscounted says what to write if no request names its pieces, and each order in the books has the same number of
+// them, which is not the judge's; or it returns "".
 func (e *Evidence) miscounted() string {
 	if !e.Unnamed || e.blind || len(e.owned) < 2 {
 		return ""

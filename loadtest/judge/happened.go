@@ -15,8 +15,7 @@ import (
 const callsShown = 5
 
 // scene shows the example's calls side by side, with the answer that violates the invariant: the calls of the order, of
-// which one that overlaps another has its own lane, and the call of another order that they met. It is nil without
-// calls.
+// which one that overlaps another has its own lane, and those of the order that they met. It is nil without calls.
 func (e *Example) scene(invariant string) *lanes.Scene {
 	if len(e.Calls) == 0 {
 		return nil
@@ -52,7 +51,9 @@ func (e *Example) scene(invariant string) *lanes.Scene {
 			name.Process = "the same buyer"
 		}
 		b.Lanes = append(b.Lanes, name)
-		b.add(e.Met.Call, len(free), e.Met.Basket, "")
+		for _, c := range e.Met.Calls[:min(len(e.Met.Calls), callsShown)] {
+			b.add(c, len(free), e.Met.Basket, "")
+		}
 	}
 	return b.scene()
 }

@@ -34,7 +34,7 @@ func TestWhatHappened(t *testing.T) {
 		"a buyer and another one": {NotOversold, Example{
 			Text: "3 pieces of product 1 were accepted, and there were 2", Key: "k2", Basket: "1 of product 1",
 			Calls: []Call{call(First, 10, 13, shop.Accepted, "3")}, Rows: []string{"order 3: 1 of product 1"},
-			Met: &Met{"k1", "1 of product 1", call(First, 11, 12, shop.Accepted, "2")},
+			Met: &Met{"k1", "1 of product 1", []Call{call(First, 11, 12, shop.Accepted, "2")}},
 		}, `
          a buyer, key k2                    another buyer, key k1
 0.0 ms   orders 1 of product 1

@@ -135,15 +135,15 @@ func (s *search) seen(ctx context.Context, orders, clients int) (bool, error) {
 	return false, nil
 }
 
-// Met is a call of another order that overlapped a call of an example.
+// Met is another order, a call of which overlapped a call of an example.
 type Met struct {
 	Key    string `json:"key"`
 	Basket string `json:"basket"`
-	Call
+	Calls  []Call `json:"calls"`
 }
 
-// meet returns the call of another order for the same product that overlapped a call of the order for the longest time,
-// first among calls that order, then among accepted ones, or nil. Calls of the order that overlap each other are the
+// meet returns the other order for the same product with the call that overlapped a call of the order for the longest
+// time, first among calls that order, then among accepted ones, or nil. Calls of the order that overlap each other are the
 // ones that met. The commands send the orders that met again. With the limit of a buyer, both orders are of the same
 // buyer.
 func (e *Evidence) meet(o *Order, limit bool) (met *Met, commands string) {
@@ -176,6 +176,7 @@ func (e *Evidence) meet(o *Order, limit bool) (met *Met, commands string) {
 	}
 	var most time.Duration
 	var with *Order
+	var kind Kind
 	shared := func(it Item) bool { return products[it.Product] }
 	for _, other := range e.Orders {
 		if other == o || limit && other.Buyer != o.Buyer || !slices.ContainsFunc(other.Basket, shared) {
@@ -183,14 +184,17 @@ func (e *Evidence) meet(o *Order, limit bool) (met *Met, commands string) {
 		}
 		for _, c := range other.Calls {
 			if r := rank(c); r > most && c.Kind != Buyer {
-				with, most, met = other, r, &Met{other.Key, other.basket(), withoutAnswers([]Call{c})[0]}
+				with, most, kind = other, r, c.Kind
 			}
 		}
 	}
-	if met != nil && met.Kind.orders() {
+	if with == nil {
+		return nil, ""
+	}
+	if kind.orders() {
 		commands = atOnce(o, with)
 	}
-	return met, commands
+	return &Met{with.Key, with.basket(), withoutAnswers(with.Calls)}, commands
 }
 
 // atOnce returns commands of the shell that send two orders at the same time.

@@ -74,6 +74,29 @@ func TestASearchEnds(t *testing.T) {
 	}
 }
 
+// With a payment after the order, the example shows all calls of both orders that met: any of them may be the reason.
+func TestBothOrdersThatMetAreShown(t *testing.T) {
+	t.Parallel()
+	e := world()
+	withoutBooks(&e)
+	for i, o := range e.Orders {
+		c := &o.Calls[0]
+		pay := judge.Call{Kind: judge.Then, Step: 1, Sent: at(100 + i), Done: at(120 + i), Status: 200}
+		pay.Means, pay.Order = "accepted", fmt.Sprint(100+i)
+		c.Means, c.Order = "pending", pay.Order
+		o.Calls = append(o.Calls, pay)
+	}
+	e.Orders[10].Calls[0].Sent = at(18)
+	p := judge.Phase{Name: judge.Together, Verdict: *judge.Judge(e)}
+	var out strings.Builder
+	p.Write(&out)
+	for _, want := range []string{" first", " then", " met: key k9, first", " met: key k9, then"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("want %q in\n%s", want, &out)
+		}
+	}
+}
+
 // The example of a violation names the call of another order that it met: one that orders, although later steps met for
 // longer.
 func TestTheCallsThatMet(t *testing.T) {

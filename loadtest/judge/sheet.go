@@ -95,15 +95,18 @@ func indented(text, by string) string { return by + strings.ReplaceAll(text, "\n
 const linesShown = 6
 
 func (e *Example) lines() (lines []string) {
-	for i, c := range e.Calls {
-		if i == linesShown {
-			lines = append(lines, fmt.Sprintf("… and %d more calls", len(e.Calls)-i))
-			break
+	calls := func(prefix string, calls []Call) {
+		for i, c := range calls {
+			if i == linesShown {
+				lines = append(lines, fmt.Sprintf("%s… and %d more calls", prefix, len(calls)-i))
+				break
+			}
+			lines = append(lines, prefix+c.String())
 		}
-		lines = append(lines, c.String())
 	}
+	calls("", e.Calls)
 	if e.Met != nil {
-		lines = append(lines, fmt.Sprintf("met: key %s, %s", e.Met.Key, e.Met.Call))
+		calls("met: key "+e.Met.Key+", ", e.Met.Calls)
 	}
 	for i, row := range e.Rows {
 		if i == linesShown {

@@ -80,7 +80,7 @@ func (t *trying) run(ctx context.Context) (*Verdict, error) {
 	t.summary()
 	v, err := t.verdict(ctx) // waits until the books are quiet
 	if err == nil && t.evidence.After != nil {
-		t.changes(t.evidence.After)
+		t.changes(t.evidence.After, "")
 	}
 	return v, err
 }
@@ -99,37 +99,50 @@ func (t *trying) one(ctx context.Context, o *prepared, i int) (on bool, err erro
 		t.say("order", "%s  (%s)", head, words(t.f.Noun, o.basket()))
 	}
 	c := t.call(ctx, o, First)
-	n := len(o.Calls)
-	t.finish(ctx, o)
-	if i == 0 {
-		t.show(c)
-		for _, c := range o.Calls[n:] {
-			t.say("step", "%d after the order", c.Step)
-			t.show(c)
-		}
-		if o.Halted != "" {
-			t.say("step", "%s", o.Halted)
-		}
-		if err := t.settled(ctx); err != nil {
-			return false, err
-		}
-		if t.f.Order.Repeats == "key" {
-			t.say("repeat", "the same bytes")
-			t.show(t.call(ctx, o, Repeat))
-			if err := t.settled(ctx); err != nil {
-				return false, err
-			}
-		}
+	if i > 0 {
+		t.finish(ctx, o)
+	} else if err := t.first(ctx, o, c); err != nil {
+		return false, err
 	}
 	if c.Means == shop.Rejected || o.end() == shop.Rejected && i > 0 {
 		t.say("order", "number %d", i+1)
 		t.show(o.Calls[len(o.Calls)-1])
 		return false, nil
 	}
-	n = len(t.orders)
+	n := len(t.orders)
 	return n < hopeless || slices.ContainsFunc(t.orders[n-hopeless:], func(o *prepared) bool {
 		return o.end() != shop.Unknown
 	}), nil
+}
+
+// first shows the answer to the first order, the steps after it and its repeat, each with what it has changed.
+func (t *trying) first(ctx context.Context, o *prepared, c Call) error {
+	t.show(c)
+	live := t.live(o)
+	if err := t.settled(ctx, "the order", len(live) == 0); err != nil {
+		return err
+	}
+	for number := 1; len(live) > 0 && number <= len(t.f.Then); number++ {
+		n := len(o.Calls)
+		live = t.after(ctx, live, number)
+		t.say("step", "%d after the order", number)
+		for _, c := range o.Calls[n:] {
+			t.show(c)
+		}
+		if o.Halted != "" {
+			t.say("", "%s", o.Halted)
+		}
+		last := len(live) == 0 || number == len(t.f.Then)
+		if err := t.settled(ctx, fmt.Sprintf("step %d", number), last); err != nil {
+			return err
+		}
+	}
+	if t.f.Order.Repeats != "key" {
+		return nil
+	}
+	t.say("repeat", "the same bytes")
+	t.show(t.call(ctx, o, Repeat))
+	return t.settled(ctx, "the repeat", true)
 }
 
 func (t *trying) show(c Call) {
@@ -146,13 +159,13 @@ func (t *trying) show(c Call) {
 // quiet is how long the books may stay as they were before nothing is expected to change.
 const quiet = time.Second
 
-// settled shows the changes in the books once they are quiet, and new orders in them are sold or void, or the time
-// to settle is over.
-func (t *trying) settled(ctx context.Context) error {
+// settled shows the changes in the books by a call once they are quiet, and after the last call new orders in them are
+// sold or void, or the time to settle is over.
+func (t *trying) settled(ctx context.Context, by string, last bool) error {
 	if t.f.Books == nil {
 		return nil
 	}
-	start, last := time.Now(), t.last
+	start, was := time.Now(), t.last
 	for {
 		now, err := t.reader.Read(ctx, t.vars)
 		if err != nil {
@@ -160,12 +173,12 @@ func (t *trying) settled(ctx context.Context) error {
 		}
 		waited := time.Since(start)
 		changed := !now.Equal(t.last)
-		if now.Equal(last) && (changed && !t.opened(now) || !changed && waited >= quiet) ||
+		if now.Equal(was) && (changed && !(last && t.opened(now)) || !changed && waited >= quiet) ||
 			waited >= time.Duration(t.f.Settle) {
-			t.changes(now)
+			t.changes(now, by)
 			return nil
 		}
-		last = now
+		was = now
 		select {
 		case <-time.After(readEvery):
 		case <-ctx.Done():
@@ -191,14 +204,17 @@ func added(was, now []books.Row) []books.Row {
 	return slices.DeleteFunc(slices.Clone(now), func(row books.Row) bool { return known[row] })
 }
 
-// changes shows the changes in the books.
-func (t *trying) changes(now *books.Books) {
+// changes shows the changes in the books, and by which call they are; "" for several calls.
+func (t *trying) changes(now *books.Books, by string) {
 	changed := false
+	if by != "" {
+		by = ", by " + by
+	}
 	was, is := t.last.Stock(), now.Stock()
 	for _, product := range (&Evidence{Stock: t.stock}).products() {
 		if was[product] != is[product] {
 			changed = true
-			t.say("", "books: product %s: %s → %s", product, was[product], is[product])
+			t.say("", "books: product %s: %s → %s%s", product, was[product], is[product], by)
 		}
 	}
 	for _, part := range []struct {
