@@ -51,7 +51,7 @@ type Evidence struct {
 	added   []*entry            // the orders in the books that were not there before
 	byID    map[string]*entry   // the same
 	under   map[*Order][]*entry // the same, by the order whose key they have, without void ones
-	owned   map[*Order][]*entry // the same, by the order that explains them
+	lost    map[string][]*Order // the orders without a readable answer, by basket
 	byKey   map[string]*Order
 	idOwner map[string]*Order // by an order id in an answer
 	byBuyer map[int][]*Order
@@ -85,8 +85,11 @@ type entry struct {
 	rows    []books.Row
 	items   map[string]item // by product
 	has     [open + 1]bool  // whether it has a row of the class
-	// order is the order of the run that explains it, or nil.
+	// order is the order of the run that it is, by its key or id, or nil.
 	order *Order
+	// guess is an order whose answer was lost, if it has no order: it may be that one or another one with its basket. No
+	// violation follows from which one it is.
+	guess *Order
 }
 
 // item is the part of an entry that is of one product.
@@ -190,12 +193,6 @@ func (e *Evidence) index() {
 		}
 	}
 	e.explain()
-	e.owned = map[*Order][]*entry{}
-	for _, en := range e.added {
-		if en.order != nil {
-			e.owned[en.order] = append(e.owned[en.order], en)
-		}
-	}
 }
 
 // sumUp adds up the pieces that were ordered, and those in stock before and after.
@@ -254,21 +251,30 @@ func (en *entry) add(row books.Row, c class) {
 func (en *entry) void() bool { return !en.has[sold] && !en.has[open] }
 
 // explain finds an order without a readable answer for each entry that has neither a known id nor a key. A void entry
-// needs none: as the cart of a rejected order, it would take the place of an order that is sold.
+// needs none: as the cart of a rejected order, it would take the place of an order that is sold. An entry that has not
+// ended gets one whose steps could not be done, while there are some.
 func (e *Evidence) explain() {
-	silent := map[string][]*Order{} // by basket
+	e.lost = map[string][]*Order{}
 	for _, o := range e.Orders {
 		if o.reached() && len(o.ids(shop.Accepted, shop.Pending, shop.Rejected)) == 0 && o.end() != shop.Rejected {
-			silent[o.basket()] = append(silent[o.basket()], o)
+			e.lost[o.basket()] = append(e.lost[o.basket()], o)
 		}
 	}
-	for _, en := range e.added {
-		if en.order != nil || en.key != "" || en.void() {
-			continue
-		}
-		basket := en.basket()
-		if waiting := silent[basket]; len(waiting) > 0 {
-			en.order, silent[basket] = waiting[0], waiting[1:]
+	waiting := map[string][]*Order{}
+	for basket, orders := range e.lost {
+		waiting[basket] = slices.SortedStableFunc(slices.Values(orders), func(a, b *Order) int {
+			return strings.Compare(b.Halted, a.Halted) // the halted ones first
+		})
+	}
+	for _, ended := range []bool{false, true} {
+		for _, en := range e.added {
+			if en.order != nil || en.key != "" || en.void() || en.has[open] == ended {
+				continue
+			}
+			basket := en.basket()
+			if orders := waiting[basket]; len(orders) > 0 {
+				en.guess, waiting[basket] = orders[0], orders[1:]
+			}
 		}
 	}
 }

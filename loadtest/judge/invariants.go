@@ -241,8 +241,9 @@ func (e *Evidence) over(product string) *Order {
 }
 
 func withinLimit(e *Evidence, f *finding) {
+	held, rows := e.heldBySure()
 	for _, buyer := range slices.Sorted(maps.Keys(e.byBuyer)) {
-		var accepted, held shop.Pieces
+		var accepted shop.Pieces
 		var last *Order
 		var ids []string
 		for _, o := range e.byBuyer[buyer] {
@@ -250,20 +251,93 @@ func withinLimit(e *Evidence, f *finding) {
 				accepted, last = accepted+o.pieces(), o
 				ids = append(ids, o.ids(shop.Accepted)...)
 			}
-			for _, en := range e.owned[o] {
-				for _, it := range en.items {
-					held += it.pieces[sold]
-				}
-			}
 		}
 		switch {
 		case accepted > e.Limit:
 			f.add(last, e.rows(ids), "buyer %d has %s in the orders %s, and may have %s", buyer, accepted,
 				strings.Join(ids, " and "), e.Limit)
-		case held > e.Limit:
-			f.add(e.byBuyer[buyer][0], nil, "the books have %s in sold orders of buyer %d, who may have %s",
-				held, buyer, e.Limit)
+		case held[buyer] > e.Limit:
+			last := rows[buyer][len(rows[buyer])-1].order
+			f.add(last, linesOf(rows[buyer]), "the books have %s in sold orders of buyer %d, who may have %s",
+				held[buyer], buyer, e.Limit)
 		}
+	}
+	if e.After != nil && e.After.HasBuyers {
+		withinLimitByColumn(e, f)
+		return
+	}
+	withinLimitOfLost(e, f, held)
+}
+
+// heldBySure returns the sold pieces in the books of each buyer, of the entries whose orders are known.
+func (e *Evidence) heldBySure() (held map[int]shop.Pieces, entries map[int][]*entry) {
+	held, entries = map[int]shop.Pieces{}, map[int][]*entry{}
+	for _, en := range e.added {
+		if en.order != nil && en.has[sold] {
+			held[en.order.Buyer] += en.soldPieces()
+			entries[en.order.Buyer] = append(entries[en.order.Buyer], en)
+		}
+	}
+	return held, entries
+}
+
+// soldPieces adds up the sold pieces of all products.
+func (en *entry) soldPieces() (sum shop.Pieces) {
+	for _, it := range en.items {
+		sum += it.pieces[sold]
+	}
+	return sum
+}
+
+// withinLimitByColumn adds up the sold orders by the buyers that the books name.
+func withinLimitByColumn(e *Evidence, f *finding) {
+	held, entries := map[string]shop.Pieces{}, map[string][]*entry{}
+	for _, en := range e.added {
+		if buyer := en.rows[0].Buyer; buyer != "" && en.has[sold] {
+			held[buyer] += en.soldPieces()
+			entries[buyer] = append(entries[buyer], en)
+		}
+	}
+	for _, buyer := range slices.Sorted(maps.Keys(held)) {
+		if held[buyer] > e.Limit {
+			last := entries[buyer][len(entries[buyer])-1].order
+			f.add(last, linesOf(entries[buyer]), "the books have %s in sold orders of the buyer %s there, who may have %s",
+				held[buyer], buyer, e.Limit)
+		}
+	}
+}
+
+// withinLimitOfLost looks at the sold entries that are of orders whose answers were lost, nobody knows which: there is a
+// violation only if the buyers of all those orders together may not have so many.
+func withinLimitOfLost(e *Evidence, f *finding, held map[int]shop.Pieces) {
+	found := map[string][]*entry{} // by basket
+	for _, en := range e.added {
+		if en.guess != nil && en.has[sold] && !en.has[void] && !en.has[open] {
+			found[en.basket()] = append(found[en.basket()], en)
+		}
+	}
+	for _, basket := range slices.Sorted(maps.Keys(found)) {
+		lost, may := map[int]int{}, 0 // orders: of each buyer, and that they may have
+		for _, o := range e.lost[basket] {
+			lost[o.Buyer]++
+			if held[o.Buyer]+shop.Pieces(lost[o.Buyer])*o.pieces() <= e.Limit {
+				may++
+			}
+		}
+		if n := len(found[basket]); n > may {
+			f.add(nil, linesOf(found[basket]), "the books have %d sold orders for %s whose answers were lost, and the "+
+				"buyers of the lost answers may have %d more in all", n, basket, may)
+		}
+	}
+}
+
+// linesOf returns a function that returns the rows of entries.
+func linesOf(entries []*entry) func() []string {
+	return func() (lines []string) {
+		for _, en := range entries {
+			lines = append(lines, en.lines()...)
+		}
+		return lines
 	}
 }
 
@@ -296,12 +370,7 @@ func oneOrderPerKey(e *Evidence, f *finding) {
 	for _, o := range e.Orders {
 		entries := e.under[o]
 		if len(entries) > 1 && len(o.ids(shop.Accepted, shop.Pending)) < 2 { // else it is said already
-			f.add(o, func() (rows []string) {
-				for _, en := range entries {
-					rows = append(rows, en.lines()...)
-				}
-				return rows
-			}, "the books have %d orders under the key %s", len(entries), o.Key)
+			f.add(o, linesOf(entries), "the books have %d orders under the key %s", len(entries), o.Key)
 		}
 	}
 }
@@ -520,7 +589,7 @@ func cancelledIsNotSold(e *Evidence, f *finding) {
 
 func unexplained(e *Evidence, f *finding) {
 	for _, en := range e.added {
-		if en.order == nil && (!en.void() || en.key != "") {
+		if en.order == nil && en.guess == nil && (!en.void() || en.key != "") {
 			f.add(nil, en.lines, "order %s belongs to no request of the run that was not rejected", en.id)
 		}
 	}
@@ -570,7 +639,7 @@ func deductionLines(rows []books.Row) (lines []string) {
 
 func settled(e *Evidence, f *finding) {
 	for _, en := range e.added {
-		if en.has[open] && (en.order == nil || en.order.Halted == "") {
+		if o := cmp.Or(en.order, en.guess); en.has[open] && (o == nil || o.Halted == "") {
 			f.add(en.order, en.lines, "order %s is neither sold nor void", en.id)
 		}
 	}

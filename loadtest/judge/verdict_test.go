@@ -225,6 +225,26 @@ func TestWhatIsViolated(t *testing.T) {
 			e.After.Deductions = nil
 		}, judge.Unexplained},
 		"a row of a call without an answer": {func(e *judge.Evidence) { keyless(e); silent(e, 4) }, ""},
+		"a row of an order whose payment failed, or of a call without an answer": {func(e *judge.Evidence) {
+			keyless(e)
+			silent(e, 4)
+			silent(e, 5)
+			e.Orders[5].Halted, e.Passing["NEW"] = "step 1 of then was answered 500", true
+			e.After.Orders[4].State = "NEW"
+		}, ""},
+		"a row of a cancelled order without an id, or of a call without an answer": {func(e *judge.Evidence) {
+			keyless(e)
+			silent(e, 4)
+			silent(e, 5)
+			for _, means := range []shop.Means{shop.Accepted, shop.Cancelled} {
+				kind := map[shop.Means]judge.Kind{shop.Accepted: judge.Then, shop.Cancelled: judge.Cancel}[means]
+				c := judge.Call{Kind: kind, Sent: at(50), Done: at(51), Status: 200, Reading: shop.Reading{Means: means}}
+				e.Orders[4].Calls = append(e.Orders[4].Calls, c)
+			}
+			remove(e, 4)
+			e.After.Deductions = nil
+			level(e, 1)
+		}, ""},
 		"a cart of a rejected order beside it": {func(e *judge.Evidence) {
 			keyless(e)
 			silent(e, 4)
@@ -443,6 +463,42 @@ func TestTheLimitOfABuyer(t *testing.T) {
 		"in the books": {func(e *judge.Evidence) {
 			e.Orders[4].Calls[0].Means, e.Orders[4].Buyer = shop.Unknown, 4
 		}, "within-limit"},
+		"two lost answers, and two orders": {func(e *judge.Evidence) {
+			keyless(e)
+			silent(e, 4)
+			silent(e, 5)
+			e.Orders[4].Buyer = 6
+		}, "within-limit"},
+		"three lost answers, and two orders": {func(e *judge.Evidence) { // one may be of the other buyer
+			keyless(e)
+			silent(e, 4)
+			silent(e, 5)
+			silent(e, 10)
+			e.Orders[4].Buyer = 6
+		}, ""},
+		"two answers lost by one with another order": {func(e *judge.Evidence) {
+			keyless(e)
+			silent(e, 4)
+			silent(e, 10)
+			e.Orders[4].Buyer, e.Orders[10].Buyer = 6, 6
+		}, "within-limit"},
+		"a column says that it was the other one": {func(e *judge.Evidence) {
+			keyless(e)
+			silent(e, 4)
+			silent(e, 5)
+			silent(e, 10)
+			e.Orders[4].Buyer = 6
+			buyers(e)
+		}, ""},
+		"a column says that it was one": {func(e *judge.Evidence) {
+			keyless(e)
+			silent(e, 4)
+			silent(e, 5)
+			silent(e, 10)
+			e.Orders[4].Buyer = 6
+			buyers(e)
+			e.After.Orders[4].Buyer = e.After.Orders[5].Buyer
+		}, "within-limit"},
 	} {
 		e := world()
 		e.Limit = shop.Whole
@@ -460,6 +516,14 @@ func TestTheLimitOfABuyer(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: violated %v; want %q", name, v.Violated(), c.want)
 		}
+	}
+}
+
+// buyers gives each row in the books a buyer.
+func buyers(e *judge.Evidence) {
+	e.After.HasBuyers = true
+	for i := range e.After.Orders {
+		e.After.Orders[i].Buyer = fmt.Sprint("buyer", i)
 	}
 }
 

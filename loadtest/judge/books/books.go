@@ -19,6 +19,8 @@ type Row struct {
 	Pieces  shop.Pieces `json:"pieces"`
 	// State is "" if the query has none, and shop.Null if it is NULL.
 	State string `json:"state,omitempty"`
+	// Buyer is "" if the query has none.
+	Buyer string `json:"buyer,omitempty"`
 }
 
 func (r Row) String() string {
@@ -28,6 +30,9 @@ func (r Row) String() string {
 	}
 	if r.Key != "" {
 		text += ", key " + r.Key
+	}
+	if r.Buyer != "" {
+		text += ", buyer " + r.Buyer
 	}
 	if r.State != "" {
 		text += ", state " + shop.ShowState(r.State)
@@ -43,10 +48,11 @@ type Level struct {
 
 // Books is what the queries found. A part without a query is nil.
 type Books struct {
-	Levels            []Level
-	Orders            []Row
-	Deductions        []Row
-	HasKeys, HasState bool // whether the orders have the column
+	Levels     []Level
+	Orders     []Row
+	Deductions []Row
+
+	HasKeys, HasState, HasBuyers bool // whether the orders have the column
 }
 
 // Stock returns the pieces of each product that the stock has.
@@ -61,7 +67,8 @@ func (b *Books) Stock() map[string]shop.Pieces {
 // Equal reports whether two reads found the same.
 func (b *Books) Equal(other *Books) bool {
 	return slices.Equal(b.Levels, other.Levels) && slices.Equal(b.Orders, other.Orders) &&
-		slices.Equal(b.Deductions, other.Deductions) && b.HasKeys == other.HasKeys && b.HasState == other.HasState
+		slices.Equal(b.Deductions, other.Deductions) && b.HasKeys == other.HasKeys && b.HasState == other.HasState &&
+		b.HasBuyers == other.HasBuyers
 }
 
 // sort makes the order of rows without meaning the same in each read.
@@ -69,7 +76,8 @@ func (b *Books) sort() {
 	for _, rows := range [][]Row{b.Orders, b.Deductions} {
 		slices.SortFunc(rows, func(x, y Row) int {
 			return cmp.Or(strings.Compare(x.ID, y.ID), strings.Compare(x.Product, y.Product),
-				cmp.Compare(x.Pieces, y.Pieces), strings.Compare(x.Key, y.Key), strings.Compare(x.State, y.State))
+				cmp.Compare(x.Pieces, y.Pieces), strings.Compare(x.Key, y.Key), strings.Compare(x.State, y.State),
+				strings.Compare(x.Buyer, y.Buyer))
 		})
 	}
 	slices.SortFunc(b.Levels, func(x, y Level) int {
@@ -97,9 +105,9 @@ func (t *table) column(names ...string) int {
 func (b *Books) take(part string, t *table) error {
 	id, key := t.column("id", "order_id"), t.column("key", "idempotency_key")
 	product, pieces := t.column("product", "product_id"), t.column("pieces", "quantity")
-	state := t.column("state", "status")
+	state, buyer := t.column("state", "status"), t.column("buyer")
 	if product < 0 || pieces < 0 || part != "stock" && id < 0 {
-		want := "id, product and pieces, optionally key and state"
+		want := "id, product and pieces, optionally key, state and buyer"
 		switch part {
 		case "stock":
 			want = "product and pieces"
@@ -121,6 +129,9 @@ func (b *Books) take(part string, t *table) error {
 		if state >= 0 {
 			row.State = cells[state]
 		}
+		if buyer >= 0 {
+			row.Buyer = shop.ID(notNull(cells[buyer]))
+		}
 		if text := notNull(cells[pieces]); text != "" {
 			var err error
 			if row.Pieces, err = shop.ParsePieces(text); err != nil {
@@ -131,7 +142,7 @@ func (b *Books) take(part string, t *table) error {
 	}
 	switch part {
 	case "orders":
-		b.Orders, b.HasKeys, b.HasState = rows, key >= 0, state >= 0
+		b.Orders, b.HasKeys, b.HasState, b.HasBuyers = rows, key >= 0, state >= 0, buyer >= 0
 	case "deductions":
 		b.Deductions = rows
 	default:

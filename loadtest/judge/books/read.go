@@ -267,7 +267,7 @@ func (r *Reader) command(ctx context.Context, p part, vars shop.Vars, b *Books) 
 		return fmt.Errorf("the command of books.%s: want CSV: %w", p.name, err)
 	}
 	if len(records) == 0 && p.name != "stock" { // some programs print no head without rows
-		return b.take(p.name, &table{columns: []string{"id", "key", "product", "pieces", "state"}})
+		return b.take(p.name, &table{columns: []string{"id", "key", "product", "pieces", "state", "buyer"}})
 	}
 	if len(records) == 0 {
 		return fmt.Errorf("the command of books.%s printed nothing: want CSV with a head", p.name)

@@ -115,7 +115,7 @@ type Books struct {
 	Command string `yaml:"command"`
 	// Stock has the columns product and pieces.
 	Stock *Query `yaml:"stock"`
-	// Orders has the columns id, product, pieces, and optionally key and state: a row for each item.
+	// Orders has the columns id, product, pieces, and optionally key, state and buyer: a row for each item.
 	Orders *Query `yaml:"orders"`
 	// Deductions has the columns order_id, product and pieces.
 	Deductions *Query `yaml:"deductions"`
