@@ -312,26 +312,32 @@ func (en *entry) lines() (lines []string) {
 // miscounted says what to write if no request names its pieces, and each order in the books has the same number of
 // them, which is not the judge's; or it returns "".
 func (e *Evidence) miscounted() string {
-	if !e.Unnamed || e.blind || len(e.owned) < 2 {
+	if !e.Unnamed || e.blind {
 		return ""
 	}
-	text := ""
-	for o, entries := range e.owned {
-		for _, en := range entries {
-			if len(o.Basket) != 1 || len(en.items) != 1 {
-				return ""
-			}
-			own := o.Basket[0]
-			held := en.items[own.Product].pieces
-			there := held[sold] + held[void] + held[open]
-			says := fmt.Sprintf("each order in the books is for %s of product %s, and the judge counts %s: if the request "+
-				"orders %[1]s, write baskets: [{%[4]q: %[1]s}] under order, and \"{{pieces}}\" in the place of the number",
-				there, own.Product, own.Pieces, own.Product)
-			if there == 0 || there == own.Pieces || text != "" && text != says {
-				return ""
-			}
-			text = says
+	text, ours := "", 0
+	for _, en := range e.added {
+		o := en.order
+		if o == nil {
+			continue
 		}
+		if len(o.Basket) != 1 || len(en.items) != 1 {
+			return ""
+		}
+		own := o.Basket[0]
+		held := en.items[own.Product].pieces
+		there := held[sold] + held[void] + held[open]
+		says := fmt.Sprintf("each order in the books is for %s of product %s, and the judge counts %s: if the request "+
+			"orders %[1]s, write baskets: [{%[4]q: %[1]s}] under order, and \"{{pieces}}\" in the place of the number",
+			there, own.Product, own.Pieces, own.Product)
+		if there == 0 || there == own.Pieces || text != "" && text != says {
+			return ""
+		}
+		text = says
+		ours++
+	}
+	if ours < 2 {
+		return ""
 	}
 	return text
 }
