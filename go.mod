@@ -15,7 +15,7 @@ require (
 	github.com/chromedp/chromedp v0.23.0
 	github.com/getkin/kin-openapi v0.153.0
 	github.com/gin-gonic/gin v1.12.0
-	github.com/go-json-experiment/json v1.27.2
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // the releases from 1.27 refuse the tag option format
 	github.com/go-redsync/redsync/v4 v4.18.1
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/go-zookeeper/zk v1.0.4
