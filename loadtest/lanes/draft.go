@@ -117,14 +117,14 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// wrong marks the last step that is of an event at the point in the lane, and returns whether there is one.
-func (d *draft) wrong(lane int, point, why string) bool {
-	return d.mark(lane, point, func(s *Step) { s.Wrong = why })
+// wrong marks the last step that is of an event at the point in the lane.
+func (d *draft) wrong(lane int, point, why string) {
+	d.mark(lane, point, func(s *Step) { s.Wrong = why })
 }
 
 // right marks it as the refusal of something wrong.
-func (d *draft) right(lane int, point, why string) bool {
-	return d.mark(lane, point, func(s *Step) { s.Right = why })
+func (d *draft) right(lane int, point, why string) {
+	d.mark(lane, point, func(s *Step) { s.Right = why })
 }
 
 // wrongAt and rightAt mark the last step at the point in any lane of the processes whose names begin so.
@@ -154,8 +154,8 @@ func (d *draft) dead(why string) {
 }
 
 // stress keeps the last step of an event at the point in the lane, and adds words to it.
-func (d *draft) stress(lane int, point, more string) bool {
-	return d.mark(lane, point, func(s *Step) { s.Text += more })
+func (d *draft) stress(lane int, point, more string) {
+	d.mark(lane, point, func(s *Step) { s.Text += more })
 }
 
 func (d *draft) mark(lane int, point string, set func(*Step)) bool {

@@ -23,41 +23,20 @@ func (r *Run) first(is func(e faultpoint.Event) bool) (faultpoint.Event, bool) {
 func Basket(r *Run) *Scene {
 	for _, a := range r.attempts() {
 		o := r.order[a.flag]
-		switch taken := r.taken(a); {
+		switch {
 		case o.Status != "REJECTED":
-		case taken > 0 && a.committed > 0:
+		case a.taken > 0 && a.committed > 0:
 			d := r.path(o.ID, a.process)
 			d.wrongAt("stock", "commit/after", "what it took before is gone")
 			return d.end(fmt.Sprintf("order %s is REJECTED, the ledger has no line, and %s gone",
-				short(o.ID), are(taken)))
-		case r.reads(a) > 1 && !r.Broken:
+				short(o.ID), are(a.taken)))
+		case a.reads > 1 && !r.Broken:
 			d := r.path(o.ID)
 			d.rightAt("stock", "roll-back/before", "nothing is taken")
 			return d.end(r.rows(o.ID))
 		}
 	}
 	return nil
-}
-
-// taken counts the pieces that an attempt subtracted from levels.
-func (r *Run) taken(a *attempt) (n int64) {
-	for _, e := range r.timeline {
-		if e.Step == faultpoint.UpdateStock && e.When == faultpoint.After && e.Flag == a.flag && e.Process == a.process &&
-			e.Taken != nil && e.Rows != nil && *e.Rows > 0 {
-			n += *e.Taken
-		}
-	}
-	return n
-}
-
-// reads counts the levels that an attempt read.
-func (r *Run) reads(a *attempt) (n int) {
-	for _, e := range r.timeline {
-		if e.Step == faultpoint.ReadStock && e.Flag == a.flag && e.Process == a.process {
-			n++
-		}
-	}
-	return n
 }
 
 // TakenFlag shows an order whose stock service dies with its flag.

@@ -104,8 +104,10 @@ type attempt struct {
 	// The times are 0 for steps that it did not come to.
 	began, asked, acquired, readAt, wrote, committed, released, ended time.Duration
 	token                                                             string
-	read, written, taken                                              *int64
-	refused                                                           bool // the update changed no row
+	read, written                                                     *int64
+	taken                                                             int64 // from the levels of all products
+	reads                                                             int   // of levels
+	refused                                                           bool  // the update changed no row
 	slept                                                             time.Duration
 	gaveUp                                                            bool
 	node                                                              string // its place in the published lock's queue
@@ -170,12 +172,15 @@ func (a *attempt) add(e faultpoint.Event) {
 	case "give-up/after":
 		a.gaveUp = true
 	case "read-stock/after":
+		a.reads++
 		if a.readAt == 0 {
 			a.readAt, a.read = e.At, e.Read
 		}
 	case "update-stock/after":
-		a.wrote, a.written, a.taken = e.At, e.Written, e.Taken
-		a.refused = e.Rows != nil && *e.Rows == 0
+		a.wrote, a.written = e.At, e.Written
+		if a.refused = e.Rows != nil && *e.Rows == 0; e.Taken != nil && !a.refused {
+			a.taken += *e.Taken
+		}
 	case "commit/after":
 		a.committed = e.At
 	case "release-lock/before":
