@@ -33,7 +33,8 @@ var advice = map[string]Advice{
 	},
 	RejectedOnlyWhenShort: {
 		Means: "Buyers are sent away while there is stock",
-		Do:    "Do not turn deadlocks, timeouts and lock failures into \"sold out\": try again, or answer 503",
+		Do: "Do not turn deadlocks, timeouts and lock failures into \"sold out\": try again, or answer 503. After " +
+			"cancels: let each give its pieces back with `SET n = n + ?`, in the transaction that changes its state",
 	},
 	WithinLimit: {
 		Means: "One buyer has more than one may have",

@@ -211,7 +211,8 @@ func notOversold(e *Evidence, f *finding) {
 	}
 }
 
-// over returns the order with whose answer more pieces of a product were accepted than there were.
+// over returns the order with whose answer more pieces of a product were accepted than there were; or, if cancels were
+// sent before, one of those that may have given back too much.
 func (e *Evidence) over(product string) *Order {
 	type acceptance struct {
 		at     time.Duration
@@ -219,6 +220,7 @@ func (e *Evidence) over(product string) *Order {
 		order  *Order
 	}
 	var all []acceptance
+	one, _, from := e.cancels(product)
 	for _, o := range e.Orders {
 		i := slices.IndexFunc(o.Calls, func(c Call) bool { return c.Means == shop.Accepted })
 		if i < 0 || o.holds() != shop.Accepted {
@@ -233,11 +235,69 @@ func (e *Evidence) over(product string) *Order {
 	slices.SortStableFunc(all, func(a, b acceptance) int { return cmp.Compare(a.at, b.at) })
 	sum := shop.Pieces(0)
 	for _, a := range all {
-		if sum += a.pieces; sum > e.Stock[product] {
+		if sum += a.pieces; sum > e.Stock[product] && one != nil && a.at > from {
+			return one
+		} else if sum > e.Stock[product] {
 			return a.order
 		}
 	}
 	return nil
+}
+
+// own is a call, and its order.
+type own struct {
+	Call
+	order *Order
+}
+
+// met returns the first two calls that overlapped each other, or else the first one.
+func met(calls []own) (a, b own) {
+	slices.SortStableFunc(calls, func(a, b own) int { return cmp.Compare(a.Sent, b.Sent) })
+	for i := 1; i < len(calls); i++ {
+		if calls[i].Sent < calls[i-1].Done {
+			return calls[i-1], calls[i]
+		}
+	}
+	if len(calls) > 0 {
+		a = calls[0]
+	}
+	return a, own{}
+}
+
+// cancels returns orders for a product whose cancels may have given back too much or too little, and when the first
+// cancel was sent: an order that was cancelled twice, at the same moment if there is one, or two whose cancels met, the
+// later one first; or the first that was cancelled, or nil.
+func (e *Evidence) cancels(product string) (one, other *Order, from time.Duration) {
+	var all []own
+	var twice *Order
+	for _, o := range e.Orders {
+		var calls []own
+		for _, c := range o.Calls {
+			if c.Kind == Cancel && c.Means == shop.Cancelled && o.has(product) {
+				calls = append(calls, own{c, o})
+			}
+		}
+		if len(calls) > 1 {
+			if _, b := met(calls); b.order != nil {
+				one = cmp.Or(one, o)
+			}
+			twice = cmp.Or(twice, o)
+		}
+		all = append(all, calls...)
+	}
+	a, b := met(all)
+	for _, c := range all {
+		if from == 0 || c.Sent < from {
+			from = c.Sent
+		}
+	}
+	switch one = cmp.Or(one, twice); {
+	case one != nil:
+		return one, one, from
+	case b.order != nil:
+		return b.order, a.order, from
+	}
+	return a.order, nil, from
 }
 
 func withinLimit(e *Evidence, f *finding) {
@@ -418,9 +478,27 @@ func rejectedOnlyWhenShort(e *Evidence, f *finding) {
 			return left
 		}
 		if !slices.ContainsFunc(o.Basket, func(it Item) bool { return left(it) < it.Pieces }) {
-			f.add(o, nil, "key %s (%s) was rejected while at least %s of product %s were there",
-				o.Key, o.basket(), left(o.Basket[0]), o.Basket[0].Product)
+			cancels := ""
+			if len(f.Examples) < samples {
+				cancels = e.cancelledBefore(from, o.Basket[0].Product)
+			}
+			f.add(o, nil, "key %s (%s) was rejected while at least %s of product %s were there%s",
+				o.Key, o.basket(), left(o.Basket[0]), o.Basket[0].Product, cancels)
 		}
+	}
+}
+
+// cancelledBefore says which cancels before a time may not have given back the pieces of a product, or returns "".
+func (e *Evidence) cancelledBefore(at time.Duration, product string) string {
+	switch one, other, from := e.cancels(product); {
+	case one == nil || from >= at:
+		return ""
+	case other == one:
+		return fmt.Sprintf("; before it, key %s was cancelled twice", one.Key)
+	case other != nil:
+		return fmt.Sprintf("; before it, the cancels of the keys %s and %s met", other.Key, one.Key)
+	default:
+		return fmt.Sprintf("; before it, key %s was cancelled", one.Key)
 	}
 }
 
@@ -503,37 +581,27 @@ func stockMatchesOrders(e *Evidence, f *finding) {
 	}
 }
 
-// suspect returns an order that may be the reason why the stock of a product is wrong: one that was cancelled twice,
-// one whose answer did not come, the first accepted one that met another one, or else the one that was sent last; nil
+// suspect returns an order that may be the reason why the stock of a product is wrong: one that was cancelled, one whose answer did not come, the first accepted one that met another one, or else the one that was sent last; nil
 // if there is none.
 func (e *Evidence) suspect(product string) *Order {
-	for _, is := range []func(*Order) bool{
-		func(o *Order) bool { return len(filter(o.Calls, func(c Call) bool { return c.Kind == Cancel })) > 1 },
-		func(o *Order) bool {
-			return slices.ContainsFunc(o.Calls, func(c Call) bool { return c.Failure != "" && !c.Unsent })
-		},
-	} {
-		i := slices.IndexFunc(e.Orders, func(o *Order) bool {
-			return is(o) && o.has(product)
-		})
-		if i >= 0 {
-			return e.Orders[i]
-		}
+	if one, _, _ := e.cancels(product); one != nil {
+		return one
 	}
-	var first []Call // of the accepted orders
-	orders := map[string]*Order{}
+	var first []own // of the accepted orders
 	for _, o := range e.Orders {
+		if !o.has(product) {
+			continue
+		}
+		if slices.ContainsFunc(o.Calls, func(c Call) bool { return c.Failure != "" && !c.Unsent }) {
+			return o
+		}
 		i := slices.IndexFunc(o.Calls, func(c Call) bool { return c.Kind.orders() && c.Order != "" })
-		if i >= 0 && o.holds() == shop.Accepted && o.has(product) {
-			first = append(first, o.Calls[i])
-			orders[o.Calls[i].Order] = o
+		if i >= 0 && o.holds() == shop.Accepted {
+			first = append(first, own{o.Calls[i], o})
 		}
 	}
-	slices.SortStableFunc(first, func(a, b Call) int { return cmp.Compare(a.Sent, b.Sent) })
-	for i := 1; i < len(first); i++ {
-		if first[i].Sent < first[i-1].Done {
-			return orders[first[i].Order]
-		}
+	if _, b := met(first); b.order != nil {
+		return b.order
 	}
 	return e.of(product).last
 }

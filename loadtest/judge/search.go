@@ -143,9 +143,9 @@ type Met struct {
 }
 
 // meet returns the other order for the same product with the call that overlapped a call of the order for the longest
-// time, first among calls that order, then among accepted ones, or nil. Calls of the order that overlap each other are the
-// ones that met. The commands send the orders that met again. With the limit of a buyer, both orders are of the same
-// buyer.
+// time, first among cancels, then among calls that order, then among accepted ones, or nil. Calls of the order that
+// overlap each other are the ones that met. The commands send the orders that met again. With the limit of a buyer, both
+// orders are of the same buyer.
 func (e *Evidence) meet(o *Order, limit bool) (met *Met, commands string) {
 	products := map[string]bool{}
 	for _, it := range o.Basket {
@@ -154,7 +154,13 @@ func (e *Evidence) meet(o *Order, limit bool) (met *Met, commands string) {
 	rank := func(c Call) (both time.Duration) {
 		for _, own := range o.Calls {
 			overlap := min(own.Done, c.Done) - max(own.Sent, c.Sent)
-			if overlap > 0 && own.Kind.orders() && c.Kind.orders() {
+			switch a, b := own.Kind == Cancel, c.Kind == Cancel; {
+			case overlap <= 0:
+			case a && b:
+				overlap += withCancel + 2*time.Hour
+			case a || b:
+				overlap += withCancel
+			case own.Kind.orders() && c.Kind.orders():
 				overlap += 2 * time.Hour
 			}
 			both = max(both, overlap)
@@ -191,11 +197,14 @@ func (e *Evidence) meet(o *Order, limit bool) (met *Met, commands string) {
 	if with == nil {
 		return nil, ""
 	}
-	if kind.orders() {
+	if kind.orders() && most < withCancel {
 		commands = atOnce(o, with)
 	}
 	return &Met{with.Key, with.basket(), withoutAnswers(with.Calls)}, commands
 }
+
+// withCancel ranks calls that met, one of which is a cancel, before others.
+const withCancel = 4 * time.Hour
 
 // atOnce returns commands of the shell that send two orders at the same time.
 func atOnce(a, b *Order) string {

@@ -84,6 +84,64 @@ func TestPendingOrdersAreAddedToTheSold(t *testing.T) {
 	}
 }
 
+// What cancels have done is found out with later orders. The example leads back to the cancels that met.
+func TestAFindingLeadsToTheCancelsThatMet(t *testing.T) {
+	t.Parallel()
+	cancel := func(e *judge.Evidence, i, sent int) {
+		c := judge.Call{Kind: judge.Cancel, Sent: at(sent), Done: at(sent + 5), Status: 200}
+		c.Means = shop.Cancelled
+		e.Orders[i].Calls = append(e.Orders[i].Calls, c)
+		e.After.Orders[i].State = "VOID"
+	}
+	later := func(e *judge.Evidence, means shop.Means) {
+		for i, o := range e.Orders[10:] {
+			c := &o.Calls[0]
+			c.Sent, c.Done, c.Means, c.Order = at(200+2*i), at(201+2*i), means, ""
+			if means == shop.Accepted {
+				c.Order = fmt.Sprint(110 + i)
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		change              func(*judge.Evidence)
+		violated, key, says string
+	}{
+		"pieces that did not come back": {func(e *judge.Evidence) {
+			cancel(e, 2, 50)
+			cancel(e, 3, 52)
+		}, judge.StockMatchesOrders, "k3", "met: key k2, cancel"},
+		"pieces that came back twice, and were sold": {func(e *judge.Evidence) {
+			cancel(e, 2, 50)
+			cancel(e, 2, 52)
+			later(e, shop.Accepted)
+			withoutBooks(e)
+		}, judge.NotOversold, "k2", "cancel at    52.0 ms"},
+		"a rejection after it": {func(e *judge.Evidence) {
+			cancel(e, 2, 50)
+			cancel(e, 3, 52)
+			later(e, shop.Rejected)
+		}, judge.RejectedOnlyWhenShort, "k10", "; before it, the cancels of the keys k2 and k3 met"},
+		"an oversale before any cancel": {func(e *judge.Evidence) {
+			withoutBooks(e)
+			e.Orders[10].Calls[0].Means, e.Orders[10].Calls[0].Order = shop.Accepted, "110"
+			e.Orders[11].Calls[0].Means, e.Orders[11].Calls[0].Order = shop.Accepted, "111"
+			e.After = world().After
+			cancel(e, 2, 50)
+			e.After = nil
+		}, judge.NotOversold, "k11", "11 pieces of product 1 were accepted"},
+	} {
+		e := world()
+		c.change(&e)
+		p := judge.Phase{Name: judge.Cancelled, Verdict: *judge.Judge(e)}
+		var out strings.Builder
+		p.Write(&out)
+		i := slices.Index(p.Violated(), c.violated)
+		if i < 0 || p.Violations[i].Examples[0].Key != c.key || !strings.Contains(out.String(), c.says) {
+			t.Errorf("%s: want %s of %s, and %q in\n%s", name, c.violated, c.key, c.says, &out)
+		}
+	}
+}
+
 // If the requests do not say how many pieces they order, and each order in the books has the same other number, the file
 // is wrong, and not the shop.
 func TestTheBodyOrdersOtherPieces(t *testing.T) {
