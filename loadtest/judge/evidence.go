@@ -58,6 +58,7 @@ type Evidence struct {
 	sums    map[string]*sums // by product
 
 	blind    bool     // the books do not change, although orders were accepted
+	mixed    bool     // cancelled orders are in the books, and nothing there tells them from sold ones
 	unlisted []string // the states of orders that have no meaning
 }
 
@@ -350,6 +351,28 @@ func (e *Evidence) moved() bool {
 	return slices.ContainsFunc(e.products(), func(p string) bool {
 		return e.of(p).before != e.of(p).after
 	})
+}
+
+// mixes reports whether the books show cancelled orders as sold for want of the column state: all of them are there, and
+// the stock does not say that nothing was cancelled.
+func (e *Evidence) mixes() bool {
+	if e.After == nil || e.After.Orders == nil || e.After.HasState {
+		return false
+	}
+	found := false
+	for _, o := range e.Orders {
+		if _, sure, _ := o.cancelled(); !sure {
+			continue
+		}
+		for _, id := range o.ids(shop.Accepted, shop.Pending) {
+			if e.byID[id] == nil {
+				return false
+			}
+			found = true
+		}
+	}
+	returned := func(p string) bool { return e.of(p).before-e.of(p).after < e.of(p).held[sold] }
+	return found && (e.After.Levels == nil || slices.ContainsFunc(e.products(), returned))
 }
 
 // words puts the noun in the place of the word product in a text.

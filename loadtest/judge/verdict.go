@@ -116,7 +116,7 @@ func (e *Evidence) judge() *Verdict {
 	}
 	v.Served = v.Orders - v.Unknown
 	e.blind = e.After != nil && v.Accepted > 0 && !e.moved() && !e.Moved
-	e.unlisted = e.withoutMeaning()
+	e.unlisted, e.mixed = e.withoutMeaning(), e.mixes()
 	if text := e.miscounted(); text != "" {
 		v.Outcome, v.Reasons = verify.Unknown, []string{words(e.Noun, text)}
 		return v
@@ -153,6 +153,11 @@ func (e *Evidence) judge() *Verdict {
 	if e.blind {
 		v.Reasons = append(v.Reasons, "orders were accepted, and neither the stock nor the orders in the books have "+
 			"changed: do the queries read the database of this service?")
+	}
+	if e.mixed {
+		v.Reasons = append(v.Reasons, "orders were cancelled, and are in the books like sold ones, as the query of "+
+			"books.orders shows no state: add the column, such as status AS state, and list its values under books.sold and "+
+			"books.void")
 	}
 	for _, state := range e.unlisted[:min(len(e.unlisted), samples)] {
 		v.Reasons = append(v.Reasons, fmt.Sprintf("orders are in the state %s, which is in none of books.sold and "+

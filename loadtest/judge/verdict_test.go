@@ -1,6 +1,7 @@
 package judge_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -495,6 +496,47 @@ func TestACancelledOrder(t *testing.T) {
 		v := judge.Judge(e)
 		if got := strings.Join(v.Violated(), " "); got != c.want {
 			t.Errorf("%+v: violated %q", c, got)
+		}
+	}
+}
+
+// Without the column state, cancelled orders that stay in the books while their pieces come back are a mistake of the
+// file. If the pieces do not come back, or an order vanishes, it is the shop.
+func TestCancelledOrdersWithoutAState(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*judge.Evidence)
+		want   string
+	}{
+		"still there, and the pieces are back": {func(e *judge.Evidence) { level(e, 1) }, ""},
+		"the same, without a stock":            {func(e *judge.Evidence) { e.After.Levels = nil }, ""},
+		"the same, sold again": {func(e *judge.Evidence) {
+			e.Orders[10].Calls[0].Means, e.Orders[10].Calls[0].Order = shop.Accepted, "110"
+			e.After.Orders = append(e.After.Orders, sold("110", "k10", "1"))
+		}, ""},
+		"still there, and the pieces are not back": {func(*judge.Evidence) {}, "cancelled-is-not-sold"},
+		"it vanished, but the pieces are not back": {func(e *judge.Evidence) { remove(e, 0) }, "stock-matches-orders"},
+		"it vanished": {func(e *judge.Evidence) { remove(e, 0); level(e, 1) }, "nothing"},
+		"one of two vanished": {func(e *judge.Evidence) {
+			e.Orders[1].Calls = append(e.Orders[1].Calls, e.Orders[0].Calls[1])
+			remove(e, 0)
+			level(e, 2)
+		}, "stock-matches-orders cancelled-is-not-sold"},
+	} {
+		e := world()
+		cancelled(&e, shop.Cancelled, 200)
+		e.After.HasState, e.After.Deductions, e.After.Orders = false, nil, e.After.Orders[:10]
+		c.change(&e)
+		for i := range e.After.Orders {
+			e.After.Orders[i].State = ""
+		}
+		v := judge.Judge(e)
+		got := cmp.Or(strings.Join(v.Violated(), " "), "nothing")
+		if v.Outcome == verify.Unknown && strings.Contains(strings.Join(v.Reasons, "\n"), "status AS state") {
+			got = ""
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, violated %q, %q; want %q", name, v.Outcome, got, v.Reasons, c.want)
 		}
 	}
 }
