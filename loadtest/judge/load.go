@@ -241,8 +241,8 @@ func (p *phase) again(ctx context.Context, orders []*prepared) error {
 	})
 }
 
-// makeUp sends orders in the place of the ones that a kill took from a shop without keys, until one is rejected, more
-// is accepted than there is, or some in a row have no known end.
+// makeUp sends orders in the place of the ones that a kill took from a shop without keys, until one is rejected
+// for which no limit of its buyer stands in the way, more is accepted than there is, or some in a row have no known end.
 func (p *phase) makeUp(ctx context.Context) error {
 	accepted, silent := map[string]shop.Pieces{}, 0
 	over := func(o *prepared) bool {
@@ -257,7 +257,7 @@ func (p *phase) makeUp(ctx context.Context) error {
 				return true
 			}
 		}
-		return o.end() == shop.Rejected
+		return o.end() == shop.Rejected && !p.limited(o)
 	}
 	done := slices.ContainsFunc(p.orders, over)
 	for silent = 0; !done && silent < hopeless && len(p.orders) < 2*p.planned; {

@@ -37,6 +37,7 @@ type phase struct {
 	planned   int // orders; a few more may follow
 	group     int // orders of one buyer, if there is a limit; else 1
 	lastBuyer int // the number of the last one
+	ofBuyer   map[int][]*prepared
 	start     time.Time
 	kills     []Span
 	deaths    []Death
@@ -50,7 +51,7 @@ type phase struct {
 }
 
 func newPhase(r *run, name string, number int) *phase {
-	return &phase{run: r, name: name, number: number, ends: map[shop.Means]int{}}
+	return &phase{run: r, name: name, number: number, ends: map[shop.Means]int{}, ofBuyer: map[int][]*prepared{}}
 }
 
 // prepared is an order whose buyer is ready: its request is bytes.
@@ -203,6 +204,7 @@ func (p *phase) add(basket []Item, i int, number int64) error {
 	if p.f.Limit != nil {
 		o.Buyer = p.lastBuyer
 		o.vars["buyer"] = o.Buyer
+		p.ofBuyer[o.Buyer] = append(p.ofBuyer[o.Buyer], o)
 	}
 	if len(o.Basket) == 1 {
 		o.vars["product"], o.vars["pieces"] = o.Basket[0].Product, o.Basket[0].Pieces
@@ -220,6 +222,20 @@ func (p *phase) add(basket []Item, i int, number int64) error {
 	}
 	p.orders = append(p.orders, o)
 	return nil
+}
+
+// limited reports whether an order may be rejected since its buyer has others, once nothing is under way.
+func (p *phase) limited(o *prepared) bool {
+	if p.f.Limit == nil {
+		return false
+	}
+	pieces := o.pieces()
+	for _, other := range p.ofBuyer[o.Buyer] {
+		if other != o && other.reached() && other.end() != shop.Rejected {
+			pieces += other.pieces()
+		}
+	}
+	return pieces > p.f.Limit.Pieces
 }
 
 // random returns random numbers that depend on the seed, the phase and what they are for.
@@ -286,17 +302,29 @@ func (p *phase) each(
 	return group.Wait()
 }
 
-// buyers does the steps of each order's buyer: several at the same time, unless nothing is to overlap.
+// buyers does the steps of each order's buyer: several at the same time, unless nothing is to overlap. If a buyer has
+// several orders, the steps for one follow those for another: nobody registers twice at the same moment.
 func (p *phase) buyers(ctx context.Context, orders []*prepared) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(min(p.Clients, 16))
 	if p.name == Alone {
 		group.SetLimit(1)
 	}
-	for _, o := range orders {
+	for len(orders) > 0 {
+		n := 1
+		for p.f.Limit != nil && n < len(orders) && orders[n].Buyer == orders[0].Buyer {
+			n++
+		}
+		same := orders[:n]
+		orders = orders[n:]
 		group.Go(func() error {
-			defer p.ready.Add(1)
-			return p.buyer(ctx, o)
+			for _, o := range same {
+				if err := p.buyer(ctx, o); err != nil {
+					return err
+				}
+				p.ready.Add(1)
+			}
+			return nil
 		})
 	}
 	return group.Wait()

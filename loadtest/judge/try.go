@@ -44,6 +44,8 @@ type trying struct {
 	*phase
 	w    io.Writer
 	last *books.Books
+	// limited: an order was rejected whose buyer may have no more.
+	limited bool
 }
 
 func (t *trying) say(what, format string, args ...any) {
@@ -105,9 +107,16 @@ func (t *trying) one(ctx context.Context, o *prepared, i int) (on bool, err erro
 		return false, err
 	}
 	if c.Means == shop.Rejected || o.end() == shop.Rejected && i > 0 {
-		t.say("order", "number %d", i+1)
-		t.show(o.Calls[len(o.Calls)-1])
-		return false, nil
+		limited := t.phase.limited(o)
+		if !limited || !t.limited {
+			t.say("order", "number %d", i+1)
+			t.show(o.Calls[len(o.Calls)-1])
+		}
+		if limited && !t.limited {
+			t.say("", "the buyer may have no more: the next one orders")
+		}
+		t.limited = t.limited || limited
+		return limited, nil
 	}
 	n := len(t.orders)
 	return n < hopeless || slices.ContainsFunc(t.orders[n-hopeless:], func(o *prepared) bool {

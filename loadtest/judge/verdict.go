@@ -220,6 +220,8 @@ func (e *Evidence) shows(v *Verdict) (reasons []string) {
 			text += "give more --orders, or less stock"
 		}
 		reasons = append(reasons, text)
+	case v.Rejected > 0 && e.unsold() != "":
+		reasons = append(reasons, e.unsold())
 	case v.Rejected == 0 && !void && !slices.Contains(v.Violated(), NotOversold):
 		text := "more was ordered than there is, nothing was rejected, and nothing was accepted too much"
 		if v.Unknown > 0 {
@@ -228,6 +230,38 @@ func (e *Evidence) shows(v *Verdict) (reasons []string) {
 		reasons = append(reasons, text)
 	}
 	return reasons
+}
+
+// unsold says which pieces no order holds, if orders may be rejected for another reason than a short stock, and none of
+// the products became short; else it returns "".
+func (e *Evidence) unsold() (text string) {
+	if e.Limit == 0 && !e.Reserved {
+		return ""
+	}
+	most := map[string]shop.Pieces{} // of one order
+	for _, o := range e.Orders {
+		for _, it := range o.Basket {
+			most[it.Product] = max(most[it.Product], it.Pieces)
+		}
+	}
+	for _, p := range e.products() {
+		left := e.Stock[p] - e.sum(p, shop.Accepted, shop.Pending, shop.Unknown)
+		switch {
+		case most[p] == 0:
+		case left < most[p]:
+			return ""
+		case text == "":
+			text = words(e.Noun, fmt.Sprintf("%s of %s pieces of product %s were not sold, so it could not show whether the shop "+
+				"oversells: ", left, e.Stock[p], p))
+		}
+	}
+	if text != "" && e.Limit > 0 {
+		return text + "does the shop allow a buyer less than limit: says?"
+	}
+	if text != "" {
+		return text + "do carts keep pieces that nobody orders?"
+	}
+	return ""
 }
 
 // halted says of each accepted order whose steps after it could not be done why.
