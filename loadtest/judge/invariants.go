@@ -197,20 +197,34 @@ func (f *finding) example(find func(product string) *Order, product string) *Ord
 	return find(product)
 }
 
+// notOversold says each product once: the answers, the books and the level show the same fact.
 func notOversold(e *Evidence, f *finding) {
 	for _, product := range e.products() {
 		stock, of := e.Stock[product], e.of(product)
-		if accepted := of.ordered[shop.Accepted]; accepted > stock {
-			f.add(f.example(e.over, product), nil,
-				"%s pieces of product %s were accepted, and there were %s", accepted, product, stock)
-		}
-		if held := of.held[sold]; held > stock && !e.mixed {
+		switch accepted, held := of.ordered[shop.Accepted], of.held[sold]; {
+		case accepted > stock:
+			f.add(f.example(e.over, product), nil, "%s pieces of product %s were accepted, and there were %s%s",
+				accepted, product, stock, e.later(product))
+		case held > stock && !e.mixed:
 			f.add(of.last, nil, "the books have %s pieces of product %s in sold orders, and there were %s", held, product, stock)
-		}
-		for _, pieces := range of.below {
-			f.add(of.last, nil, "the stock of product %s is %s", product, pieces)
+		case len(of.below) > 0:
+			f.add(of.last, nil, "the stock of product %s is %s", product, of.below[0])
 		}
 	}
+}
+
+// later says how many of the accepted pieces are of the order after the phase, which no other figure counts.
+func (e *Evidence) later(product string) string {
+	o := e.probe()
+	if o == nil || o.holds() != shop.Accepted {
+		return ""
+	}
+	for _, it := range o.Basket {
+		if it.Product == product {
+			return fmt.Sprintf("; %s of them by the order after the phase", it.Pieces)
+		}
+	}
+	return ""
 }
 
 // over returns the order with whose answer more pieces of a product were accepted than there were; or, if cancels were

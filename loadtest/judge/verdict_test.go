@@ -715,6 +715,21 @@ func TestWhatIsSaid(t *testing.T) {
 			func(e *judge.Evidence) { remove(e, 2); remove(e, 2) },
 			"  accepted-is-kept, 2 times, such as: order 102 was accepted, and is not in the books\n",
 		},
+		"oversold, by the answers, the books and the level": {
+			func(e *judge.Evidence) {
+				e.Orders[10].Calls[0].Means, e.Orders[10].Calls[0].Order = shop.Accepted, "110"
+				e.After.Orders[10].State = "SOLD"
+				level(e, -1)
+			},
+			"  not-oversold: 11 pieces of product 1 were accepted, and there were 10\n",
+		},
+		"oversold, and once more after the phase": {
+			func(e *judge.Evidence) {
+				e.Orders[10].Calls[0].Means, e.Orders[10].Calls[0].Order = shop.Accepted, "110"
+				after(e, shop.Accepted, 201)
+			},
+			"  not-oversold: 12 pieces of product 1 were accepted, and there were 10; 1 of them by the order after the phase\n",
+		},
 		"pending": {
 			func(e *judge.Evidence) { remove(e, 2); e.Orders[2].Calls[0].Means = shop.Pending },
 			"  accepted-is-kept: order 102 was answered as pending, and is not in the books\n",
