@@ -20,7 +20,7 @@ type reply struct {
 func (r *reply) cancels() bool { return r.Kind == history.Cancel }
 
 // take adds the answer to a call of order n to its replies. An answer that the contract does not have says nothing.
-func (j *judge) take(n int, c *history.Call, listed *history.Listed) {
+func (j *judgement) take(n int, c *history.Call, listed *history.Listed) {
 	f := j.formOf(n, c)
 	if f == nil {
 		j.add(AnswerWellFormed, nil, n, 0, "an answer to a valid "+c.Kind.String()+" by the contract", "%s", answer(c))
@@ -34,7 +34,7 @@ func (j *judge) take(n int, c *history.Call, listed *history.Listed) {
 
 // answers judges all calls of order n against its outcome in the books, and against each other. Placed and cancelled
 // report whether any call may have placed the order, and asked to cancel it.
-func (j *judge) answers(n int, did end) (placed, cancelled bool) {
+func (j *judgement) answers(n int, did end) (placed, cancelled bool) {
 	j.replies = j.replies[:0]
 	calls := j.callsOf(n)
 	for _, i := range calls {
@@ -63,7 +63,7 @@ func (j *judge) answers(n int, did end) (placed, cancelled bool) {
 }
 
 // answer judges one answer against the outcome of its order.
-func (j *judge) answer(n int, r *reply, did end) {
+func (j *judgement) answer(n int, r *reply, did end) {
 	var flag []byte
 	if did.order != 0 {
 		flag = decimal(did.order)
@@ -95,7 +95,7 @@ func (j *judge) answer(n int, r *reply, did end) {
 }
 
 // askedBefore reports whether a cancellation was sent before a call was answered.
-func (j *judge) askedBefore(r *reply) bool {
+func (j *judgement) askedBefore(r *reply) bool {
 	for i := range j.replies {
 		if other := &j.replies[i]; other.cancels() && other.Sent < r.Done && mayHaveWorked(other.Call) {
 			return true
@@ -105,7 +105,7 @@ func (j *judge) askedBefore(r *reply) bool {
 }
 
 // overTime compares each answer with the answers received before its call was sent.
-func (j *judge) overTime(n int) {
+func (j *judgement) overTime(n int) {
 	for i := range j.replies {
 		for k := range j.replies {
 			earlier, later := &j.replies[i], &j.replies[k]
@@ -120,7 +120,7 @@ func (j *judge) overTime(n int) {
 
 // firsts judges which answers are no repeats, among the calls that place the order or, with cancels, the ones that
 // cancel it: one call makes the outcome, and the others, and all that come later, find it.
-func (j *judge) firsts(n int, cancels bool) {
+func (j *judgement) firsts(n int, cancels bool) {
 	counts := func(r *reply) bool {
 		return r.form != nil && r.form.has&(marked|repeated) != 0 && r.cancels() == cancels
 	}
@@ -151,7 +151,7 @@ func (j *judge) firsts(n int, cancels bool) {
 }
 
 // preceded reports whether a call other than r can have placed the order that r repeats.
-func (j *judge) preceded(r *reply) bool {
+func (j *judgement) preceded(r *reply) bool {
 	for i := range j.replies {
 		other := &j.replies[i]
 		if other.Call != r.Call && other.Kind.Places() && other.Sent < r.Done && mayHaveWorked(other.Call) &&

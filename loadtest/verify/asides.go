@@ -15,7 +15,7 @@ import (
 )
 
 // asides judges the calls that concern no single order.
-func (j *judge) asides() {
+func (j *judgement) asides() {
 	j.invented()
 	bounds := map[int]*levelBound{}
 	for i := range j.h.Asides {
@@ -74,7 +74,7 @@ func cut(text string) string {
 }
 
 // unserved judges an aside without an end. Of the levels and the pages, the last was repeated.
-func (j *judge) unserved(a *history.Aside, last bool) {
+func (j *judgement) unserved(a *history.Aside, last bool) {
 	right := a.Answer == "" && a.Next == 0 && len(a.Listed) == 0 && !a.NoHint && !a.OtherID
 	switch {
 	case a.Code == 0:
@@ -95,7 +95,7 @@ func (j *judge) unserved(a *history.Aside, last bool) {
 }
 
 // contentsOf judges the body of an answer that is right by its status.
-func (j *judge) contentsOf(a *history.Aside, bounds map[int]*levelBound) {
+func (j *judgement) contentsOf(a *history.Aside, bounds map[int]*levelBound) {
 	var text struct {
 		operation.Goods
 		All        *[]operation.Goods `json:"goods"`
@@ -159,7 +159,7 @@ func (j *judge) contentsOf(a *history.Aside, bounds map[int]*levelBound) {
 }
 
 // ofFlag returns the order with that flag, or -1 if no answer has named it.
-func (j *judge) ofFlag(flag string) int {
+func (j *judgement) ofFlag(flag string) int {
 	if j.h.Path == history.PathDeduct {
 		return j.h.OrderOf([]byte(flag))
 	}
@@ -179,7 +179,7 @@ func isToken(text string) bool {
 const otherZone = 50 * time.Minute
 
 // goodsList judges the products of a list: the named ones, or the ones after a cursor by rising id, up to the limit.
-func (j *judge) goodsList(a *history.Aside, values map[string][]string, all []operation.Goods, next string) {
+func (j *judgement) goodsList(a *history.Aside, values map[string][]string, all []operation.Goods, next string) {
 	ids := make([]int64, len(all))
 	for i, g := range all {
 		ids[i] = g.GoodsID
@@ -218,7 +218,7 @@ func number[N int | int64](values map[string][]string, name string, otherwise N)
 
 // level judges the level of a product that was read: it lies between the pieces that may be left at most and at least
 // during the call.
-func (j *judge) level(a *history.Aside, g operation.Goods, bounds map[int]*levelBound) {
+func (j *judgement) level(a *history.Aside, g operation.Goods, bounds map[int]*levelBound) {
 	i, ours := j.h.Product(g.GoodsID)
 	if !ours {
 		return

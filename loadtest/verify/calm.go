@@ -150,7 +150,7 @@ func outside(h *history.History, of ...[]span) int {
 // tooLittleCalm reports whether calls are excused in a run that was hardly calm by accident, and returns the verdict's
 // reason. A run that is made to be broken is about that, also on a slow machine; but services that are away for most of
 // the rest show nothing.
-func (j *judge) tooLittleCalm() (reason string, is bool) {
+func (j *judgement) tooLittleCalm() (reason string, is bool) {
 	acts, accidents := j.calm.acts.whole(), j.calm.accidents
 	if j.h.Breakable {
 		accidents = j.calm.away

@@ -10,7 +10,7 @@ import (
 )
 
 // entry judges everything under one flag, if it concerns the run: its keys, its flags or its products.
-func (j *judge) entry(e *Entry) {
+func (j *judgement) entry(e *Entry) {
 	n, restock := j.orderOf(e), j.restockUnder(e.Flag)
 	if len(e.Orders) > 0 {
 		j.inBooks(e.Orders[0].ID)
@@ -42,14 +42,14 @@ func (j *judge) entry(e *Entry) {
 }
 
 // unexplained reports rows without a request of the run, among them deduct rows of the run's products.
-func (j *judge) unexplained(flag []byte, n int, product int64, summary string, deducts int64) {
+func (j *judgement) unexplained(flag []byte, n int, product int64, summary string, deducts int64) {
 	j.add(Unexplained, flag, n, product, "no rows without a request of the run", "%s", summary)
 	j.v.DoubleDeducted += deducts
 }
 
 // orderOf returns the run's order number for an entry, found by its key or, on PathDeduct, by its flag. It returns -1
 // if the entry is none of the run's.
-func (j *judge) orderOf(e *Entry) int {
+func (j *judgement) orderOf(e *Entry) int {
 	switch {
 	case j.h.Path == history.PathDeduct:
 		return j.h.OrderOf(e.Flag)
@@ -63,7 +63,7 @@ func (j *judge) orderOf(e *Entry) int {
 }
 
 // findKeyless finds the orders of the run that were sent without a key.
-func (j *judge) findKeyless() {
+func (j *judgement) findKeyless() {
 	for n := range j.h.Orders() {
 		if j.h.FormOf(n) != history.Keyless {
 			continue
@@ -83,7 +83,7 @@ func (j *judge) findKeyless() {
 
 // withoutKey returns the run's order number for an order without a key, by its id or, if no answer named that, by its
 // items; or -1.
-func (j *judge) withoutKey(e *Entry) int {
+func (j *judgement) withoutKey(e *Entry) int {
 	if n, known := j.unkeyed[e.Orders[0].ID]; known {
 		return n
 	}
@@ -99,7 +99,7 @@ func (j *judge) withoutKey(e *Entry) int {
 
 // underOurKey reports whether an order's key begins like those of the run, in any case, or it has none, and the body of
 // an order that the run sent without one.
-func (j *judge) underOurKey(e *Entry) bool {
+func (j *judgement) underOurKey(e *Entry) bool {
 	if len(e.Orders) == 0 {
 		return false
 	}
@@ -108,7 +108,7 @@ func (j *judge) underOurKey(e *Entry) bool {
 }
 
 // direct reports whether an entry is a deduction without an order, or a restock.
-func (j *judge) direct(e *Entry) bool {
+func (j *judgement) direct(e *Entry) bool {
 	return bytes.HasPrefix(e.Flag, []byte(history.DirectPrefix)) ||
 		len(e.Operations) == 0 && !slices.ContainsFunc(e.Flows, func(r FlowRow) bool {
 			return r.Kind == Deduct || r.Kind == Restore
@@ -116,7 +116,7 @@ func (j *judge) direct(e *Entry) bool {
 }
 
 // touched returns the first product of the run that an entry concerns, or 0.
-func (j *judge) touched(e *Entry) int64 {
+func (j *judgement) touched(e *Entry) int64 {
 	for _, r := range e.Flows {
 		if _, ours := j.h.Product(r.Goods); ours {
 			return r.Goods
@@ -140,13 +140,13 @@ func (j *judge) touched(e *Entry) int64 {
 	return 0
 }
 
-func (j *judge) isDeclared(e *Entry) bool {
+func (j *judgement) isDeclared(e *Entry) bool {
 	return j.declared[string(e.Flag)] || len(e.Orders) > 0 && j.declared[string(e.Orders[0].Key)]
 }
 
 // splitItems parses the items of the operation, and sorts the flow rows by kind, with positive numbers if their signs
 // are right.
-func (j *judge) splitItems(e *Entry) (garbled bool) {
+func (j *judgement) splitItems(e *Entry) (garbled bool) {
 	j.op, j.deducts, j.restores = j.op[:0], j.deducts[:0], j.restores[:0]
 	if len(e.Operations) > 0 {
 		j.op, garbled = parseItems(j.op, e.Operations[0].Items)
@@ -188,7 +188,7 @@ func parseItems(items []history.Item, text []byte) (_ []history.Item, garbled bo
 }
 
 // once looks for duplicates under a flag.
-func (j *judge) once(e *Entry, n int) {
+func (j *judgement) once(e *Entry, n int) {
 	if len(e.Operations) > 1 {
 		j.add(DeductedOnce, e.Flag, n, 0, "one operation", "%d", len(e.Operations))
 	}
@@ -206,7 +206,7 @@ func (j *judge) once(e *Entry, n int) {
 }
 
 // complete compares the flow rows of a flag with its operation.
-func (j *judge) complete(e *Entry, n int, garbled bool) {
+func (j *judgement) complete(e *Entry, n int, garbled bool) {
 	state := history.NoStatus
 	if len(e.Operations) > 0 {
 		state = e.Operations[0].State
@@ -242,7 +242,7 @@ func (j *judge) complete(e *Entry, n int, garbled bool) {
 
 // matches compares an order with its operation, and its rows with each other. The operation of a foreign order may be
 // newer or older than the order: the two databases are read one after the other, and others go on.
-func (j *judge) matches(e *Entry, n int, foreign bool) {
+func (j *judgement) matches(e *Entry, n int, foreign bool) {
 	if len(e.Orders) == 0 {
 		switch {
 		case j.h.Path == history.PathDeduct && n >= 0:
@@ -278,7 +278,7 @@ func (j *judge) matches(e *Entry, n int, foreign bool) {
 
 // status compares an order's status with its operation's state, and with its first outcome: all three are one of the
 // states.
-func (j *judge) status(e *Entry, o *OrderRow, n int) {
+func (j *judgement) status(e *Entry, o *OrderRow, n int) {
 	is := state{status: o.Status, outcome: o.Outcome}
 	if len(e.Operations) > 0 {
 		is.ledger = e.Operations[0].State

@@ -8,7 +8,7 @@ import (
 // expiry looks for an order that was given up before its time. An order that the books or an answer show as cancelled
 // had expired by then. The service counts from the order's insert, after it was sent, by its own clock; that may run a
 // twentieth faster than the client's.
-func (j *judge) expiry(e *Entry, o *OrderRow, n int) {
+func (j *judgement) expiry(e *Entry, o *OrderRow, n int) {
 	if !bytes.Equal(o.Reason, expired) || j.h.CancelAfter == 0 {
 		return
 	}

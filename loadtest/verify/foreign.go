@@ -17,12 +17,12 @@ type foreignOrder struct {
 
 // mayBeOthers reports whether others may have made an entry of the run's products: an order, without the name of the
 // run in its key. Restocks and deductions without an order are no customers' calls.
-func (j *judge) mayBeOthers(e *Entry) bool {
+func (j *judgement) mayBeOthers(e *Entry) bool {
 	return len(e.Orders) == 1 && len(e.Restocks) == 0 && !j.h.IsRuns(e.Orders[0].Key)
 }
 
 // foreign takes down a foreign order.
-func (j *judge) foreign(e *Entry) {
+func (j *judgement) foreign(e *Entry) {
 	o := &e.Orders[0]
 	if o.Key != nil {
 		if j.others++; j.others == 1 {
@@ -36,7 +36,7 @@ func (j *judge) foreign(e *Entry) {
 }
 
 // deductRows counts the current entry's deduct rows of the run's products.
-func (j *judge) deductRows() (rows int64) {
+func (j *judgement) deductRows() (rows int64) {
 	for _, d := range j.deducts {
 		if _, ours := j.h.Product(d.GoodsID); ours {
 			rows++
@@ -47,7 +47,7 @@ func (j *judge) deductRows() (rows int64) {
 
 // strangers decides who placed the foreign orders. No service invents a key. Orders without a key are the service's
 // second orders if they are too many, and too much like the run's own calls, for chance.
-func (j *judge) strangers() {
+func (j *judgement) strangers() {
 	if j.secondOrders(false) || j.secondOrders(true) {
 		for _, o := range j.unclaimed {
 			j.unexplained([]byte(o.flag), -1, o.product, o.summary, o.deducts)
@@ -68,7 +68,7 @@ const leastSecond = 10
 
 // secondOrders reports whether the orders without a key have the items of as many different calls of the run, repeats
 // or all that place an order, and are a quarter of those calls or more.
-func (j *judge) secondOrders(all bool) bool {
+func (j *judgement) secondOrders(all bool) bool {
 	if len(j.unclaimed) < leastSecond || j.h.Path != history.PathOrder {
 		return false
 	}

@@ -138,7 +138,7 @@ var rowsOf = map[history.Rows]history.Status{
 }
 
 // formOf returns the form of the answer to a valid call of order n, or nil if the contract has none.
-func (j *judge) formOf(n int, c *history.Call) *form {
+func (j *judgement) formOf(n int, c *history.Call) *form {
 	a := askOf(c.Kind)
 	switch {
 	case c.NoHint, c.Failure == history.Unreadable, (c.Code == 0) == (c.Failure == history.Answered),
@@ -166,7 +166,7 @@ func (j *judge) formOf(n int, c *history.Call) *form {
 
 // named reports whether the OpenAPI documents name the status of an answer. In a disturbance, a proxy that reaches
 // no service may answer 502 and 504.
-func (j *judge) named(a ask, c *history.Call) bool {
+func (j *judgement) named(a ask, c *history.Call) bool {
 	proxy := c.Code == http.StatusBadGateway || c.Code == http.StatusGatewayTimeout
 	return j.routes[a] != nil && slices.Contains(j.routes[a].Statuses, int(c.Code)) ||
 		proxy && j.calm.excuses(c.Sent, c.Done)
@@ -193,13 +193,13 @@ type facts struct {
 }
 
 // shown returns the facts in an answer.
-func (j *judge) shown(r *reply) facts {
+func (j *judgement) shown(r *reply) facts {
 	return facts{r.Order, r.Total, r.Created, r.Told, j.h.Reason(r.Call), r.Location, r.Replayed, r.Rows}
 }
 
 // owed returns the facts that an answer must have, as its form and the order in the books require. A fact that either
 // leaves open is as in the answer.
-func (j *judge) owed(r *reply, did end) (f facts) {
+func (j *judgement) owed(r *reply, did end) (f facts) {
 	says, has := j.shown(r), r.form.has
 	if has&identity != 0 {
 		f.order, f.total, f.created = did.order, did.total, did.created
@@ -239,7 +239,7 @@ func (j *judge) owed(r *reply, did end) (f facts) {
 }
 
 // itemsOf returns the items of a Told in an answer. The ledger has no prices.
-func (j *judge) itemsOf(told history.Told, r *reply) []history.PricedItem {
+func (j *judgement) itemsOf(told history.Told, r *reply) []history.PricedItem {
 	switch {
 	case told != history.ToldPaid:
 		return j.h.Named(told, r.Kind, int(r.Op))
@@ -250,7 +250,7 @@ func (j *judge) itemsOf(told history.Told, r *reply) []history.PricedItem {
 }
 
 // differing describes the facts that differ from others.
-func (j *judge) differing(f, others facts, r *reply) string {
+func (j *judgement) differing(f, others facts, r *reply) string {
 	var texts []string
 	say := func(differs bool, text string) {
 		if differs {

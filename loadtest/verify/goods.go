@@ -21,7 +21,7 @@ type pieces struct {
 	num int64
 }
 
-func (j *judge) sum(goods int64) *goodsSum {
+func (j *judgement) sum(goods int64) *goodsSum {
 	s := j.sums[goods]
 	if s == nil {
 		s = &goodsSum{}
@@ -31,7 +31,7 @@ func (j *judge) sum(goods int64) *goodsSum {
 }
 
 // sumUp adds the flow rows of an entry to the sums of the run's products.
-func (j *judge) sumUp(e *Entry, n int) {
+func (j *judgement) sumUp(e *Entry, n int) {
 	for i := range e.Flows {
 		r := &e.Flows[i]
 		g, ours := j.h.Product(r.Goods)
@@ -58,7 +58,7 @@ func (j *judge) sumUp(e *Entry, n int) {
 }
 
 // levels compares the stock level of each product of the run with the sum of its flow rows.
-func (j *judge) levels(products iter.Seq2[ProductRow, error]) error {
+func (j *judgement) levels(products iter.Seq2[ProductRow, error]) error {
 	for p, err := range products {
 		if err != nil {
 			return err
@@ -94,7 +94,7 @@ func (j *judge) levels(products iter.Seq2[ProductRow, error]) error {
 }
 
 // pieces looks for pieces that were sold without being in stock, by the flow rows and by the acknowledged outcomes.
-func (j *judge) pieces() {
+func (j *judgement) pieces() {
 	var acknowledged int64
 	for goods, s := range j.sums {
 		if over := s.deducted - s.restored - s.restocked; over > 0 {
@@ -118,7 +118,7 @@ func (j *judge) pieces() {
 }
 
 // sell counts order n as sold: a client received its confirmation, and no cancellation.
-func (j *judge) sell(n int) {
+func (j *judgement) sell(n int) {
 	for _, it := range j.h.Items(n) {
 		if i, ours := j.h.Product(it.GoodsID); ours {
 			j.sold[i] += it.Num

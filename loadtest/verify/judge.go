@@ -32,7 +32,7 @@ func Judge(books Books, h *history.History, terms Terms) *Verdict {
 		terms.Samples = 5
 	}
 	v := &Verdict{Reasons: incomplete(h)}
-	j := newJudge(h, v, terms)
+	j := newJudgement(h, v, terms)
 	if err := j.read(books); err != nil {
 		v.Reasons = append(v.Reasons, err.Error())
 	} else {
@@ -43,7 +43,7 @@ func Judge(books Books, h *history.History, terms Terms) *Verdict {
 }
 
 // judge is a judgement in progress.
-type judge struct {
+type judgement struct {
 	h        *history.History
 	v        *Verdict
 	samples  int
@@ -86,8 +86,8 @@ type rejectedOrder struct {
 	goods int64 // the product that the reason names
 }
 
-func newJudge(h *history.History, v *Verdict, terms Terms) *judge {
-	j := &judge{
+func newJudgement(h *history.History, v *Verdict, terms Terms) *judgement {
+	j := &judgement{
 		h: h, v: v, samples: terms.Samples, declared: map[string]bool{}, sums: map[int64]*goodsSum{}, forms: forms[h.Path],
 		byOrder: sortCalls(h), seen: make([]bool, h.Orders()),
 		sold: make([]int64, len(h.Goods)), calm: findCalm(h), unkeyed: map[int64]int{}, bodies: map[string]bool{},
@@ -107,7 +107,7 @@ func newJudge(h *history.History, v *Verdict, terms Terms) *judge {
 	return j
 }
 
-func (j *judge) read(books Books) error {
+func (j *judgement) read(books Books) error {
 	j.tokens.since, j.tokens.until = books.Since, books.Until
 	if j.readAt = never; !books.At.IsZero() {
 		j.readAt = books.At.Sub(j.h.Started)
@@ -122,7 +122,7 @@ func (j *judge) read(books Books) error {
 }
 
 // close runs the checks that need all of the books.
-func (j *judge) close() {
+func (j *judgement) close() {
 	for _, r := range j.restocks {
 		if r.done != never && !r.recorded {
 			j.add(Unexplained, []byte(r.Flag), -1, r.GoodsID, "the restock of "+r.words(), "none")
@@ -151,7 +151,7 @@ func (j *judge) close() {
 
 // add counts a violation that concerns a flag, order n of the run or -1, and a product or 0. It describes the first few
 // of each invariant.
-func (j *judge) add(name string, flag []byte, n int, product int64, expected, found string, args ...any) {
+func (j *judgement) add(name string, flag []byte, n int, product int64, expected, found string, args ...any) {
 	i := &j.v.Invariants[slices.IndexFunc(j.v.Invariants, func(i Invariant) bool { return i.Name == name })]
 	if i.Violations++; len(i.Sample) >= j.samples {
 		return
@@ -175,7 +175,7 @@ func sortCalls(h *history.History) []int32 {
 }
 
 // callsOf returns the indices in History.Calls of the calls of order n.
-func (j *judge) callsOf(n int) []int32 {
+func (j *judgement) callsOf(n int) []int32 {
 	from := func(n int) int {
 		return sort.Search(len(j.byOrder), func(i int) bool { return int(j.h.Calls[j.byOrder[i]].Op) >= n })
 	}

@@ -34,7 +34,7 @@ func (w want) String() string {
 
 // allowed returns the answers that are right for a call with one thing that is odd, if it is not refused for now.
 // None: nothing is known.
-func (j *judge) allowed(a *history.Aside) []want {
+func (j *judgement) allowed(a *history.Aside) []want {
 	route := routeOf(a)
 	if route == nil {
 		return nil
@@ -178,7 +178,7 @@ func strictly(text string, body *sentBody) (p history.Problem, why string) {
 }
 
 // badBody returns the answers to a basket that breaks rules. The answer may name any broken rule.
-func (j *judge) badBody(r *contract.Route, text string) (bad []want) {
+func (j *judgement) badBody(r *contract.Route, text string) (bad []want) {
 	if r.Body == nil || !slices.Contains(r.Body.Required, "items") {
 		return nil
 	}
@@ -215,18 +215,18 @@ func (j *judge) badBody(r *contract.Route, text string) (bad []want) {
 }
 
 // isOurs reports whether a product is the run's, and near whether its id is one that only the run uses.
-func (j *judge) isOurs(goods int64) bool {
+func (j *judgement) isOurs(goods int64) bool {
 	_, is := j.h.Product(goods)
 	return is
 }
 
-func (j *judge) near(goods int64) bool {
+func (j *judgement) near(goods int64) bool {
 	return len(j.h.Goods) > 0 && goods >= j.h.Goods[0].ID && goods < j.h.Goods[0].ID+1_000_000
 }
 
 // underUsedKey returns the answers to other items under the key or the flag of an order. A client must have had an
 // answer that shows it, or nothing is known.
-func (j *judge) underUsedKey(a *history.Aside, r *contract.Route) []want {
+func (j *judgement) underUsedKey(a *history.Aside, r *contract.Route) []want {
 	n := int(a.Op)
 	ofOrder := r.Stock && j.h.Path == history.PathOrder // the order's id is the flag
 	used := slices.ContainsFunc(j.callsOf(n), func(i int32) bool {
@@ -249,7 +249,7 @@ func (j *judge) underUsedKey(a *history.Aside, r *contract.Route) []want {
 }
 
 // restockIn returns the restock that a call asks for, and the index of its product in the run.
-func (j *judge) restockIn(a *history.Aside) (body operation.Restock, g int, ok bool) {
+func (j *judgement) restockIn(a *history.Aside) (body operation.Restock, g int, ok bool) {
 	route := contract.Find(a.Method, a.Route)
 	if route == nil || route.Body == nil || !strings.HasSuffix(a.Route, "/restock") ||
 		json.Unmarshal([]byte(a.Body), &body) != nil {
@@ -262,7 +262,7 @@ func (j *judge) restockIn(a *history.Aside) (body operation.Restock, g int, ok b
 }
 
 // restockAllowed returns the answers to a restock under a flag of the run, whose restocks all have one.
-func (j *judge) restockAllowed(a *history.Aside) []want {
+func (j *judgement) restockAllowed(a *history.Aside) []want {
 	body, _, ok := j.restockIn(a)
 	switch r := j.restockUnder([]byte(body.Flag)); {
 	case r == nil:

@@ -19,7 +19,7 @@ type listing struct {
 }
 
 // readPages sorts the orders on the pages by id.
-func (j *judge) readPages() {
+func (j *judgement) readPages() {
 	for i := range j.h.Asides {
 		a := &j.h.Asides[i]
 		if a.Route != "/v1/orders" || a.Method != http.MethodGet || a.Code != http.StatusOK ||
@@ -34,7 +34,7 @@ func (j *judge) readPages() {
 }
 
 // find returns the listings of an order.
-func (j *judge) find(order int64) []listing {
+func (j *judgement) find(order int64) []listing {
 	byID := func(l listing, id int64) int { return cmp.Compare(l.order.Order, id) }
 	from, _ := slices.BinarySearchFunc(j.listed, order, byID)
 	to := from
@@ -45,7 +45,7 @@ func (j *judge) find(order int64) []listing {
 }
 
 // inBooks notes that the books have an order.
-func (j *judge) inBooks(order int64) {
+func (j *judgement) inBooks(order int64) {
 	all := j.find(order)
 	for i := range all {
 		all[i].inBook = true
@@ -53,7 +53,7 @@ func (j *judge) inBooks(order int64) {
 }
 
 // onPages adds what the pages say of order n to its answers.
-func (j *judge) onPages(n int, did end) {
+func (j *judgement) onPages(n int, did end) {
 	if did.order == 0 {
 		return
 	}
@@ -70,7 +70,7 @@ func (j *judge) onPages(n int, did end) {
 }
 
 // invented looks for orders on the pages that the books do not have.
-func (j *judge) invented() {
+func (j *judgement) invented() {
 	for _, l := range j.listed {
 		if !l.inBook {
 			j.add(AnswersTrue, decimal(l.order.Order), int(l.order.Op), 0, "orders of the books on the pages", "no such order")
@@ -88,7 +88,7 @@ const (
 
 // orderList judges which orders a page has: those of the status that was asked for, after the cursor by rising id, up
 // to the limit and the next cursor, and all of them.
-func (j *judge) orderList(a *history.Aside, values map[string][]string) {
+func (j *judgement) orderList(a *history.Aside, values map[string][]string) {
 	limit, after, upTo := number(values, "limit", 50), number(values, "after", int64(0)), int64(math.MaxInt64)
 	status, follow := "", len(values["follow"]) > 0 && values["follow"][0] == "true"
 	if len(values["status"]) > 0 {
@@ -142,7 +142,7 @@ func (j *judge) orderList(a *history.Aside, values map[string][]string) {
 
 // stays reports whether order n had a status when a call was sent, as answers say, and still has it when the call is
 // answered: it is final, or nobody has asked for a cancellation.
-func (j *judge) stays(n int, status string, a *history.Aside) (stays bool) {
+func (j *judgement) stays(n int, status string, a *history.Aside) (stays bool) {
 	for _, i := range j.callsOf(n) {
 		switch c := &j.h.Calls[i]; {
 		case c.Kind == history.Cancel && c.Sent < a.Done && status == history.Confirmed.String():
@@ -155,7 +155,7 @@ func (j *judge) stays(n int, status string, a *history.Aside) (stays bool) {
 }
 
 // knownOrders returns the calls whose answers named orders above one id and up to another.
-func (j *judge) knownOrders(after, upTo int64) []int32 {
+func (j *judgement) knownOrders(after, upTo int64) []int32 {
 	if j.byID == nil {
 		for i := range j.h.Calls {
 			if j.h.Calls[i].Order != 0 && j.h.Calls[i].Kind.Places() {

@@ -22,7 +22,7 @@ type restocked struct {
 const firstly = time.Duration(-1)
 
 // findRestocks finds the first restock of each product, in their order, and the ones in the middle of the run.
-func (j *judge) findRestocks() {
+func (j *judgement) findRestocks() {
 	name := j.h.GoodsName()
 	for i := range j.h.Goods {
 		g := &j.h.Goods[i]
@@ -50,10 +50,10 @@ func (j *judge) findRestocks() {
 }
 
 // later returns the restocks in the middle of the run.
-func (j *judge) later() []restocked { return j.restocks[len(j.h.Goods):] }
+func (j *judgement) later() []restocked { return j.restocks[len(j.h.Goods):] }
 
 // restockUnder returns the run's restock under a flag, or nil.
-func (j *judge) restockUnder(flag []byte) *restocked {
+func (j *judgement) restockUnder(flag []byte) *restocked {
 	if i := j.h.RestockOf(flag); i >= 0 {
 		return &j.restocks[i]
 	}
@@ -66,7 +66,7 @@ func (j *judge) restockUnder(flag []byte) *restocked {
 }
 
 // restock judges the entry under the flag of a restock of the run.
-func (j *judge) restock(e *Entry, r *restocked) {
+func (j *judgement) restock(e *Entry, r *restocked) {
 	r.recorded = true
 	right := r.sent != never && len(e.Flows) == 1 && len(e.Restocks) == 1 &&
 		len(e.Operations)+len(e.Orders)+len(e.Items) == 0
@@ -102,7 +102,7 @@ func (r *restocked) words() string {
 
 // mayBePriced reports whether Goods[i] may have had a price at some moment of a call: a restock's, unless a later
 // restock had replaced that before.
-func (j *judge) mayBePriced(i int, price int64, from, to time.Duration) bool {
+func (j *judgement) mayBePriced(i int, price int64, from, to time.Duration) bool {
 	may := func(r *restocked) bool {
 		return r.goods == i && r.Price != nil && *r.Price == price && r.sent < to && !j.replaced(i, r.done, from)
 	}
@@ -118,7 +118,7 @@ func (j *judge) mayBePriced(i int, price int64, from, to time.Duration) bool {
 }
 
 // replaced reports whether a price of Goods[i] that was set by a moment was replaced for certain by another one.
-func (j *judge) replaced(i int, set, by time.Duration) bool {
+func (j *judgement) replaced(i int, set, by time.Duration) bool {
 	return slices.ContainsFunc(j.later(), func(r restocked) bool {
 		return r.goods == i && r.Price != nil && r.sent > set && r.done < by
 	})
@@ -126,7 +126,7 @@ func (j *judge) replaced(i int, set, by time.Duration) bool {
 
 // pricedAs compares the items of order n in the books with the items that were sent, at prices that the run's products
 // had, and keeps them as paid. It returns ToldNothing if they are others.
-func (j *judge) pricedAs(e *Entry, n int) history.Told {
+func (j *judgement) pricedAs(e *Entry, n int) history.Told {
 	items := j.h.Items(n)
 	j.paid = j.paid[:0]
 	for i := range e.Items {
@@ -151,7 +151,7 @@ func (j *judge) pricedAs(e *Entry, n int) history.Told {
 // price judges the price that an order has of the product whose price changed. The order service read it after the
 // order was first sent, or before, but not longer than its time to live, and before any answer named the order. Its
 // clock may run a twentieth slower than the client's.
-func (j *judge) price(e *Entry, n int) {
+func (j *judgement) price(e *Entry, n int) {
 	at := slices.IndexFunc(e.Items, func(it ItemRow) bool {
 		i, ours := j.h.Product(it.GoodsID)
 		return ours && i == history.Repriced

@@ -30,7 +30,7 @@ type end struct {
 }
 
 // ours judges the entry of order n of the run against the order's calls.
-func (j *judge) ours(e *Entry, n int) {
+func (j *judgement) ours(e *Entry, n int) {
 	var did end
 	if len(e.Operations) > 0 {
 		op := &e.Operations[0]
@@ -81,7 +81,7 @@ func namedShort(e *Entry) int64 {
 }
 
 // operation compares an operation with its request.
-func (j *judge) operation(e *Entry, op *OperationRow, n int) {
+func (j *judgement) operation(e *Entry, op *OperationRow, n int) {
 	items := j.h.Items(n)
 	if op.State == history.Cancelled {
 		items = nil
@@ -103,7 +103,7 @@ func (j *judge) operation(e *Entry, op *OperationRow, n int) {
 }
 
 // order compares an order with its request, and returns the Told of right answers.
-func (j *judge) order(e *Entry, o *OrderRow, n int) history.Told {
+func (j *judgement) order(e *Entry, o *OrderRow, n int) history.Told {
 	items := j.h.Items(n)
 	told := j.pricedAs(e, n)
 	if told == history.ToldNothing {

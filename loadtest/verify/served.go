@@ -28,7 +28,7 @@ const endAtLast = "an end, after all repeats"
 const hung = 10 * time.Second
 
 // ends judges whether each call of order n got its end: at once in calm, and under faults after repeats.
-func (j *judge) ends(n int, calls []int32) {
+func (j *judgement) ends(n int, calls []int32) {
 	var last [4]*history.Call // by what is asked
 	unfinished := false       // a call was excused: the others of its order may wait for the reconciler
 	for _, i := range calls {
@@ -58,7 +58,7 @@ func (j *judge) ends(n int, calls []int32) {
 // owesEnd reports whether a call without an end, or without an answer, should have had one at once. Unfinished: its
 // order may not have ended for an earlier call that is excused. A service answers each call that it has read: a broken
 // connection is excused only while a service leaves that has announced it, see calm.leaving.
-func (j *judge) owesEnd(f history.Failure, code uint16, sent, done time.Duration, unfinished bool) bool {
+func (j *judgement) owesEnd(f history.Failure, code uint16, sent, done time.Duration, unfinished bool) bool {
 	took := done - sent
 	switch {
 	case j.calm.acts.excuse(sent, done):
@@ -79,7 +79,7 @@ func (j *judge) owesEnd(f history.Failure, code uint16, sent, done time.Duration
 }
 
 // compared reports whether the services' strategy is one that may leave calls without an end.
-func (j *judge) compared() bool {
+func (j *judgement) compared() bool {
 	_, is := unserving[j.h.Strategy]
 	return is
 }

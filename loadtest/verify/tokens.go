@@ -47,7 +47,7 @@ func (t *tokens) row(goods int64, text []byte) {
 // unlocked counts the deductions that no lock protected: without a token, or with one that somebody made up. The queue
 // of a lock gives no token from before the services were started, and none beyond ZooKeeper's last transaction. The
 // tokens of a product rise, so none is above its row's, and none below another's that was answered before.
-func (j *judge) unlocked() (count int64) {
+func (j *judgement) unlocked() (count int64) {
 	single := map[int64][]deduction{}
 	for _, d := range j.tokens.made {
 		items := j.h.Items(int(d.n))
@@ -73,7 +73,7 @@ func (t *tokens) impossible(token zklock.Token, items []history.Item) bool {
 
 // fallen counts the deductions of one product whose token is below the token of one that was answered before they were
 // sent.
-func (j *judge) fallen(all []deduction) (count int64) {
+func (j *judgement) fallen(all []deduction) (count int64) {
 	type span struct {
 		sent, done time.Duration
 		token      zklock.Token

@@ -26,7 +26,7 @@ import (
 //
 // pieces of a product. If that suffices for the item that a rejection names, the rejection was wrong in any
 // interleaving: there are no false alarms. Without traffic around an order, the bound is the exact level.
-func (j *judge) rejections() {
+func (j *judgement) rejections() {
 	bounds := make([]*levelBound, len(j.h.Goods))
 	for i := range j.h.Goods {
 		bounds[i] = j.levelBound(i)
@@ -66,7 +66,7 @@ type times struct {
 	named time.Duration
 }
 
-func (j *judge) times(n int) times {
+func (j *judgement) times(n int) times {
 	t := times{never, never, never, never, never, never}
 	for _, i := range j.callsOf(n) {
 		c := &j.h.Calls[i]
@@ -115,7 +115,7 @@ type moment struct {
 }
 
 // levelBound returns the bound of the level of Goods[i].
-func (j *judge) levelBound(i int) *levelBound {
+func (j *judgement) levelBound(i int) *levelBound {
 	g := j.h.Goods[i]
 	b := newLevelBound(g.Stock, j.sums[g.ID], j.times)
 	for _, r := range j.later() {

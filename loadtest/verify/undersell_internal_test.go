@@ -85,7 +85,7 @@ func drawDay(t *rapid.T) (day shopDay, level map[int64]int64) {
 
 // rejections returns how many orders of the day were rejected wrongly, as far as can be told.
 func (d shopDay) rejections() int {
-	j := newJudge(d.h, &Verdict{}, Terms{Samples: 1})
+	j := newJudgement(d.h, &Verdict{}, Terms{Samples: 1})
 	j.sums, j.rejected = d.sums, d.rejected
 	j.rejections()
 	for _, i := range j.v.Invariants {
