@@ -2,6 +2,7 @@ package judge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -181,20 +182,70 @@ func (p *phase) awaitService() {
 // cancelAgain is the time after which an order is cancelled a second time.
 const cancelAgain = time.Second
 
+// payment returns the number of the step of then that changes the order first, if it and the cancel are requests; or 0.
+func (p *phase) payment() int {
+	if p.f.Cancel.Target() == "" {
+		return 0
+	}
+	return 1 + slices.IndexFunc(p.f.Then, func(s shop.Step) bool { return s.Target() != "" && s.Get == "" })
+}
+
+// payBeside does the step with that number and cancels the order at the same moment. Unless the order is cancelled, the
+// other steps follow.
+func (p *phase) payBeside(ctx context.Context, o *prepared, number int) {
+	step := &p.f.Then[number-1]
+	pay, err := p.shot(o, step, Beside)
+	cancel, failed := p.shot(o, p.f.Cancel, Cancel)
+	if err := errors.Join(err, failed); err != nil {
+		o.Halted = err.Error()
+		return
+	}
+	pay.Step = number
+	p.atOnce(ctx, pay, cancel)
+	p.done(pay, step)
+	if _, _, maybe := o.cancelled(); maybe {
+		return
+	}
+	if step.Poll && o.end() != shop.Accepted {
+		o.Halted, number = "", number-1
+	}
+	if o.Halted == "" {
+		p.steps(ctx, []*prepared{o}, number+1)
+	}
+}
+
 // cancelled sells the stock, and cancels about half of the accepted orders, while others buy: once, twice at the same
-// moment, or again after a second. Then it buys until the shop is sold out again.
+// moment, or again after a second. Every fourth order is paid and cancelled at the same moment. Then it buys until the shop is sold out again.
 func (p *phase) cancelled(ctx context.Context) error {
-	clients := max(1, p.Clients/2)
-	if err := p.each(ctx, clients, p.orders, p.buy); err != nil {
+	clients, pay := max(1, p.Clients/2), p.payment()
+	unpaid := map[*prepared]bool{}
+	for i, o := range p.orders {
+		unpaid[o] = pay > 0 && i%4 == 0
+	}
+	if err := p.each(ctx, clients, p.orders, func(ctx context.Context, o *prepared) {
+		if p.call(ctx, o, First); !unpaid[o] {
+			p.finish(ctx, o)
+			return
+		}
+		live := p.live(o)
+		for number := 1; number < pay; number++ {
+			live = p.after(ctx, live, number)
+		}
+	}); err != nil {
 		return err
 	}
+	waiting := filter(p.orders, func(o *prepared) bool {
+		return unpaid[o] && o.finished && o.Halted == "" && o.end() != shop.Rejected
+	})
 	draw := p.random(2)
-	accepted := filter(p.orders, func(o *prepared) bool { return o.end() == shop.Accepted && o.Halted == "" })
+	accepted := filter(p.orders, func(o *prepared) bool {
+		return !unpaid[o] && o.end() == shop.Accepted && o.Halted == ""
+	})
 	chosen, ways := accepted[:(len(accepted)+1)/2], map[*prepared]int{}
 	for _, o := range chosen {
 		ways[o] = draw.IntN(3)
 	}
-	others, err := p.more(len(chosen))
+	others, err := p.more(len(chosen) + len(waiting))
 	if err == nil {
 		err = p.buyers(ctx, others)
 	}
@@ -205,6 +256,9 @@ func (p *phase) cancelled(ctx context.Context) error {
 	group.Go(func() error { return p.each(both, clients, others, p.buy) })
 	group.Go(func() error {
 		return p.each(both, clients, chosen, func(ctx context.Context, o *prepared) { p.cancel(ctx, o, 1+ways[o]%2) })
+	})
+	group.Go(func() error {
+		return p.each(both, clients, waiting, func(ctx context.Context, o *prepared) { p.payBeside(ctx, o, pay) })
 	})
 	if err := group.Wait(); err != nil {
 		return err

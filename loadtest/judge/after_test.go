@@ -3,6 +3,7 @@ package judge_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -24,6 +25,7 @@ import (
 // a mistake is named.
 type reserving struct {
 	mistake string
+	dir     string // for its books: the files stock and orders; "" for none
 	mu      sync.Mutex
 	left    int
 	state   []string // of each order, whose id counts from 1
@@ -33,6 +35,7 @@ type reserving struct {
 func (s *reserving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.write()
 	path := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch login := r.Header.Get("Authorization"); {
 	case path[0] == "login":
@@ -56,6 +59,18 @@ func (s *reserving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path[2] == "pay" && r.Header.Get("Ticket") != fmt.Sprintf("t%d", id):
 		http.Error(w, "this is not yours", http.StatusForbidden)
 		return
+	case path[2] == "cancel" && s.mistake == "strict" && *state == "PLACED":
+		http.Error(w, "pay it first", http.StatusConflict)
+		return
+	case path[2] == "pay" && *state == "PLACED" && (s.mistake == "blind" || s.mistake == "slow"):
+		s.mu.Unlock()
+		time.Sleep(20 * time.Millisecond) // the bank
+		s.mu.Lock()
+		if state = &s.state[id-1]; *state != "PLACED" && s.mistake == "slow" {
+			http.Error(w, "paid twice", http.StatusConflict)
+			return
+		}
+		*state = "PAID"
 	case path[2] == "pay" && *state != "PLACED":
 		http.Error(w, "paid twice", http.StatusConflict)
 		return
@@ -68,11 +83,37 @@ func (s *reserving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case s.mistake == "never":
 		*state = "CANCELLED"
 	case *state != "CANCELLED" || s.mistake == "twice":
+		if s.mistake != "late" || *state == "PAID" { // else it has taken none yet
+			s.left++
+		}
 		*state = "CANCELLED"
-		s.left++
 	}
 	fmt.Fprintf(w, `{"state":%q}`, *state)
 }
+
+// write writes the books.
+func (s *reserving) write() {
+	if s.dir == "" {
+		return
+	}
+	orders := "id,product,pieces,state\n"
+	for i, state := range s.state {
+		orders += fmt.Sprintf("%d,1,1,%s\n", i+1, state)
+	}
+	for name, text := range map[string]string{"stock": fmt.Sprintf("product,pieces\n1,%d\n", s.left), "orders": orders} {
+		file := filepath.Join(s.dir, name)
+		if err := errors.Join(os.WriteFile(file+".new", []byte(text), 0o600), os.Rename(file+".new", file)); err != nil {
+			panic(err)
+		}
+	}
+}
+
+const reservingBooks = `books:
+  stock: {command: cat stock}
+  orders: {command: cat orders}
+  sold: [PAID]
+  void: [FAILED, CANCELLED]
+`
 
 func (s *reserving) order(w http.ResponseWriter, key string) {
 	id, again := s.keys[key]
@@ -129,7 +170,7 @@ func TestOrdersArePaidAndCancelled(t *testing.T) {
 				case p.Name == want.phase && !slices.Contains(p.Violated(), want.violated),
 					p.Name != want.phase && p.Skipped == "" && p.Outcome != verify.Pass,
 					p.Name == judge.Cancelled && p.Cancelled == 0,
-					p.Skipped == "" && (p.Accepted < 20 || p.Rejected == 0):
+					p.Skipped == "" && (p.Accepted+p.Pending < 20 || p.Rejected == 0):
 					t.Errorf("want violated %v\n%s", want, text(r))
 				}
 			}
@@ -155,8 +196,37 @@ func TestTheExampleOfAPayment(t *testing.T) {
 	}
 }
 
-// Orders are cancelled in three forms: once, twice at the same moment, and again after a second. Then what was sold out
-// is bought again.
+// A payment that comes at the same moment as a cancel leaves the order paid or cancelled, and the books show which. A
+// refusal of one of them is no mistake.
+func TestAPaymentBesideACancel(t *testing.T) {
+	t.Parallel()
+	for mistake, want := range map[string]verify.Outcome{
+		"": verify.Pass, "slow": verify.Pass, "strict": verify.Pass, "late": verify.Pass, "blind": verify.Violation,
+	} {
+		t.Run("mistake "+mistake, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			file := strings.Replace(reservingFile, `headers: {Ticket: "{{ticket}}"}}`,
+				`headers: {Ticket: "{{ticket}}"}, answers: [{status: 409, contains: paid twice, means: rejected}]}`, 1)
+			f := parse(t, dir, serve(t, &reserving{mistake: mistake, dir: dir})+file+reservingBooks)
+			r := run(t, judge.Config{File: f, Clients: 8})
+			p := phaseOf(r, judge.Cancelled)
+			if r.Outcome != want || p.Outcome != want || p.Cancelled == 0 {
+				t.Errorf("want %s: %s\n%s", want, r, text(r))
+			}
+			var out strings.Builder
+			if r.Write(&out); !strings.Contains(out.String(), "not checked: a payment that is sent twice: ") {
+				t.Errorf("printed\n%s", &out)
+			}
+			if want == verify.Violation && !slices.Contains(p.Violated(), judge.CancelledIsNotSold) {
+				t.Errorf("violated %v\n%s", p.Violated(), text(r))
+			}
+		})
+	}
+}
+
+// Orders are cancelled in four forms: once, beside the payment, twice at the same moment, and again after a second. Then
+// what was sold out is bought again.
 func TestTheFormsOfACancel(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "evidence")
@@ -174,8 +244,11 @@ func TestTheFormsOfACancel(t *testing.T) {
 	}
 	forms, bought := map[string]int{}, 0
 	for _, o := range phase.Evidence.Orders {
+		beside := slices.ContainsFunc(o.Calls, func(c judge.Call) bool { return c.Kind == judge.Beside })
 		cancels := slices.DeleteFunc(o.Calls, func(c judge.Call) bool { return c.Kind != judge.Cancel })
 		switch {
+		case beside:
+			forms["beside"]++
 		case len(cancels) == 0:
 			bought++
 		case len(cancels) == 1:
@@ -187,8 +260,9 @@ func TestTheFormsOfACancel(t *testing.T) {
 		}
 	}
 	p := r.Phases[0]
-	if r.Outcome != verify.Pass || forms["once"]*forms["twice"]*forms["later"] == 0 ||
-		forms["once"]+forms["twice"]+forms["later"] != p.Cancelled || p.Accepted-p.Cancelled != 20 {
+	if r.Outcome != verify.Pass || forms["once"]*forms["twice"]*forms["later"]*forms["beside"] == 0 ||
+		forms["once"]+forms["twice"]+forms["later"]+forms["beside"] != p.Cancelled ||
+		p.Accepted+p.Pending-p.Cancelled != 20 {
 		t.Errorf("forms %v, %d not cancelled\n%s", forms, bought, text(r))
 	}
 }
@@ -303,17 +377,8 @@ func TestATryShowsTheStepsAfterTheOrder(t *testing.T) {
 func TestATryShowsWhichCallTakesThePieces(t *testing.T) {
 	t.Parallel()
 	for mistake, want := range map[string]string{"": "20 → 19, by the order\n", "late": "20 → 19, by step 1\n"} {
-		dir, s := t.TempDir(), &reserving{mistake: mistake}
-		f := parse(t, dir, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			answer := httptest.NewRecorder()
-			s.ServeHTTP(answer, r)
-			left := fmt.Sprintf("product,pieces\n1,%d\n", s.left) // a try has one client
-			if err := os.WriteFile(filepath.Join(dir, "left"), []byte(left), 0o600); err != nil {
-				t.Error(err)
-			}
-			w.WriteHeader(answer.Code)
-			_, _ = w.Write(answer.Body.Bytes())
-		}))+reservingFile+"books: {stock: {command: cat left}}")
+		dir := t.TempDir()
+		f := parse(t, dir, serve(t, &reserving{mistake: mistake, dir: dir})+reservingFile+reservingBooks)
 		var out bytes.Buffer
 		r, err := judge.Try(t.Context(), judge.Config{File: f}, &out)
 		if err != nil || r.Outcome != verify.Pass || !strings.Contains(out.String(), want) ||

@@ -119,7 +119,7 @@ func Again(ctx context.Context, dir string) (*Result, error) {
 	r := kept.Result
 	again := &Result{
 		File: r.File, Target: r.Target, Run: r.Run, Seed: r.Seed, Outcome: verify.Pass, AnswersAlone: f.Books == nil,
-		Reasons: r.Reasons, Shop: shop.WithoutSecrets(string(f.Text)),
+		StepsOnce: len(f.Then) > 0, Reasons: r.Reasons, Shop: shop.WithoutSecrets(string(f.Text)),
 	}
 	if len(r.Reasons) > 0 {
 		again.Outcome = verify.Unknown

@@ -94,7 +94,7 @@ func (c Call) does(basket string) string {
 		return "orders " + basket + ", alone, after the others"
 	case Buyer:
 		return "is about to order " + basket
-	case Then:
+	case Then, Beside:
 		return fmt.Sprintf("does step %d after the order", c.Step)
 	case Cancel:
 		return "cancels the order"

@@ -206,7 +206,9 @@ func notOversold(e *Evidence, f *finding) {
 			f.add(f.example(e.over, product), nil, "%s pieces of product %s were accepted, and there were %s%s",
 				accepted, product, stock, e.later(product))
 		case held > stock && !e.mixed:
-			f.add(of.last, nil, "the books have %s pieces of product %s in sold orders, and there were %s", held, product, stock)
+			one, _, _ := e.cancels(product)
+			f.add(cmp.Or(one, of.last), nil,
+				"the books have %s pieces of product %s in sold orders, and there were %s", held, product, stock)
 		case len(of.below) > 0:
 			f.add(of.last, nil, "the stock of product %s is %s", product, of.below[0])
 		}
@@ -281,11 +283,11 @@ func met(calls []own) (a, b own) {
 }
 
 // cancels returns orders for a product whose cancels may have given back too much or too little, and when the first
-// cancel was sent: an order that was cancelled twice, at the same moment if there is one, or two whose cancels met, the
-// later one first; or the first that was cancelled, or nil.
+// cancel was sent: an order that is sold all the same, or one that was cancelled twice, at the same moment if there is
+// one, or two whose cancels met, the later one first; or the first that was cancelled, or nil.
 func (e *Evidence) cancels(product string) (one, other *Order, from time.Duration) {
 	var all []own
-	var twice *Order
+	var resold, twice *Order
 	for _, o := range e.Orders {
 		var calls []own
 		for _, c := range o.Calls {
@@ -299,6 +301,9 @@ func (e *Evidence) cancels(product string) (one, other *Order, from time.Duratio
 			}
 			twice = cmp.Or(twice, o)
 		}
+		if len(calls) > 0 && slices.ContainsFunc(e.owned[o], func(en *entry) bool { return en.has[sold] }) {
+			resold = cmp.Or(resold, o)
+		}
 		all = append(all, calls...)
 	}
 	a, b := met(all)
@@ -308,6 +313,8 @@ func (e *Evidence) cancels(product string) (one, other *Order, from time.Duratio
 		}
 	}
 	switch one = cmp.Or(one, twice); {
+	case resold != nil:
+		return resold, nil, from
 	case one != nil:
 		return one, one, from
 	case b.order != nil:
@@ -670,7 +677,7 @@ func cancelledIsNotSold(e *Evidence, f *finding) {
 		if en.order == nil || !en.has[sold] {
 			continue
 		}
-		if _, sure, _ := en.order.cancelled(); sure && en.order.end() == shop.Accepted {
+		if _, sure, _ := en.order.cancelled(); sure && en.order.placed() {
 			f.add(en.order, en.lines, "order %s was cancelled, and is sold", en.id)
 		}
 	}

@@ -90,10 +90,14 @@ func (p *phase) answer(ctx context.Context, s *shot) {
 // read gives the call's answer its meaning.
 func (c *Call) read(f *shop.File, vars shop.Vars) shop.Reading {
 	switch {
-	case c.Kind == Then && c.Step > len(f.Then), c.Kind == Cancel && f.Cancel == nil: // the file has changed since
+	case c.Step > len(f.Then), c.Kind == Cancel && f.Cancel == nil: // the file has changed since
 		return shop.Reading{Means: shop.Unknown}
-	case c.Kind == Then:
-		return f.Then[c.Step-1].Read(c.Answer, vars)
+	case c.Step > 0:
+		reading := f.Then[c.Step-1].Read(c.Answer, vars)
+		if c.Kind == Beside && reading.Means == shop.Rejected {
+			reading.Means = shop.Unknown
+		}
+		return reading
 	case c.Kind == Cancel && len(f.Cancel.Answers) == 0 && send.Succeeded(&f.Cancel.Request, c.Answer):
 		return shop.Reading{Means: shop.Cancelled}
 	case c.Kind == Cancel:

@@ -73,13 +73,15 @@ const (
 	Probe Kind = "probe"
 	// Buyer is a step of the buyer that failed, so that no order was sent.
 	Buyer Kind = "buyer"
-	// Then is a step after the order, and Cancel cancels it.
+	// Then is a step after the order, and Cancel cancels it. Beside is a step that is sent at the same moment as the cancel:
+	// its refusal says nothing about the order.
 	Then   Kind = "then"
 	Cancel Kind = "cancel"
+	Beside Kind = "beside"
 )
 
 // orders reports whether the call is one of the order itself.
-func (k Kind) orders() bool { return k != Buyer && k != Then && k != Cancel }
+func (k Kind) orders() bool { return k != Buyer && k != Then && k != Cancel && k != Beside }
 
 // String describes the call in a line.
 func (c Call) String() string {
@@ -91,7 +93,7 @@ func (c Call) String() string {
 		return text + "the answer was lost on the way"
 	}
 	text += fmt.Sprintf("%d %s", c.Status, c.Body)
-	if c.Kind == Then && c.Means == shop.Unknown {
+	if (c.Kind == Then || c.Kind == Beside) && c.Means == shop.Unknown {
 		return text
 	}
 	return text + fmt.Sprintf(" → %s", c.Reading)
@@ -144,7 +146,7 @@ func (o *Order) cancelled() (at time.Duration, sure, maybe bool) {
 func (o *Order) holds() shop.Means {
 	_, sure, maybe := o.cancelled()
 	switch end := o.end(); {
-	case sure && end == shop.Accepted:
+	case sure && (end == shop.Accepted || end == shop.Pending):
 		return shop.Rejected
 	case (maybe || o.Halted != "") && end == shop.Accepted:
 		return shop.Unknown

@@ -28,7 +28,7 @@ const (
 	Repeated = "repeated"
 	// Killed: kill -9 in the middle, a restart, and repeats.
 	Killed = "killed"
-	// Cancelled: orders are cancelled once, twice at the same moment and again, while others buy.
+	// Cancelled: orders are cancelled once, twice at the same moment, again and beside their payment, while others buy.
 	Cancelled = "cancelled"
 )
 
@@ -38,7 +38,7 @@ var sends = map[string]string{
 	Together:  "calls that overlap",
 	Repeated:  "double clicks, lost answers, repeats under the same key",
 	Killed:    "kill -9 in the middle, a restart, repeats",
-	Cancelled: "cancels once, twice and again, while others buy",
+	Cancelled: "cancels once, twice, again and beside a payment, while others buy",
 }
 
 // Sends describes the calls of a phase.
@@ -93,8 +93,10 @@ type Result struct {
 	Seed    uint64         `json:"seed"`
 	Outcome verify.Outcome `json:"verdict"`
 	// AnswersAlone: the file has no books, so only the answers were compared.
-	AnswersAlone bool    `json:"answers_alone,omitempty"`
-	Phases       []Phase `json:"phases"`
+	AnswersAlone bool `json:"answers_alone,omitempty"`
+	// StepsOnce: there are steps after the order, and each was sent once.
+	StepsOnce bool    `json:"steps_once,omitempty"`
+	Phases    []Phase `json:"phases"`
 	// Checked names the invariants that a phase could judge, and Unchecked the others.
 	Checked   []string    `json:"checked"`
 	Unchecked []Unchecked `json:"unchecked,omitempty"`
@@ -249,7 +251,7 @@ func (r *run) renewed() bool { return len(r.f.Reset) > 0 || r.f.Fresh() || r.f.B
 func (r *run) result(outcome verify.Outcome) *Result {
 	return &Result{
 		File: r.Name, Target: r.f.Target, Run: r.id, Seed: r.Seed, Outcome: outcome, AnswersAlone: r.f.Books == nil,
-		Shop: shop.WithoutSecrets(string(r.f.Text)),
+		StepsOnce: len(r.f.Then) > 0, Shop: shop.WithoutSecrets(string(r.f.Text)),
 	}
 }
 

@@ -134,6 +134,9 @@ func (r *Result) Write(w io.Writer) {
 	for _, u := range r.Unchecked {
 		fmt.Fprintf(w, "  not checked: %s: %s\n", u.Invariant, u.Why)
 	}
+	if r.StepsOnce {
+		fmt.Fprintln(w, "  not checked: "+stepsOnce)
+	}
 	if r.Smallest != nil {
 		fmt.Fprintf(w, "smallest, of %d runs: %s\n", r.Runs, r.Smallest.Command)
 		for i := range r.Phases {
@@ -146,6 +149,9 @@ func (r *Result) Write(w io.Writer) {
 	}
 	fmt.Fprintln(w, r)
 }
+
+// stepsOnce says what no invariant sees of the steps after an order.
+const stepsOnce = "a payment that is sent twice: each step of then is sent once, and the books have no payments"
 
 // checked says how many invariants could be judged, or nothing if none was tried.
 func (r *Result) checked() string {
@@ -213,6 +219,9 @@ func (r *Result) Sheet() report.Sheet {
 			t.Add(false, u.Invariant, Says(u.Invariant), u.Why)
 		}
 		s.Add(report.Part{Title: "Not checked", Table: t})
+	}
+	if r.StepsOnce {
+		s.Add(report.Part{Title: "Not checked, either", Says: strings.ToUpper(stepsOnce[:1]) + stepsOnce[1:] + "."})
 	}
 	if r.Shop != "" {
 		s.Add(report.Part{Title: "The file, without its secrets", Text: r.Shop, Folded: true})

@@ -59,7 +59,7 @@ type Verdict struct {
 	Unknown  int `json:"unknown"`
 	// Killed counts the unknown ones with a call that ended while the judge killed the service.
 	Killed int `json:"killed,omitempty"`
-	// Cancelled counts the accepted orders that were cancelled for sure.
+	// Cancelled counts the accepted and pending orders that were cancelled for sure.
 	Cancelled int `json:"cancelled,omitempty"`
 	// Checked names the invariants that could be judged, and Unchecked the others.
 	Checked    []string    `json:"checked"`
@@ -267,7 +267,7 @@ func (e *Evidence) unsold() (text string) {
 // halted says of each accepted order whose steps after it could not be done why.
 func (e *Evidence) halted() (texts []string) {
 	for _, o := range e.Orders {
-		if o.Halted != "" {
+		if _, sure, _ := o.cancelled(); o.Halted != "" && !sure {
 			texts = append(texts, o.Halted)
 		}
 	}

@@ -122,6 +122,13 @@ func TestAFindingLeadsToTheCancelsThatMet(t *testing.T) {
 			cancel(e, 3, 52)
 			later(e, shop.Rejected)
 		}, judge.RejectedOnlyWhenShort, "k10", "; before it, the cancels of the keys k2 and k3 met"},
+		"an order that was cancelled and is sold": {func(e *judge.Evidence) {
+			cancel(e, 2, 50)
+			cancel(e, 3, 52)
+			cancel(e, 5, 60)
+			level(e, 3)
+			e.After.Orders[5].State = "SOLD"
+		}, judge.StockMatchesOrders, "k5", "7 pieces of product 1 left the stock (10 → 3), and the orders hold 8"},
 		"an oversale before any cancel": {func(e *judge.Evidence) {
 			withoutBooks(e)
 			e.Orders[10].Calls[0].Means, e.Orders[10].Calls[0].Order = shop.Accepted, "110"
