@@ -18,6 +18,7 @@ import (
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/judge"
 	"orderstock/loadtest/judge/demo"
+	"orderstock/loadtest/judge/example"
 	"orderstock/loadtest/judge/shop"
 	"orderstock/loadtest/report"
 	"orderstock/loadtest/verify"
@@ -155,19 +156,25 @@ func (c *output) text(cmd *cobra.Command) io.Writer {
 }
 
 func fileCommand() *cobra.Command {
-	var curl, openapi, har, operation string
+	var curl, openapi, har, operation, named string
 	cmd := &cobra.Command{
 		Use:   "new",
-		Short: "Print a file for an order, to be completed: of a curl command, an OpenAPI document or a HAR file",
+		Short: "Print a file for an order, to be completed: of a curl command, an OpenAPI document, a HAR file or an example",
 		Example: examples(`  $ new --curl "curl http://127.0.0.1/orders -d '{…}'" >shop.yaml
   $ new --openapi openapi.yaml --operation createOrder >shop.yaml
-  $ new --har shop.har --operation "POST /orders" >shop.yaml`),
+  $ new --har shop.har --operation "POST /orders" >shop.yaml
+  $ new --example payment >shop.yaml`),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			var text string
 			switch {
 			case curl != "":
 				text, err = shop.FromCurl(curl)
+			case named != "":
+				var found bool
+				if text, found = example.Text(named); !found {
+					err = fmt.Errorf("there is no example %q; there are %s", named, strings.Join(example.Names(), ", "))
+				}
 			case openapi != "":
 				text, err = fileOf(cmd, openapi, operation, shop.FromOpenAPI)
 			default:
@@ -187,9 +194,11 @@ func fileCommand() *cobra.Command {
 	cmd.Flags().StringVar(&har, "har", "", "file of requests, as the browser's network panel saves it")
 	cmd.Flags().StringVar(&operation, "operation", "",
 		"the one that orders: its operationId, or its method and path (default: it asks)")
-	cmd.MarkFlagsOneRequired("curl", "openapi", "har")
-	cmd.MarkFlagsMutuallyExclusive("curl", "openapi", "har")
+	cmd.Flags().StringVar(&named, "example", "", "an example: "+strings.Join(example.Names(), ", "))
+	cmd.MarkFlagsOneRequired("curl", "openapi", "har", "example")
+	cmd.MarkFlagsMutuallyExclusive("curl", "openapi", "har", "example")
 	cmd.MarkFlagsMutuallyExclusive("curl", "operation")
+	cmd.MarkFlagsMutuallyExclusive("example", "operation")
 	return cmd
 }
 

@@ -90,12 +90,21 @@ func TestItExitsAsItJudges(t *testing.T) {
 			[]string{shopFile(t, seller(t, 9)), "--phase", "together", "--for", "1m"},
 			1, "\nthe calls that met:\n  curl -sS -X POST 'http://127.0.0.1:",
 		},
-		"no time":         {[]string{shopFile(t, seller(t, 5)), "--for", "-1s"}, 64, "want a time above 0"},
-		"a wrong phase":   {[]string{shopFile(t, seller(t, 5)), "--phase", "night"}, 64, `phase "night": want alone`},
-		"a wrong line":    {[]string{shopFile(t, "x://y")}, 65, `shop.yaml: line 1, column 1: target "x://y": want http`},
-		"no clients":      {[]string{shopFile(t, seller(t, 5)), "--clients", "0"}, 64, `"--clients" flag: want 1 to 1000`},
-		"no file":         {[]string{"none.yaml"}, 65, "no such file"},
-		"new":             {[]string{"new", "--curl", "curl http://127.0.0.1/buy -d a=1"}, 0, `post: "/buy"`},
+		"no time":       {[]string{shopFile(t, seller(t, 5)), "--for", "-1s"}, 64, "want a time above 0"},
+		"a wrong phase": {[]string{shopFile(t, seller(t, 5)), "--phase", "night"}, 64, `phase "night": want alone`},
+		"a wrong line":  {[]string{shopFile(t, "x://y")}, 65, `shop.yaml: line 1, column 1: target "x://y": want http`},
+		"no clients":    {[]string{shopFile(t, seller(t, 5)), "--clients", "0"}, 64, `"--clients" flag: want 1 to 1000`},
+		"no file":       {[]string{"none.yaml"}, 65, "no such file"},
+		"new":           {[]string{"new", "--curl", "curl http://127.0.0.1/buy -d a=1"}, 0, `post: "/buy"`},
+		"new, of an example": {
+			[]string{"new", "--example", "payment"}, 0, "# A shop with https, users who exist already, and a payment",
+		},
+		"new, of no example": {
+			[]string{"new", "--example", "shoes"}, 64, `no example "shoes"; there are appointments, coupons, orderstock, payment,`,
+		},
+		"new, of an operation of an example": {
+			[]string{"new", "--example", "seats", "--operation", "buy"}, 64, "none of the others can be",
+		},
 		"new, of none":    {[]string{"new"}, 64, "at least one of the flags"},
 		"new, of no file": {[]string{"new", "--har", "none.har"}, 65, "no such file"},
 		"new, of another file": {
