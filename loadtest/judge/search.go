@@ -24,8 +24,8 @@ type Smallest struct {
 
 // Search judges a shop with one seed after another, for at most the time within, until something is found. Then, for at
 // most that time again, it looks for the fewest clients and orders that still violate the same invariant. The result is
-// the last run with a violation, or the last run. An unknown run ends the search. An error means the same as one of
-// Run; a search keeps no evidence.
+// the last run with a violation, or the last run. An unknown run ends the search. Of the smaller loads, Config.Done gets
+// the phases of the smallest. An error means the same as one of Run; a search keeps no evidence.
 func Search(ctx context.Context, cfg Config, within time.Duration) (*Result, error) {
 	if cfg.Out != "" {
 		return nil, errors.New("the evidence of a search is not kept: run the smallest load, which it prints, with --out")
@@ -39,8 +39,14 @@ func Search(ctx context.Context, cfg Config, within time.Duration) (*Result, err
 		}
 		if r.Outcome == verify.Violation {
 			s.deadline = time.Now().Add(within)
+			s.cfg.Done = nil // a smaller load that finds nothing is no news
 			if err := s.shrink(ctx, r); err != nil && ctx.Err() == nil {
 				return nil, err
+			}
+			if cfg.Done != nil && s.last != r {
+				for _, p := range s.last.Phases {
+					cfg.Done(p)
+				}
 			}
 			break // also if it was interrupted: something is found
 		}

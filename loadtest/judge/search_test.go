@@ -25,7 +25,11 @@ func TestASearchFindsTheSmallest(t *testing.T) {
 		}
 		right.ServeHTTP(w, r)
 	}))+resetByRequest+memory)
-	cfg := judge.Config{File: f, Name: "shop.yaml", Seed: 7, Clients: 40, Phases: []string{judge.Together}}
+	var shown []judge.Phase
+	cfg := judge.Config{
+		File: f, Name: "shop.yaml", Seed: 7, Clients: 40, Phases: []string{judge.Together},
+		Done: func(p judge.Phase) { shown = append(shown, p) },
+	}
 	r, err := judge.Search(t.Context(), cfg, time.Minute)
 	if err != nil || r.Outcome != verify.Violation || r.Smallest == nil {
 		t.Fatalf("%v\n%s", err, text(r))
@@ -33,6 +37,10 @@ func TestASearchFindsTheSmallest(t *testing.T) {
 	s := r.Smallest
 	if s.Phase != judge.Together || s.Invariant != judge.NotOversold || s.Orders != 20 || s.Clients != 2 || s.Seed < 11 {
 		t.Errorf("the smallest is %+v; want 20 orders of 2 clients, and the one after them", s)
+	}
+	// The four runs that passed, the first one that did not, and the smallest.
+	if n := len(shown); n != 6 || shown[5].Orders != 20 || len(shown[5].Violations) == 0 {
+		t.Errorf("showed %d phases, the last one %s; want 6, and the smallest", n, shown[n-1].Line())
 	}
 	var out strings.Builder
 	r.Write(&out)

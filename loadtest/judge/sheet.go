@@ -52,6 +52,9 @@ func (p *Phase) Write(w io.Writer) {
 	for _, reason := range p.Reasons {
 		fmt.Fprintln(w, indented("unknown: "+reason, "  "))
 	}
+	for _, note := range p.Notes {
+		fmt.Fprintln(w, indented("note: "+note, "  "))
+	}
 	for _, v := range p.Violations {
 		times := ""
 		if v.Count > 1 {
@@ -264,6 +267,9 @@ func (r *Result) sentence() string {
 func (p *Phase) parts(s *report.Sheet) {
 	if len(p.Reasons) > 0 {
 		s.Add(report.Part{Title: p.Name + ": unknown", Says: strings.Join(p.Reasons, "\n")})
+	}
+	if len(p.Notes) > 0 {
+		s.Add(report.Part{Title: p.Name + ": worth a look", Says: strings.Join(p.Notes, "\n")})
 	}
 	for _, v := range p.Violations {
 		says := fmt.Sprintf("**%s.** What to do: %s. What must hold: %s.", AdviceOn(v.Invariant).Means,

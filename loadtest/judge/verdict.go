@@ -65,6 +65,8 @@ type Verdict struct {
 	Checked    []string    `json:"checked"`
 	Unchecked  []Unchecked `json:"unchecked,omitempty"`
 	Violations []Violation `json:"violations,omitempty"`
+	// Notes are worth a look, and change nothing about the outcome.
+	Notes []string `json:"notes,omitempty"`
 	// Reasons say why the outcome is unknown.
 	Reasons []string `json:"reasons,omitempty"`
 }
@@ -185,7 +187,7 @@ func (e *Evidence) killed(o *Order) bool {
 	})
 }
 
-// shows says what keeps the phase from showing that the shop is right.
+// shows says what keeps the phase from showing that the shop is right, and notes what else is worth a look.
 func (e *Evidence) shows(v *Verdict) (reasons []string) {
 	switch {
 	case v.Orders == 0:
@@ -193,7 +195,9 @@ func (e *Evidence) shows(v *Verdict) (reasons []string) {
 	case 2*v.Served < v.Orders:
 		reasons = append(reasons, fmt.Sprintf("most orders have no known end: %s", e.unclear()))
 	}
-	if halted := e.halted(); 2*len(halted) > v.Accepted+v.Pending {
+	if halted := e.halted(); len(halted) > 0 && 2*len(halted) <= v.Accepted+v.Pending {
+		v.Notes = append(v.Notes, fmt.Sprintf("of %d orders, a step of then could not be done: %s", len(halted), counted(halted, 3)))
+	} else if len(halted) > 0 {
 		text := "most orders were accepted, and a step of then could not be done: " + counted(halted, 3)
 		if slices.ContainsFunc(e.Orders, (*Order).leftOpen) {
 			text += ". If no answer came, and it may be done: write poll: true to send it again, and under its answers the one " +

@@ -85,6 +85,23 @@ func TestPendingOrdersAreAddedToTheSold(t *testing.T) {
 	}
 }
 
+// A few steps that could not be done change nothing, and are noted.
+func TestAFewStepsThatCouldNotBeDoneAreNoted(t *testing.T) {
+	t.Parallel()
+	e := world()
+	withoutBooks(&e)
+	for i := range 3 {
+		e.Orders[i].Halted = "step 1 of then was answered 402 declined"
+	}
+	p := judge.Phase{Name: judge.Together, Verdict: *judge.Judge(e)}
+	var out strings.Builder
+	p.Write(&out)
+	const want = "  note: of 3 orders, a step of then could not be done: 3× step 1 of then was answered 402 declined\n"
+	if p.Outcome != verify.Pass || !strings.Contains(out.String(), want) {
+		t.Errorf("%s", &out)
+	}
+}
+
 // What cancels have done is found out with later orders. The example leads back to the cancels that met.
 func TestAFindingLeadsToTheCancelsThatMet(t *testing.T) {
 	t.Parallel()
