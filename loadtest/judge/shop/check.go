@@ -129,14 +129,10 @@ func (c *checker) step(s *Step, known names, part string) {
 		for _, statement := range s.SQL {
 			c.vars(s.At, known, statement)
 		}
-		dsn := s.DSN
-		if dsn == "" && c.f.Books != nil {
-			dsn = c.f.Books.DSN
-		}
-		if dsn == "" {
+		if s.DSN == "" && (c.f.Books == nil || c.f.Books.DSN == "") {
 			c.say(s.At, "sql needs a dsn, here or under books")
 		}
-		c.dsn(s.At, dsn)
+		c.dsn(s.At, s.DSN)
 	case s.Restart && c.f.Service == nil:
 		c.say(s.At, "restart needs service")
 	}
@@ -336,10 +332,12 @@ func (c *checker) books(b *Books, known names) {
 	if b.Stock == nil && b.Orders == nil {
 		c.say(b.At, "books has neither stock nor orders")
 	}
+	c.dsn(b.At, b.DSN)
 	for name, q := range map[string]*Query{"stock": b.Stock, "orders": b.Orders, "deductions": b.Deductions} {
 		if q == nil {
 			continue
 		}
+		own := q.DSN
 		if q.DSN == "" && q.Command == "" {
 			q.DSN, q.Command = b.DSN, b.Command
 		}
@@ -348,8 +346,8 @@ func (c *checker) books(b *Books, known names) {
 			c.say(q.At, "books.%s has no query", name)
 		case (q.DSN == "") == (q.Command == ""):
 			c.say(q.At, "books.%s needs one of dsn and command, here or under books", name)
-		case q.DSN != "":
-			c.dsn(q.At, q.DSN)
+		default:
+			c.dsn(q.At, own)
 		}
 		c.vars(q.At, known, q.Query, q.Command)
 	}
@@ -421,7 +419,11 @@ func (c *checker) dsn(at At, text string) {
 		return
 	}
 	if u, err := url.Parse(expanded); strings.Contains(expanded, "://") {
+		_, rest, _ := strings.Cut(expanded, "://")
+		end := strings.IndexAny(rest, "/?#")
 		switch {
+		case strings.Contains(rest, "@") && (err != nil || end >= 0 && strings.Contains(rest[end:], "@") && u.User == nil):
+			c.say(at, "dsn: a password with /, ?, #, @ or %% is written escaped, such as %%40 for @, %%2F for / and %%25 for %%")
 		case err != nil:
 			c.say(at, "dsn: want postgres://user:password@host/name, mysql://user:password@host/name or redis://host/number")
 		case !slices.Contains(schemes, u.Scheme):

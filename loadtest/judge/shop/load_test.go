@@ -68,7 +68,10 @@ func TestMistakesNameTheLine(t *testing.T) {
 		{"{{token}}", "{{env.ORDERSTOCK_NOT_SET}}", "the environment variable ORDERSTOCK_NOT_SET is not set"},
 		{"repeats: key", "repeats: yes", "want key or none"},
 		{"  repeats: key\n", "", "order.repeats is missing"},
-		{"repeats: key", "repeat: key", `line 11, column 3: unknown field "repeat"`},
+		{"repeats: key", "repeat: key", `line 11, column 3: unknown field "repeat": do you mean repeats?`},
+		{"    capture: {", "    captures: {", `line 6, column 5: unknown field "captures": do you mean capture?`},
+		{"books:\n", "book:\n", `line 15, column 1: unknown field "book": do you mean books?`},
+		{"settle: 3s", "unlike_all: 3s", `line 24, column 1: unknown field "unlike_all"` + "\n"},
 		{"contains: sold out", "contain: sold out", `line 14, column 19: unknown field "contain"`},
 		{"status: 201,", "status: 2xx,", "line 13, column 14: status 2xx: want a number from 100 to 599"},
 		{", order: $.id", "", "line 13, column 6: an accepted answer needs the order's id"},
@@ -86,6 +89,9 @@ func TestMistakesNameTheLine(t *testing.T) {
 		{"dsn: postgres://app@127.0.0.1/app", "dsn: oracle://x", "can be read by command:"},
 		{"postgres://app@127.0.0.1/app", "postgres://app@db.example/app", "the database is at db.example"},
 		{"tcp(127.0.0.1:3306)", "tcp(10.0.0.1:3306)", "line 19, column 5: the database is at 10.0.0.1"},
+		{"app@127.0.0.1/app", "app:p@ss:w/rd@127.0.0.1/app", "line 16, column 3: dsn: a password with /, ?, #, @ or % is"},
+		{"app@127.0.0.1/app", "app:12/34@127.0.0.1/app", "such as %40 for @"},
+		{"app@127.0.0.1/app", "app:100%@127.0.0.1/app", "such as %40 for @"},
 		{"void: FAILED", "void: CONFIRMED", "state CONFIRMED is both in sold and in void"},
 		{"ready: /health", "ready: health", "want a path that begins with /"},
 		{"start: exec ./server,", "kill: x,", "service has one of start and container"},
@@ -106,7 +112,7 @@ func TestMistakesNameTheLine(t *testing.T) {
 			t.Fatalf("%q is not in the file", c.old)
 		}
 		_, err := shop.Parse([]byte(text), nil)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
+		if err == nil || !strings.Contains(err.Error()+"\n", c.want) {
 			t.Errorf("with %q for %q: %v\nwant %s", c.new, c.old, err, c.want)
 		}
 	}
@@ -139,5 +145,16 @@ func TestScalarsAreTexts(t *testing.T) {
 	if f.Stock["1"].String() != "2.5" || form["quantity"][0] != "1" || form["7"][0] != "x" || form["gift"][0] != "true" ||
 		f.Order.Headers["X-Version"] != "2" {
 		t.Errorf("read stock %v, form %v, headers %v", f.Stock, f.Order.Form, f.Order.Headers)
+	}
+}
+
+// A mistake in the address of the database is said once, for all queries that it serves.
+func TestAMistakeInTheDSNIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	text := strings.Replace(good, "app@127.0.0.1/app", "app:p@ss:w/rd@127.0.0.1/app", 1)
+	text = strings.Replace(text, `    dsn: "app:secret@tcp(127.0.0.1:3306)/orders"`+"\n", "", 1)
+	_, err := shop.Parse([]byte(text+"reset: [{sql: SELECT 1}]\n"), nil)
+	if err == nil || strings.Count(err.Error(), "dsn:") != 1 {
+		t.Errorf("%v; want one mistake", err)
 	}
 }

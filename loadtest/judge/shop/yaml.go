@@ -3,7 +3,9 @@ package shop
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,11 +55,14 @@ func at(n ast.Node) At {
 	return At{p.Line, p.Column}
 }
 
-// decode reads a node into v. Fields that v does not have are mistakes.
-func decode(n ast.Node, v any) error { return placed(yaml.NodeToValue(n, v, yaml.Strict())) }
+// decode reads a node into v. Fields that v does not have are mistakes; others are the structs that have fields of the
+// same mapping.
+func decode(n ast.Node, v any, others ...any) error {
+	return placed(yaml.NodeToValue(n, v, yaml.Strict()), append(others, v)...)
+}
 
-// placed returns the parser's error as a mistake.
-func placed(err error) error {
+// placed returns the parser's error as a mistake in a mapping with the fields of structs.
+func placed(err error, structs ...any) error {
 	if own, ok := errors.AsType[*Mistake](err); ok {
 		return own
 	}
@@ -66,7 +71,8 @@ func placed(err error) error {
 		return err
 	}
 	p := theirs.GetToken().Position
-	return mistake(At{p.Line, p.Column}, "%s%s", theirs.GetMessage(), hint(theirs.GetMessage()))
+	return mistake(At{p.Line, p.Column}, "%s%s%s", theirs.GetMessage(), hint(theirs.GetMessage()),
+		meant(theirs.GetMessage(), structs))
 }
 
 // hint says what to look for, as the parser speaks of its grammar.
@@ -84,6 +90,47 @@ func hint(message string) string {
 		}
 	}
 	return ""
+}
+
+// unknownField is the parser's message on a field that a struct does not have.
+var unknownField = regexp.MustCompile(`^unknown field "(.*)"$`)
+
+// meant names the field of structs that is written most like an unknown one, if any is.
+func meant(message string, structs []any) (text string) {
+	m := unknownField.FindStringSubmatch(message)
+	if m == nil {
+		return ""
+	}
+	least := 1 + len(m[1])/3 // more edits than this make another word
+	for _, v := range structs {
+		for _, name := range slices.Sorted(maps.Keys(fieldsOf(v))) {
+			if n := edits(m[1], name); n <= least && name != "" && name != "-" && name != m[1] {
+				least, text = n-1, ": do you mean "+name+"?"
+			}
+		}
+	}
+	return text
+}
+
+// edits returns how many letters must be inserted, left out or replaced to make one word of another.
+func edits(from, to string) int {
+	row := make([]int, len(to)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(from) {
+		diagonal := row[0]
+		row[0]++
+		for j := range len(to) {
+			replaced := diagonal
+			if from[i] != to[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(to)]
 }
 
 // pairs returns the keys and values of a mapping.
@@ -318,7 +365,8 @@ func split(n ast.Node, own any, rest *Request) error {
 	if err := decode(ours, own); err != nil {
 		return err
 	}
-	err = decode(others, rest)
+	type plain Request // without UnmarshalYAML, which does not know own
+	err = decode(others, (*plain)(rest), own)
 	rest.At = at(n)
 	return err
 }
