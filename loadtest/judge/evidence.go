@@ -375,6 +375,15 @@ func (e *Evidence) mixes() bool {
 	return found && (e.After.Levels == nil || slices.ContainsFunc(e.products(), returned))
 }
 
+// awaits reports whether the books may change yet, or must.
+func (e *Evidence) awaits() bool {
+	return e.blind || e.mixed || len(e.unlisted) > 0 ||
+		slices.ContainsFunc(e.added, func(en *entry) bool { return en.has[open] }) ||
+		slices.ContainsFunc(e.Orders, func(o *Order) bool {
+			return o.reached() && (o.end() == shop.Pending || o.end() == shop.Unknown)
+		})
+}
+
 // words puts the noun in the place of the word product in a text.
 func words(noun, text string) string {
 	if noun == "" {

@@ -489,7 +489,8 @@ const (
 	pauseTimes = 5
 )
 
-// settle judges by the books once two reads found the same and nothing in them is wrong, or the time to settle is over.
+// settle judges by the books once two reads found the same and nothing in them is wrong or may change yet, or the time to
+// settle is over.
 func (p *phase) settle(ctx context.Context, e *Evidence) (*Verdict, error) {
 	deadline := time.Now().Add(time.Duration(p.f.Settle))
 	var judged *Verdict // by the last books
@@ -518,7 +519,7 @@ func (p *phase) settle(ctx context.Context, e *Evidence) (*Verdict, error) {
 			judged.Reasons = append(judged.Reasons, e.Unsettled...)
 			judged.Outcome = judged.Outcome.Or(verify.Unknown)
 			return judged, nil
-		case over || same && judged.Outcome == verify.Pass:
+		case over || same && (judged.Outcome == verify.Pass || judged.Outcome == verify.Unknown && !e.awaits()):
 			return judged, nil
 		}
 		select {

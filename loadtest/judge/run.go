@@ -135,7 +135,7 @@ func begin(ctx context.Context, cfg Config) (*run, error) {
 		return r, err
 	}
 	if r.f.Service != nil {
-		r.service = &service{conf: r.f.Service, dir: r.f.Dir, target: target, sender: r.sender}
+		r.service = &service{conf: r.f.Service, dir: r.f.Dir, target: target, sender: r.sender, says: cfg.Progress}
 		if err := r.service.begin(ctx); err != nil {
 			return r, err
 		}

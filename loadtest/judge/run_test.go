@@ -629,6 +629,75 @@ books: # with each read, the shop does its next step
 	}
 }
 
+// A verdict that no change in the books could better does not wait for one.
+func TestNothingIsAwaitedAfterAFailedLogin(t *testing.T) {
+	t.Parallel()
+	text := strings.Replace(memory, "settle: 1s", "settle: 10m", 1) +
+		"buyer: [{post: /nowhere, expect: 299}]\nbooks: {command: 'echo id,product,pieces', orders: x}"
+	f := parse(t, t.TempDir(), serve(t, &counter{})+resetByRequest+text)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	r, err := judge.Try(ctx, judge.Config{File: f}, &bytes.Buffer{})
+	if err != nil || r.Outcome != verify.Unknown {
+		t.Errorf("%v, %v", r, err)
+	}
+}
+
+// lineWriter hands on each line that is written.
+type lineWriter chan string
+
+func (w lineWriter) Write(line []byte) (int, error) {
+	w <- string(line)
+	return len(line), nil
+}
+
+// The wait for a service that is not ready says what it waits for.
+func TestTheWaitForAServiceSaysWhy(t *testing.T) {
+	t.Parallel()
+	lines := make(lineWriter)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	f := parse(t, t.TempDir(), serve(t, &counter{calls: 1, limit: 1})+memory+
+		"service: {kill: 'true', start: 'true', ready: /orders, within: 10m}")
+	ended := make(chan error, 1)
+	go func() {
+		_, err := judge.Run(ctx, judge.Config{File: f, Progress: lines})
+		ended <- err
+	}()
+	select {
+	case line := <-lines:
+		want := "waiting for the service: GET " + f.Target + "/orders: 429 too many requests"
+		if !strings.Contains(line, want) {
+			t.Errorf("printed %q; want %s", line, want)
+		}
+	case err := <-ended:
+		t.Fatalf("it ended without a word: %v", err)
+	}
+	cancel()
+	<-ended
+}
+
+// A service that will never be ready is not waited for.
+func TestADefiniteAnswerEndsTheWaitForAService(t *testing.T) {
+	t.Parallel()
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(secure.Close)
+	plain := strings.TrimPrefix(serve(t, http.NotFoundHandler()), "target: ")
+	for target, want := range map[string]string{
+		secure.URL: "insecure: true in the file accepts it",
+		strings.Replace(plain, "http:", "https:", 1):      "the service does not speak https: write target: http://",
+		strings.Replace(secure.URL, "https:", "http:", 1): "the service speaks https: write target: https://",
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		f := parse(t, t.TempDir(), "target: "+target+memory+"service: {kill: 'true', start: 'true', ready: /, within: 10m}")
+		r, err := judge.Run(ctx, judge.Config{File: f})
+		if err != nil || len(r.Reasons) == 0 || !strings.Contains(r.Reasons[0], want) {
+			t.Errorf("%s: %v, %v; want %s", target, r, err, want)
+		}
+	}
+}
+
 // A shop that forgets one order is found out in SQLite.
 func TestBooksOfSQLite(t *testing.T) {
 	t.Parallel()

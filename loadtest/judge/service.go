@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,7 @@ type service struct {
 	dir    string
 	target *url.URL
 	sender *send.Sender
+	says   io.Writer // of a wait that takes long; or nil
 
 	cmd    *exec.Cmd // the process, if the judge started it
 	ended  chan struct{}
@@ -110,14 +112,25 @@ func (s *service) launch() (err error) {
 	return nil
 }
 
-// awaitReady waits until the service answers.
+// saysAfter is how long a wait for the service takes before it is said.
+const saysAfter = 3 * time.Second
+
+// secure reports whether an answer is the one to a request by http at a port of https.
+func secure(a *shop.Answer) bool {
+	parts := []string{"HTTP request to an HTTPS server", "HTTP request was sent to HTTPS port", "SSL-enabled server port"}
+	says := func(part string) bool { return strings.Contains(string(a.Body), part) }
+	return a.Status == http.StatusBadRequest && slices.ContainsFunc(parts, says)
+}
+
+// awaitReady waits until the service answers, unless the answer shows that it never will.
 func (s *service) awaitReady(ctx context.Context) error {
 	ready := s.target.JoinPath(s.conf.Ready)
 	request := &shop.Rendered{Method: http.MethodGet, URL: ready, Header: http.Header{}}
-	deadline := time.Now().Add(time.Duration(s.conf.Within))
+	start, said := time.Now(), s.says == nil
+	deadline := start.Add(time.Duration(s.conf.Within))
 	for {
 		a, err := s.sender.Session().Do(ctx, request, false)
-		if err == nil && (s.conf.Ready == "" || a.Status < http.StatusBadRequest) {
+		if err == nil && (s.conf.Ready == "" && !secure(a) || a.Status < http.StatusBadRequest) {
 			return nil
 		}
 		select {
@@ -127,10 +140,20 @@ func (s *service) awaitReady(ctx context.Context) error {
 			return ctx.Err()
 		case <-time.After(50 * time.Millisecond):
 		}
-		if time.Now().After(deadline) {
-			if err == nil {
-				err = fmt.Errorf("%d %s", a.Status, cut(string(a.Body), bodyShown))
+		if err == nil {
+			if secure(a) {
+				return fmt.Errorf("the service speaks https: write target: https://%s", s.target.Host)
 			}
+			err = fmt.Errorf("%d %s", a.Status, cut(string(a.Body), bodyShown))
+		}
+		if send.Never(err) {
+			return err
+		}
+		if !said && time.Since(start) > saysAfter {
+			said = true
+			_, _ = fmt.Fprintf(terminal{s.says}, "waiting for the service: GET %s: %s\n", ready, err) // a lost line fails nothing
+		}
+		if time.Now().After(deadline) {
 			return fmt.Errorf("the service is not ready after %s: GET %s: %w%s",
 				time.Duration(s.conf.Within), ready, err, s.said())
 		}

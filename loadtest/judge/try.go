@@ -17,6 +17,9 @@ import (
 // was read and which rows changed, so that its user sees whether the file describes the shop. The result has the one
 // phase "try".
 func Try(ctx context.Context, cfg Config, w io.Writer) (*Result, error) {
+	if cfg.Progress == nil {
+		cfg.Progress = w
+	}
 	r, err := begin(ctx, cfg)
 	defer r.end()
 	result := r.result(verify.Unknown)

@@ -306,3 +306,28 @@ func TestASilentDatabaseIsNamed(t *testing.T) {
 		}
 	}
 }
+
+// An error of the connection names the field of the file that leads there.
+func TestAConnectionThatFailsNamesItsDSN(t *testing.T) {
+	t.Parallel()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := closed.Addr().String()
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{"mysql", "postgres", "redis"} {
+		dsn := fmt.Sprintf("%s://%s/1", kind, addr)
+		r, _ := reader(t, "", "  dsn: "+dsn+"\n  stock: GET 1\n")
+		_, err := r.Read(t.Context(), nil)
+		if err == nil || !strings.Contains(err.Error(), "books.dsn: ") {
+			t.Errorf("%s: %v; want books.dsn", kind, err)
+		}
+		err = r.Exec(t.Context(), strings.TrimSuffix(dsn, "1")+"2", []string{"GET 1"})
+		if err == nil || strings.Contains(err.Error(), "books.dsn") || !strings.Contains(err.Error(), "dsn: ") {
+			t.Errorf("%s, of a step: %v; want dsn", kind, err)
+		}
+	}
+}

@@ -105,7 +105,7 @@ func (r *Reader) snapshot(ctx context.Context, dsn string, parts []part, vars sh
 	}
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
-		return fmt.Errorf("connect: %w", err)
+		return fmt.Errorf("%s: connect: %w", r.named(dsn), err)
 	}
 	defer func() { _ = tx.Rollback() }() // read-only
 	for _, p := range parts {
@@ -176,10 +176,18 @@ func (r *Reader) database(ctx context.Context, dsn string) (*sql.DB, error) {
 		return nil, err
 	}
 	if err := r.connect(ctx, db); err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", r.named(dsn), err), db.Close())
 	}
 	r.open[dsn] = db
 	return db, nil
+}
+
+// named returns the field of the file that has a DSN.
+func (r *Reader) named(dsn string) string {
+	if r.file != nil && dsn == r.file.DSN {
+		return "books.dsn"
+	}
+	return "dsn"
 }
 
 // connect makes the first connection. A server of another kind may say nothing at all, as it waits for the client.

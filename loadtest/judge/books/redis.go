@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 
@@ -69,7 +70,11 @@ func (r *Reader) ask(ctx context.Context, dsn, line string) (any, error) {
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
 	}
-	if err != nil {
+	var failed net.Error
+	switch {
+	case errors.As(err, &failed):
+		return nil, fmt.Errorf("%s: %w", r.named(dsn), err)
+	case err != nil:
 		return nil, fmt.Errorf("command %q: %w", line, err)
 	}
 	return answer, nil

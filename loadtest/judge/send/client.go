@@ -107,10 +107,21 @@ func (s *Sender) handshake(ctx context.Context, network, address, version string
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		err = fmt.Errorf("%w; insecure: true in the file accepts it", err)
 	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		err = fmt.Errorf("%w; the service does not speak https: write target: http://%s", err, address)
+	}
 	if version == http2 && (err == nil || strings.Contains(err.Error(), notSpoken)) {
 		err = errNotHTTP2
 	}
 	return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
+}
+
+// Never reports whether an error of a request comes again each time: a certificate that is not accepted, or a service that
+// does not speak https.
+func Never(err error) bool {
+	_, refused := errors.AsType[*tls.CertificateVerificationError](err)
+	_, plain := errors.AsType[tls.RecordHeaderError](err)
+	return refused || plain
 }
 
 // Connect connects to the address, with TLS if it is https, and sends no request.
