@@ -425,8 +425,8 @@ func capture(r *shop.Request, a *shop.Answer, vars shop.Vars) (shop.Vars, error)
 	for name, c := range r.Capture {
 		value, ok := c.From(a, vars)
 		if !ok {
-			return nil, fmt.Errorf("capture %s: nothing at %s in the answer %d %s", name, &c, a.Status,
-				cut(string(a.Body), bodyShown))
+			return nil, fmt.Errorf("capture %s: nothing at %s in the answer %d %s%s", name, &c, a.Status,
+				cut(string(a.Body), bodyShown), c.Elsewhere(a))
 		}
 		captured[name] = value
 	}

@@ -93,3 +93,26 @@ func TestCapturesFindTokens(t *testing.T) {
 		t.Errorf("captured %v, want 9", got)
 	}
 }
+
+// An answer without the value at its place is searched for another place.
+func TestAnotherPlaceIsProposed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ at, body, want string }{
+		{"$.id", `{"success":true,"data":{"ticket":{"event_id":1,"id":7}}}`, "; do you mean $.data.ticket.id?"},
+		{"$.id", `{"rows":[{"a":1},{"id":"x"}]}`, "; do you mean $.rows[1].id?"},
+		{"$.order.number", `{"data":{"id":4},"x":{"y":{"number":5}}}`, "; do you mean $.x.y.number?"},
+		{"$.order.number", `{"data":{"id":4}}`, "; do you mean $.data.id?"},
+		{"$.id", `{"data":{"order_id":4}}`, "; do you mean $.data.order_id?"},
+		{"$.id", `{"data":{"orderId":4}}`, "; do you mean $.data.orderId?"},
+		{"$.id", `{"the id":{"paid":true,"id":{"no":1}}}`, ""},
+		{"$.id", `{"the order":{"id":1}}`, `; do you mean $["the order"].id?`},
+		{"$.id", "no JSON", ""},
+	} {
+		f := answers(t, "\n  - {status: 201, means: accepted, order: "+c.at+"}\n")
+		r := f.Read(&shop.Answer{Status: 201, Body: []byte(c.body)}, nil)
+		if _, text, _ := strings.Cut(r.Note, "]"); r.Means != shop.Unknown || !strings.HasSuffix(r.Note, c.want) ||
+			c.want == "" && strings.Contains(text, "mean") {
+			t.Errorf("%s: %q; want %q", c.body, r.Note, c.want)
+		}
+	}
+}

@@ -3,8 +3,12 @@ package shop
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"html"
+	"maps"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -165,6 +169,81 @@ func (c *Capture) From(a *Answer, vars Vars) (value any, ok bool) {
 		}
 	}
 	return text, text != ""
+}
+
+// lastName is the end of a path.
+var lastName = regexp.MustCompile(`\["([^"]*)"\]$`)
+
+// Elsewhere proposes another place in an answer, for a path that finds nothing there: the nearest one with the path's
+// last name, or else one of the names; or it returns "".
+func (c *Capture) Elsewhere(a *Answer, names ...string) string {
+	if c.Path == nil {
+		return ""
+	}
+	if m := lastName.FindStringSubmatch(c.Path.String()); m != nil {
+		names = append([]string{m[1]}, names...)
+	}
+	for _, name := range names {
+		if path := nearest(a.JSON(), name); path != "" {
+			return "; do you mean $" + path + "?"
+		}
+	}
+	return ""
+}
+
+// nearest returns the shortest path to a text or a number with that name, or with a name whose last word it is,
+// such as order_id and orderId for id.
+func nearest(root any, name string) string {
+	type place struct {
+		path  string
+		value any
+	}
+	ends := regexp.MustCompile(`^(.*_)?` + regexp.QuoteMeta(name) + `$|[a-z]` + regexp.QuoteMeta(title(name)) + `$`)
+	other := ""
+	for level := []place{{"", root}}; len(level) > 0; {
+		var below []place
+		for _, at := range level {
+			switch value := at.value.(type) {
+			case map[string]any:
+				for _, key := range slices.Sorted(maps.Keys(value)) {
+					path := at.path + segment(key)
+					switch found := value[key].(type) {
+					case string, json.Number:
+						if key == name && found != "" {
+							return path
+						}
+						if other == "" && found != "" && ends.MatchString(key) {
+							other = path
+						}
+					default:
+						below = append(below, place{path, found})
+					}
+				}
+			case []any:
+				for i, element := range value {
+					below = append(below, place{fmt.Sprintf("%s[%d]", at.path, i), element})
+				}
+			}
+		}
+		level = below
+	}
+	return other
+}
+
+// title returns a name with its first letter in upper case.
+func title(name string) string {
+	if name == "" {
+		return ""
+	}
+	return strings.ToUpper(name[:1]) + name[1:]
+}
+
+// segment is the part of a path that a name is.
+func segment(name string) string {
+	if regexp.MustCompile(`^[A-Za-z_]\w*$`).MatchString(name) {
+		return "." + name
+	}
+	return fmt.Sprintf("[%q]", name)
 }
 
 func (c *Capture) String() string {

@@ -155,7 +155,7 @@ func read(rules []Rule, a *Answer, vars Vars) Reading {
 			if id, ok := r.Order.From(a, vars); ok {
 				reading.Order = ID(plain(id))
 			} else if r.Means == Accepted {
-				reading.Means, reading.Note = Unknown, "it has no order id at "+r.Order.String()
+				reading.Means, reading.Note = Unknown, "it has no order id at "+r.Order.String()+r.Order.Elsewhere(a, "id")
 			}
 		}
 		return reading
