@@ -77,7 +77,7 @@ func (s *Service) admit() (release func(), err error) {
 
 // draft returns the order to be written, with an id and the stock service's prices, and the end of Stock.Pass.
 func (s *Service) draft(ctx context.Context, r Request) (Order, operation.Report, error) {
-	if s.stock.Down() {
+	if s.stock.Down(ctx) {
 		return Order{}, nil, fmt.Errorf("place order: %w: the stock service is down", operation.ErrUnavailable)
 	}
 	prices, err := s.catalogue.price(ctx, r.items)
@@ -92,7 +92,7 @@ func (s *Service) draft(ctx context.Context, r Request) (Order, operation.Report
 	if err != nil {
 		return Order{}, nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	report, err := s.stock.Pass(r.items)
+	report, err := s.stock.Pass(ctx, r.items)
 	if err != nil {
 		return Order{}, nil, fmt.Errorf("place order: %w", err)
 	}

@@ -162,7 +162,7 @@ func (s *Service) drive(ctx context.Context, o Order, age time.Duration) (Order,
 	ctx, stop := context.WithTimeout(ctx, driveLimit)
 	defer stop()
 	if o.Status == Cancelling {
-		report, err := s.stock.Pass(o.Items)
+		report, err := s.stock.Pass(ctx, o.Items)
 		if err != nil {
 			return o, err
 		}
@@ -183,7 +183,7 @@ func (s *Service) drive(ctx context.Context, o Order, age time.Duration) (Order,
 	if age > s.cfg.CancelAfter {
 		return s.ended(s.cancel(ctx, o, ReasonExpired))
 	}
-	report, err := s.stock.Pass(o.Items)
+	report, err := s.stock.Pass(ctx, o.Items)
 	if err != nil {
 		return o, err
 	}

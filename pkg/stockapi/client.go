@@ -39,7 +39,8 @@ type Config struct {
 	SharedRequests int
 	// BreakerRest, if above zero, opens a replica's circuit breaker for so long if, within a second or two, at least ten
 	// calls and six of ten failed; calls for it go to the next one. A healthy service's refusals are no failures. Writes
-	// and reads are counted separately.
+	// and reads are counted separately. After its rest, a breaker lets five calls through, the probes: a failure opens it
+	// again, five successes close it. Calls that no other replica can take wait for that, for as long as the rest at most.
 	BreakerRest time.Duration
 	// Timeout bounds one try. Default 2 s.
 	Timeout time.Duration
@@ -80,6 +81,7 @@ type Client struct {
 	ledger *batch.Queue[string, record]
 	counts counts
 	gate   operation.Gate
+	ends   ends // of all calls at breakers
 	// writeRetries is the budget of deductions and cancellations, readRetries the one of reads, which must not use up the
 	// others'.
 	writeRetries, readRetries *budget
@@ -102,7 +104,9 @@ func NewClient(bases []string, cfg Config) (*Client, error) {
 	if err := c.SetReplicas(bases); err != nil {
 		return nil, err
 	}
-	c.counts = newCounts(cfg.Metrics, c.Down)
+	atOnce, cancel := context.WithCancel(context.Background())
+	cancel()
+	c.counts = newCounts(cfg.Metrics, func() bool { return c.Down(atOnce) })
 	c.ledger = batch.Func(c.readLedger, batch.WithMaxSize(maxFlags), batch.WithTimeout(cfg.Timeout))
 	return c, nil
 }
@@ -157,9 +161,9 @@ func (c *Client) Restock(ctx context.Context, r operation.Restock) (operation.Go
 
 // Pass returns ErrUnavailable or a Locked if a change of the items is known to fail now. Otherwise the caller goes on
 // to Deduct or Cancel, and must report the end, with the result of that call, or with the zero Operation if it was not
-// made: see operation.Report.
-func (c *Client) Pass(items []operation.Item) (report operation.Report, err error) {
-	if c.Down() {
+// made: see operation.Report. Pass waits as Down does.
+func (c *Client) Pass(ctx context.Context, items []operation.Item) (report operation.Report, err error) {
+	if c.Down(ctx) {
 		return nil, fmt.Errorf("%w: no replica may be called", operation.ErrUnavailable)
 	}
 	return c.gate.Pass(items)

@@ -299,8 +299,8 @@ func TestReplicasComeAndGo(t *testing.T) {
 	c, err := stockapi.NewClient(nil, cfg)
 	must(t, err)
 	t.Cleanup(c.Close)
-	if _, err := c.Deduct(t.Context(), "a", nil); !errors.Is(err, operation.ErrUnavailable) || !c.Down() {
-		t.Errorf("no server is known: %v, down %v; want unavailable, true", err, c.Down())
+	if _, err := c.Deduct(t.Context(), "a", nil); !errors.Is(err, operation.ErrUnavailable) || !c.Down(t.Context()) {
+		t.Errorf("no server is known: %v, down %v; want unavailable, true", err, c.Down(t.Context()))
 	}
 	where := func() (at []int) {
 		for id := 1; id <= 64; id++ {
@@ -321,7 +321,7 @@ func TestReplicasComeAndGo(t *testing.T) {
 	}
 	set(urls...)
 	all := where()
-	if c.Down() {
+	if c.Down(t.Context()) {
 		t.Error("down with three servers")
 	}
 	set(urls[2], urls[0])

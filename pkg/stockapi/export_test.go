@@ -21,3 +21,6 @@ func (c *Client) Waiting() (n int) {
 
 // Confirming returns the number of confirmations that no request has taken yet.
 func (c *Client) Confirming() int { return c.ledger.Waiting() }
+
+// Probes is the number of calls that a half-open breaker lets through.
+const Probes = probes

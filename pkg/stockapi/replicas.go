@@ -38,8 +38,8 @@ func rank(all []*replica, partitions int) *fleet {
 }
 
 // ofWrites and ofReads choose a replica's breaker.
-func ofWrites(r *replica) breaker { return r.writes }
-func ofReads(r *replica) breaker  { return r.reads }
+func ofWrites(r *replica) *breaker { return r.writes }
+func ofReads(r *replica) *breaker  { return r.reads }
 
 // SetReplicas replaces the stock services to call with the ones at these base URLs. Calls in flight to others complete
 // there. If it returns an error, it changed nothing.
@@ -79,7 +79,8 @@ func (c *Client) SetReplicas(bases []string) error {
 func (c *Client) newReplica(base string) *replica {
 	r := &replica{
 		base: base, hedge: c.cfg.hedge,
-		writes: newBreaker("stock writes at "+base, c.cfg), reads: newBreaker("stock reads at "+base, c.cfg),
+		writes: newBreaker("stock writes at "+base, c.cfg, &c.ends),
+		reads:  newBreaker("stock reads at "+base, c.cfg, &c.ends),
 	}
 	if n := c.cfg.SharedRequests; n > 0 {
 		r.shared = batch.New(func(ctx context.Context, take func() []*sharedCall) { c.sendShared(ctx, r, take) },
@@ -114,27 +115,21 @@ func shifted(order []*replica, by int) []*replica {
 	return slices.Concat(order[by:], order[:by])
 }
 
-// Down reports whether no write can be sent: no replica is known, or every breaker is open or has used all its probes.
-func (c *Client) Down() bool {
-	for _, r := range c.fleet.Load().all {
-		switch r.writes.State() {
-		case gobreaker.StateOpen:
-		case gobreaker.StateHalfOpen:
-			if counted(r.writes.Counts()) < probes {
-				return false
-			}
-		default:
-			return false
-		}
+// Down reports whether no write can be sent: no replica is known, or every breaker refuses it. Like a call, it waits
+// until ctx ends for the outcome of probes in flight: see Config.BreakerRest.
+func (c *Client) Down(ctx context.Context) bool {
+	_, ended, err := admitted(ctx, c.fleet.Load().all, ofWrites)
+	if err == nil {
+		ended(context.Canceled) // withdrawn: it says nothing about the service
 	}
-	return true
+	return err != nil
 }
 
 // replica is one stock service, at one address.
 type replica struct {
 	base          string
 	hedge         time.Duration // the hedging delay
-	writes, reads breaker
+	writes, reads *breaker
 	// shared gathers deductions that share requests; nil if each has its own.
 	shared *batch.Queue[Deduction, operation.Operation]
 
@@ -207,48 +202,134 @@ func (r *replica) hedgeIn() time.Duration {
 // errBreakerOpen stands beside ErrUnavailable if nothing was sent because the circuit breaker of every replica is open.
 var errBreakerOpen = errors.New("circuit breaker open")
 
-// breaker is a circuit breaker. Allow returns an error while it is open.
-type breaker interface {
-	Allow() (done func(error), err error)
-	Counts() gobreaker.Counts
-	State() gobreaker.State
-}
-
-// probes is the number of calls that a half-open breaker lets through.
+// probes is the number of calls that a half-open breaker lets through, and of successes that close it.
 const probes = 5
 
-// newBreaker returns a breaker as described at Config.BreakerRest.
-func newBreaker(name string, cfg Config) breaker {
+// breaker is a replica's circuit breaker. The calls that it refuses beside probes in flight may wait for their outcome.
+type breaker struct {
+	circuit *gobreaker.TwoStepCircuitBreaker[any] // nil in a client without breakers
+	rest    time.Duration
+	ends    *ends
+
+	mu sync.Mutex
+	// patience is when calls stop to wait for the probes in flight; zero unless one has begun to.
+	patience time.Time
+}
+
+// newBreaker returns a breaker as described at Config.BreakerRest. It announces each end of a call.
+func newBreaker(name string, cfg Config, ends *ends) *breaker {
 	if cfg.BreakerRest <= 0 {
-		return closed{}
+		return &breaker{}
 	}
-	return gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
+	return &breaker{rest: cfg.BreakerRest, ends: ends, circuit: gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
 		Name:        name,
 		MaxRequests: probes,
 		Interval:    2 * time.Second,
 		Timeout:     cfg.BreakerRest,
 		ReadyToTrip: func(n gobreaker.Counts) bool {
-			return n.TotalFailures >= 10 && 10*n.TotalFailures >= 6*counted(n)
+			return n.TotalFailures >= 10 && 10*n.TotalFailures >= 6*(n.Requests-n.TotalExclusions)
 		},
 		IsSuccessful: func(err error) bool { return err == nil || healthy(err) },
 		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) },
 		OnStateChange: func(name string, from, to gobreaker.State) {
 			cfg.Log.Warn("circuit breaker", "name", name, "from", from.String(), "to", to.String())
 		},
-	})
+	})}
 }
 
-// counted returns the number of calls that the breaker counts. Withdrawn calls say nothing about the service.
-func counted(n gobreaker.Counts) uint32 { return n.Requests - n.TotalExclusions }
+// allow lets a call through, which must report its end to done. If it refuses one beside probes in flight, that may wait
+// for the end of another call, up to the time until, and ask again.
+func (b *breaker) allow() (done func(error), until time.Time, err error) {
+	if b.circuit == nil {
+		return func(error) {}, until, nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	end, err := b.circuit.Allow()
+	switch {
+	case errors.Is(err, gobreaker.ErrTooManyRequests):
+		if b.patience.IsZero() {
+			b.patience = time.Now().Add(b.rest)
+		}
+		return nil, b.patience, breakerOpen(err)
+	case err != nil:
+		b.patience = time.Time{}
+		return nil, b.patience, breakerOpen(err)
+	}
+	b.patience = time.Time{}
+	return func(err error) {
+		end(err)
+		b.ends.announce()
+	}, b.patience, nil
+}
 
-// closed is the breaker of a client without breakers.
-type closed struct{}
-
-func (closed) Allow() (func(error), error) { return func(error) {}, nil }
-func (closed) Counts() gobreaker.Counts    { return gobreaker.Counts{} }
-func (closed) State() gobreaker.State      { return gobreaker.StateClosed }
-
-// breakerOpen returns the error of a call that an open breaker refused.
+// breakerOpen returns the error of a call that a breaker refused.
 func breakerOpen(err error) error {
 	return fmt.Errorf("%w: %w: %w", errBreakerOpen, operation.ErrUnavailable, err)
+}
+
+// ends wakes the calls that wait for the end of another.
+type ends struct {
+	mu   sync.Mutex
+	next chan struct{}
+}
+
+// await returns a channel that is closed at the next end of a call.
+func (e *ends) await() <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.next == nil {
+		e.next = make(chan struct{})
+	}
+	return e.next
+}
+
+func (e *ends) announce() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.next != nil {
+		close(e.next)
+		e.next = nil
+	}
+}
+
+// admit returns the index of the first replica of the order whose breaker lets a call through. The other results are as
+// of breaker.allow.
+func admit(
+	order []*replica, of func(*replica) *breaker,
+) (index int, done func(error), until time.Time, err error) {
+	err = fmt.Errorf("%w: no stock service is known", operation.ErrUnavailable)
+	for i, r := range order {
+		done, wait, refused := of(r).allow()
+		if refused == nil {
+			return i, done, until, nil
+		}
+		if err = refused; wait.After(until) {
+			until = wait
+		}
+	}
+	return 0, nil, until, err
+}
+
+// admitted is admit, but waits for the outcome of probes in flight, unless ctx ends or that takes too long.
+func admitted(
+	ctx context.Context, order []*replica, of func(*replica) *breaker,
+) (index int, done func(error), err error) {
+	var end <-chan struct{} // asked for before the breakers are, so that none is missed
+	for {
+		index, done, until, err := admit(order, of)
+		left := time.Until(until)
+		if err == nil || left <= 0 {
+			return index, done, err
+		}
+		if end != nil {
+			select {
+			case <-end:
+			case <-time.After(left):
+			case <-ctx.Done():
+				return 0, nil, err
+			}
+		}
+		end = of(order[0]).ends.await()
+	}
 }

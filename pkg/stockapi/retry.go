@@ -174,7 +174,6 @@ func (send sender[T]) to(ctx context.Context, r *replica, done func(error)) (val
 // race is a call in flight to one or more replicas.
 type race[T any] struct {
 	order   []*replica // not tried yet
-	breaker func(*replica) breaker
 	send    sender[T]
 	results chan result[T]
 	// last is the replica tried last, and give reports the result of that try to its breaker.
@@ -187,38 +186,37 @@ type result[T any] struct {
 	err   error
 }
 
-// at calls send with the first available replica of the order, and then with the next one while none was reached. If a
-// replica is overdue and another is not, the call is hedged: it goes to that one as well, and the first success
-// counts. So a call may run twice, under one flag. If all tries fail, the error says whether any of them may have taken
-// effect.
-func at[T any](ctx context.Context, order []*replica, breaker func(*replica) breaker, send sender[T]) (T, error) {
+// at calls send with the first available replica of the order, and then with the next one while none was reached. If all
+// refuse and one is being probed, it waits for the outcome. If a replica is overdue and another is not, the call is
+// hedged: it goes to that one as well, and the first success counts. So a call may run twice, under one flag. If all
+// tries fail, the error says whether any of them may have taken effect.
+func at[T any](ctx context.Context, order []*replica, of func(*replica) *breaker, send sender[T]) (T, error) {
 	var none T
-	switch len(order) {
-	case 0:
-		return none, fmt.Errorf("%w: no stock service is known", operation.ErrUnavailable)
-	case 1: // no other to turn to
-		done, err := breaker(order[0]).Allow()
-		if err != nil {
-			return none, breakerOpen(err)
-		}
+	order = promptFirst(order)
+	first, done, err := admitted(ctx, order, of)
+	switch {
+	case err != nil:
+		return none, err
+	case len(order) == 1: // no other to turn to
 		return send.to(ctx, order[0], done)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	tries := &race[T]{order: promptFirst(order), breaker: breaker, send: send, results: make(chan result[T], len(order))}
-	under, refused := tries.next(ctx)
-	if !under {
-		return none, refused
-	}
+	tries := &race[T]{order: order, send: send, results: make(chan result[T], len(order))}
+	tries.begin(ctx, first, done)
 	var failed error
 	going := 1
 	look := time.NewTimer(tries.last.hedgeIn())
 	defer look.Stop()
 	turn := func() {
-		if more, _ := tries.next(ctx); more {
-			going++
-			look.Reset(tries.last.hedgeIn())
+		next, done, _, err := admit(tries.order, of)
+		if err != nil {
+			tries.order = nil
+			return
 		}
+		tries.begin(ctx, next, done)
+		going++
+		look.Reset(tries.last.hedgeIn())
 	}
 	for {
 		select {
@@ -257,26 +255,17 @@ func unanswered(err error) bool {
 	return errors.Is(err, operation.ErrUnknownOutcome) && !errors.Is(err, context.Canceled) && !answered(err)
 }
 
-// next begins the try at the next replica whose breaker allows it. If there is none, it returns the reason.
-func (t *race[T]) next(ctx context.Context) (begun bool, refused error) {
-	for len(t.order) > 0 {
-		r := t.order[0]
-		t.order = t.order[1:]
-		done, err := t.breaker(r).Allow()
-		if err != nil {
-			refused = breakerOpen(err)
-			continue
-		}
-		var once sync.Once
-		give := func(err error) { once.Do(func() { done(err) }) }
-		t.last, t.give = r, give
-		go func() {
-			value, err := t.send.to(ctx, r, give)
-			t.results <- result[T]{value, err}
-		}()
-		return true, nil
-	}
-	return false, refused
+// begin begins the try at that replica of the order, whose breaker has let it through. Later tries come after it.
+func (t *race[T]) begin(ctx context.Context, index int, done func(error)) {
+	r := t.order[index]
+	t.order = t.order[index+1:]
+	var once sync.Once
+	give := func(err error) { once.Do(func() { done(err) }) }
+	t.last, t.give = r, give
+	go func() {
+		value, err := t.send.to(ctx, r, give)
+		t.results <- result[T]{value, err}
+	}()
 }
 
 // promptFirst returns the order with the overdue replicas last.

@@ -237,7 +237,7 @@ func TestTheBreakerOpensAndCloses(t *testing.T) {
 	})
 	metrics := prometheus.NewRegistry()
 	c := newCallerResting(t, s, 50*time.Millisecond, stockapi.Config{Tries: 1, Metrics: metrics})
-	for deadline := time.Now().Add(10 * time.Second); !c.Down() ||
+	for deadline := time.Now().Add(10 * time.Second); !c.Down(t.Context()) ||
 		counted(t, metrics, "order_stock_breaker_refusals_total") == 0; {
 		_, _ = c.Deduct(t.Context(), "1", items)
 		if time.Now().After(deadline) {
@@ -263,13 +263,13 @@ func TestWithdrawnCallsDoNotKeepTheBreakerFromClosing(t *testing.T) {
 	as(cut)
 	s := newFaulty(t, func(w http.ResponseWriter, r *http.Request) { (*answer.Load())(w, r) })
 	c := newCallerResting(t, s, 50*time.Millisecond, stockapi.Config{Tries: 1, Timeout: time.Minute})
-	for deadline := time.Now().Add(20 * time.Second); !c.Down(); {
+	for deadline := time.Now().Add(20 * time.Second); !c.Down(t.Context()); {
 		_, _ = c.Deduct(t.Context(), "1", items)
 		if time.Now().After(deadline) {
 			t.Fatal("every call fails, and the breaker stays closed")
 		}
 	}
-	for c.Down() { // it rests
+	for c.Down(t.Context()) { // it rests
 		time.Sleep(time.Millisecond)
 	}
 
@@ -286,12 +286,12 @@ func TestWithdrawnCallsDoNotKeepTheBreakerFromClosing(t *testing.T) {
 	for range probes {
 		<-reached
 	}
-	if !c.Down() {
+	if !c.Down(t.Context()) {
 		t.Error("the breaker lets no more calls through, and the caller is not down")
 	}
 	withdraw()
 	all.Wait()
-	if c.Down() {
+	if c.Down(t.Context()) {
 		t.Error("the caller stays down after the calls were withdrawn")
 	}
 	as(done)

@@ -24,7 +24,7 @@ const maxAnswer = 16 << 20
 
 // call makes a call to the replicas in turn.
 func call[T any](
-	ctx context.Context, c *Client, tries int, guard func(*replica) breaker, method, path string, body any,
+	ctx context.Context, c *Client, tries int, guard func(*replica) *breaker, method, path string, body any,
 ) (T, error) {
 	return at(ctx, c.inTurn(tries), guard, func(ctx context.Context, r *replica) (T, error) {
 		return callAt[T](ctx, c, r, method, path, body)

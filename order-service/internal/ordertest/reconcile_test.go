@@ -332,9 +332,9 @@ func TestOrdersAreTakenAgainAfterTheReconcilersCallsWereWithdrawn(t *testing.T) 
 	o := w.insert(r, 0, 1, 1)
 	eventually(t, "the breaker opens", func() bool {
 		_, _ = r.stock.Deduct(t.Context(), o.Flag(), o.Items)
-		return r.stock.Down()
+		return r.stock.Down(t.Context())
 	})
-	eventually(t, "the breaker tries again", func() bool { return !r.stock.Down() })
+	eventually(t, "the breaker tries again", func() bool { return !r.stock.Down(t.Context()) })
 
 	w.wire.breakAll(deductions(hold))
 	ctx, loseLead := context.WithCancel(t.Context())
