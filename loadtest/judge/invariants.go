@@ -288,6 +288,10 @@ func met(calls []own) (a, b own) {
 func (e *Evidence) cancels(product string) (one, other *Order, from time.Duration) {
 	var all []own
 	var resold, twice *Order
+	isSold := map[*Order]bool{}
+	for _, en := range e.added {
+		isSold[en.order] = isSold[en.order] || en.has[sold]
+	}
 	for _, o := range e.Orders {
 		var calls []own
 		for _, c := range o.Calls {
@@ -301,7 +305,7 @@ func (e *Evidence) cancels(product string) (one, other *Order, from time.Duratio
 			}
 			twice = cmp.Or(twice, o)
 		}
-		if len(calls) > 0 && slices.ContainsFunc(e.owned[o], func(en *entry) bool { return en.has[sold] }) {
+		if len(calls) > 0 && isSold[o] {
 			resold = cmp.Or(resold, o)
 		}
 		all = append(all, calls...)
