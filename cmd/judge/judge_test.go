@@ -100,7 +100,7 @@ func TestItExitsAsItJudges(t *testing.T) {
 			[]string{"new", "--example", "payment"}, 0, "# A shop with https, users who exist already, and a payment",
 		},
 		"new, of no example": {
-			[]string{"new", "--example", "shoes"}, 64, `no example "shoes"; there are appointments, coupons, orderstock, payment,`,
+			[]string{"new", "--example", "shoes"}, 64, `no example "shoes"; there are appointments, coupons, orderstock,`,
 		},
 		"new, of an operation of an example": {
 			[]string{"new", "--example", "seats", "--operation", "buy"}, 64, "none of the others can be",

@@ -190,11 +190,11 @@ func (p *phase) payment() int {
 	return 1 + slices.IndexFunc(p.f.Then, func(s shop.Step) bool { return s.Target() != "" && s.Get == "" })
 }
 
-// payBeside does the step with that number and cancels the order at the same moment. Unless the order is cancelled, the
-// other steps follow.
-func (p *phase) payBeside(ctx context.Context, o *prepared, number int) {
+// payAndCancel does the step with that number and cancels the order at the same moment. Unless the order is cancelled,
+// the other steps follow.
+func (p *phase) payAndCancel(ctx context.Context, o *prepared, number int) {
 	step := &p.f.Then[number-1]
-	pay, err := p.shot(o, step, Beside)
+	pay, err := p.shot(o, step, Race)
 	cancel, failed := p.shot(o, p.f.Cancel, Cancel)
 	if err := errors.Join(err, failed); err != nil {
 		o.Halted = err.Error()
@@ -215,7 +215,8 @@ func (p *phase) payBeside(ctx context.Context, o *prepared, number int) {
 }
 
 // cancelled sells the stock, and cancels about half of the accepted orders, while others buy: once, twice at the same
-// moment, or again after a second. Every fourth order is paid and cancelled at the same moment. Then it buys until the shop is sold out again.
+// moment, or again after a second. Every fourth order is paid and cancelled at the same moment. Then it buys until the
+// shop is sold out again.
 func (p *phase) cancelled(ctx context.Context) error {
 	clients, pay := max(1, p.Clients/2), p.payment()
 	unpaid := map[*prepared]bool{}
@@ -258,7 +259,7 @@ func (p *phase) cancelled(ctx context.Context) error {
 		return p.each(both, clients, chosen, func(ctx context.Context, o *prepared) { p.cancel(ctx, o, 1+ways[o]%2) })
 	})
 	group.Go(func() error {
-		return p.each(both, clients, waiting, func(ctx context.Context, o *prepared) { p.payBeside(ctx, o, pay) })
+		return p.each(both, clients, waiting, func(ctx context.Context, o *prepared) { p.payAndCancel(ctx, o, pay) })
 	})
 	if err := group.Wait(); err != nil {
 		return err

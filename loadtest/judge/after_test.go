@@ -198,7 +198,7 @@ func TestTheExampleOfAPayment(t *testing.T) {
 
 // A payment that comes at the same moment as a cancel leaves the order paid or cancelled, and the books show which. A
 // refusal of one of them is no mistake.
-func TestAPaymentBesideACancel(t *testing.T) {
+func TestAPaymentAtTheMomentOfACancel(t *testing.T) {
 	t.Parallel()
 	for mistake, want := range map[string]verify.Outcome{
 		"": verify.Pass, "slow": verify.Pass, "strict": verify.Pass, "late": verify.Pass, "blind": verify.Violation,
@@ -225,7 +225,7 @@ func TestAPaymentBesideACancel(t *testing.T) {
 	}
 }
 
-// Orders are cancelled in four forms: once, beside the payment, twice at the same moment, and again after a second. Then
+// Orders are cancelled in four forms: once, with the payment, twice at the same moment, and again after a second. Then
 // what was sold out is bought again.
 func TestTheFormsOfACancel(t *testing.T) {
 	t.Parallel()
@@ -244,11 +244,11 @@ func TestTheFormsOfACancel(t *testing.T) {
 	}
 	forms, bought := map[string]int{}, 0
 	for _, o := range phase.Evidence.Orders {
-		beside := slices.ContainsFunc(o.Calls, func(c judge.Call) bool { return c.Kind == judge.Beside })
+		race := slices.ContainsFunc(o.Calls, func(c judge.Call) bool { return c.Kind == judge.Race })
 		cancels := slices.DeleteFunc(o.Calls, func(c judge.Call) bool { return c.Kind != judge.Cancel })
 		switch {
-		case beside:
-			forms["beside"]++
+		case race:
+			forms["race"]++
 		case len(cancels) == 0:
 			bought++
 		case len(cancels) == 1:
@@ -260,8 +260,8 @@ func TestTheFormsOfACancel(t *testing.T) {
 		}
 	}
 	p := r.Phases[0]
-	if r.Outcome != verify.Pass || forms["once"]*forms["twice"]*forms["later"]*forms["beside"] == 0 ||
-		forms["once"]+forms["twice"]+forms["later"]+forms["beside"] != p.Cancelled ||
+	if r.Outcome != verify.Pass || forms["once"]*forms["twice"]*forms["later"]*forms["race"] == 0 ||
+		forms["once"]+forms["twice"]+forms["later"]+forms["race"] != p.Cancelled ||
 		p.Accepted+p.Pending-p.Cancelled != 20 {
 		t.Errorf("forms %v, %d not cancelled\n%s", forms, bought, text(r))
 	}
@@ -309,8 +309,8 @@ func TestAPaymentWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	f := parse(t, "", serve(t, cutting(&reserving{}))+reservingFile)
 	r := run(t, judge.Config{File: f, Phases: []string{judge.Together}})
-	const want = "no answer came, and it may be done: write poll: true to send it again, and under its answers the one to " +
-		"a step that is done already, such as {status: 409, contains: already paid, means: accepted}"
+	const want = "no answer came, and it may be done: write poll: true to send it again, and under its answers the one " +
+		"to a step that is done already, such as {status: 409, contains: already paid, means: accepted}"
 	if reasons := strings.Join(r.Phases[0].Reasons, "\n"); r.Outcome != verify.Unknown || !strings.Contains(reasons, want) {
 		t.Errorf("%s\n%s", r, text(r))
 	}

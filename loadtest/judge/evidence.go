@@ -41,7 +41,7 @@ type Evidence struct {
 	Noun string
 	// Unnamed: no request says how many pieces it orders.
 	Unnamed bool
-	// Kills are the times in which the judge killed the service and started it again.
+	// Kills are the kills of the judge, each until the service served again.
 	Kills []Span
 	// Settle is how long the pieces of a cancelled order may take to come back.
 	Settle time.Duration

@@ -15,7 +15,7 @@ import (
 const callsShown = 5
 
 // scene shows the example's calls side by side, with the answer that violates the invariant: the calls of the order, of
-// which one that overlaps another has its own lane, and those of the order that they met. It is nil without calls.
+// which one that overlaps another has its own lane, and the calls of the order that they met. It is nil without calls.
 func (e *Example) scene(invariant string) *lanes.Scene {
 	if len(e.Calls) == 0 {
 		return nil
@@ -94,7 +94,7 @@ func (c Call) does(basket string) string {
 		return "orders " + basket + ", alone, after the others"
 	case Buyer:
 		return "is about to order " + basket
-	case Then, Beside:
+	case Then, Race:
 		return fmt.Sprintf("does step %d after the order", c.Step)
 	case Cancel:
 		return "cancels the order"

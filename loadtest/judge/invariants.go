@@ -230,7 +230,7 @@ func (e *Evidence) later(product string) string {
 }
 
 // over returns the order with whose answer more pieces of a product were accepted than there were; or, if cancels were
-// sent before, one of those that may have given back too much.
+// sent before, an order whose cancel may have given back too much.
 func (e *Evidence) over(product string) *Order {
 	type acceptance struct {
 		at     time.Duration
@@ -613,8 +613,9 @@ func stockMatchesOrders(e *Evidence, f *finding) {
 	}
 }
 
-// suspect returns an order that may be the reason why the stock of a product is wrong: one that was cancelled, one whose answer did not come, the first accepted one that met another one, or else the one that was sent last; nil
-// if there is none.
+// suspect returns an order that may be the reason why the stock of a product is wrong: one that was cancelled, one
+// whose answer did not come, the first accepted one that met another one, or else the one that was sent last; nil if
+// there is none.
 func (e *Evidence) suspect(product string) *Order {
 	if one, _, _ := e.cancels(product); one != nil {
 		return one

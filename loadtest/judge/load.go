@@ -94,7 +94,7 @@ func (c *Call) read(f *shop.File, vars shop.Vars) shop.Reading {
 		return shop.Reading{Means: shop.Unknown}
 	case c.Step > 0:
 		reading := f.Then[c.Step-1].Read(c.Answer, vars)
-		if c.Kind == Beside && reading.Means == shop.Rejected {
+		if c.Kind == Race && reading.Means == shop.Rejected {
 			reading.Means = shop.Unknown
 		}
 		return reading

@@ -73,15 +73,15 @@ const (
 	Probe Kind = "probe"
 	// Buyer is a step of the buyer that failed, so that no order was sent.
 	Buyer Kind = "buyer"
-	// Then is a step after the order, and Cancel cancels it. Beside is a step that is sent at the same moment as the cancel:
+	// Then is a step after the order, and Cancel cancels it. Race is a step that is sent at the same moment as the cancel:
 	// its refusal says nothing about the order.
 	Then   Kind = "then"
 	Cancel Kind = "cancel"
-	Beside Kind = "beside"
+	Race   Kind = "race"
 )
 
 // orders reports whether the call is one of the order itself.
-func (k Kind) orders() bool { return k != Buyer && k != Then && k != Cancel && k != Beside }
+func (k Kind) orders() bool { return k != Buyer && k != Then && k != Cancel && k != Race }
 
 // String describes the call in a line.
 func (c Call) String() string {
@@ -93,7 +93,7 @@ func (c Call) String() string {
 		return text + "the answer was lost on the way"
 	}
 	text += fmt.Sprintf("%d %s", c.Status, c.Body)
-	if (c.Kind == Then || c.Kind == Beside) && c.Means == shop.Unknown {
+	if (c.Kind == Then || c.Kind == Race) && c.Means == shop.Unknown {
 		return text
 	}
 	return text + fmt.Sprintf(" → %s", c.Reading)

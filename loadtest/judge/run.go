@@ -28,7 +28,7 @@ const (
 	Repeated = "repeated"
 	// Killed: kill -9 in the middle, a restart, and repeats.
 	Killed = "killed"
-	// Cancelled: orders are cancelled once, twice at the same moment, again and beside their payment, while others buy.
+	// Cancelled: orders are cancelled once, twice at the same moment, again and with their payment, while others buy.
 	Cancelled = "cancelled"
 )
 
@@ -38,7 +38,7 @@ var sends = map[string]string{
 	Together:  "calls that overlap",
 	Repeated:  "double clicks, lost answers, repeats under the same key",
 	Killed:    "kill -9 in the middle, a restart, repeats",
-	Cancelled: "cancels once, twice, again and beside a payment, while others buy",
+	Cancelled: "cancels once, twice, again and while a payment comes; others buy",
 }
 
 // Sends describes the calls of a phase.

@@ -24,8 +24,8 @@ type Smallest struct {
 
 // Search judges a shop with one seed after another, for at most the time within, until something is found. Then, for at
 // most that time again, it looks for the fewest clients and orders that still violate the same invariant. The result is
-// the last run with a violation, or the last run. An unknown run ends the search. Of the smaller loads, Config.Done gets
-// the phases of the smallest. An error means the same as one of Run; a search keeps no evidence.
+// the last run with a violation, or the last run. An unknown run ends the search. Of the smaller loads, Config.Done
+// gets the phases of the smallest. An error means the same as one of Run; a search keeps no evidence.
 func Search(ctx context.Context, cfg Config, within time.Duration) (*Result, error) {
 	if cfg.Out != "" {
 		return nil, errors.New("the evidence of a search is not kept: run the smallest load, which it prints, with --out")
@@ -141,7 +141,7 @@ func (s *search) seen(ctx context.Context, orders, clients int) (bool, error) {
 	return false, nil
 }
 
-// Met is another order, a call of which overlapped a call of an example.
+// Met is another order: one of its calls overlapped a call of an example.
 type Met struct {
 	Key    string `json:"key"`
 	Basket string `json:"basket"`
@@ -150,8 +150,8 @@ type Met struct {
 
 // meet returns the other order for the same product with the call that overlapped a call of the order for the longest
 // time, first among cancels, then among calls that order, then among accepted ones, or nil. Calls of the order that
-// overlap each other are the ones that met. The commands send the orders that met again. With the limit of a buyer, both
-// orders are of the same buyer.
+// overlap each other are the ones that met. The commands send the orders that met again. With the limit of a buyer,
+// both orders are of the same buyer.
 func (e *Evidence) meet(o *Order, limit bool) (met *Met, commands string) {
 	products := map[string]bool{}
 	for _, it := range o.Basket {
@@ -209,7 +209,7 @@ func (e *Evidence) meet(o *Order, limit bool) (met *Met, commands string) {
 	return &Met{with.Key, with.basket(), withoutAnswers(with.Calls)}, commands
 }
 
-// withCancel ranks calls that met, one of which is a cancel, before others.
+// withCancel ranks a cancel and the call that it met before others.
 const withCancel = 4 * time.Hour
 
 // atOnce returns commands of the shell that send two orders at the same time.

@@ -127,7 +127,7 @@ func (t *trying) one(ctx context.Context, o *prepared, i int) (on bool, err erro
 	}), nil
 }
 
-// first shows the answer to the first order, the steps after it and its repeat, each with what it has changed.
+// first shows the answer to the first order, the steps after it and its repeat, each with its changes in the books.
 func (t *trying) first(ctx context.Context, o *prepared, c Call) error {
 	t.show(c)
 	live := t.live(o)
@@ -185,7 +185,7 @@ func (t *trying) settled(ctx context.Context, by string, last bool) error {
 		}
 		waited := time.Since(start)
 		changed := !now.Equal(t.last)
-		if now.Equal(was) && (changed && !(last && t.opened(now)) || !changed && waited >= quiet) ||
+		if now.Equal(was) && (changed && (!last || !t.opened(now)) || !changed && waited >= quiet) ||
 			waited >= time.Duration(t.f.Settle) {
 			t.changes(now, by)
 			return nil

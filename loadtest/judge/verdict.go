@@ -182,8 +182,9 @@ func (e *Evidence) judge() *Verdict {
 
 // killed reports whether a kill has ended a call of the order.
 func (e *Evidence) killed(o *Order) bool {
-	return slices.ContainsFunc(o.Calls, func(c Call) bool {
-		return c.Failure != "" && slices.ContainsFunc(e.Kills, func(k Span) bool { return c.Sent <= k.To && c.Done >= k.From })
+	return slices.ContainsFunc(e.Kills, func(k Span) bool {
+		ended := func(c Call) bool { return c.Failure != "" && c.Sent <= k.To && c.Done >= k.From }
+		return slices.ContainsFunc(o.Calls, ended)
 	})
 }
 
@@ -196,12 +197,13 @@ func (e *Evidence) shows(v *Verdict) (reasons []string) {
 		reasons = append(reasons, fmt.Sprintf("most orders have no known end: %s", e.unclear()))
 	}
 	if halted := e.halted(); len(halted) > 0 && 2*len(halted) <= v.Accepted+v.Pending {
-		v.Notes = append(v.Notes, fmt.Sprintf("of %d orders, a step of then could not be done: %s", len(halted), counted(halted, 3)))
+		text := fmt.Sprintf("of %d orders, a step of then could not be done: %s", len(halted), counted(halted, 3))
+		v.Notes = append(v.Notes, text)
 	} else if len(halted) > 0 {
 		text := "most orders were accepted, and a step of then could not be done: " + counted(halted, 3)
 		if slices.ContainsFunc(e.Orders, (*Order).leftOpen) {
-			text += ". If no answer came, and it may be done: write poll: true to send it again, and under its answers the one " +
-				"to a step that is done already, such as {status: 409, contains: already paid, means: accepted}"
+			text += ". If no answer came, and it may be done: write poll: true to send it again, and under its answers the " +
+				"one to a step that is done already, such as {status: 409, contains: already paid, means: accepted}"
 		}
 		reasons = append(reasons, text)
 	}

@@ -563,7 +563,7 @@ const newThen = `# then: # after the order, once for each one that is placed: pa
 #     answers: [{$.status: PAID, means: accepted}, {$.status: [FAILED, EXPIRED], means: rejected}]
 `
 
-const newCancel = `# cancel: {delete: "/orders/{{order}}"} # orders are cancelled once, twice at once, and again
+const newCancel = `# cancel: {delete: "/orders/{{order}}"} # then some orders are cancelled, too
 `
 
 const newBooks = `# books: # what the databases say; without them the answers alone are judged
