@@ -311,7 +311,8 @@ func TestAPaymentWithoutAnAnswer(t *testing.T) {
 	r := run(t, judge.Config{File: f, Phases: []string{judge.Together}})
 	const want = "no answer came, and it may be done: write poll: true to send it again, and under its answers the one " +
 		"to a step that is done already, such as {status: 409, contains: already paid, means: accepted}"
-	if reasons := strings.Join(r.Phases[0].Reasons, "\n"); r.Outcome != verify.Unknown || !strings.Contains(reasons, want) {
+	reasons := strings.Join(r.Phases[0].Reasons, "\n")
+	if r.Outcome != verify.Unknown || !strings.Contains(reasons, want) {
 		t.Errorf("%s\n%s", r, text(r))
 	}
 	f = parse(t, "", serve(t, cutting(&reserving{}))+strings.Replace(reservingFile, `headers: {Ticket: "{{ticket}}"}}`,

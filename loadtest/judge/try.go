@@ -216,7 +216,7 @@ func added(was, now []books.Row) []books.Row {
 	return slices.DeleteFunc(slices.Clone(now), func(row books.Row) bool { return known[row] })
 }
 
-// changes shows the changes in the books, and by which call they are; "" for several calls.
+// changes shows the changes in the books, and the call that made them; "" for several calls.
 func (t *trying) changes(now *books.Books, by string) {
 	changed := false
 	if by != "" {

@@ -167,8 +167,8 @@ func TestAFindingLeadsToTheCancelsThatMet(t *testing.T) {
 	}
 }
 
-// If the requests do not say how many pieces they order, and each order in the books has the same other number, the file
-// is wrong, and not the shop.
+// If the requests do not say how many pieces they order, and each order in the books has the same other number, the
+// file is wrong, and not the shop.
 func TestTheBodyOrdersOtherPieces(t *testing.T) {
 	t.Parallel()
 	e := world()
