@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -176,8 +177,11 @@ func (e *Evidence) meet(o *Order, limit bool) (met *Met, commands string) {
 		}
 		return both
 	}
-	for i, c := range o.Calls {
-		for _, other := range o.Calls[i+1:] {
+	own := filter(o.Calls, func(c Call) bool { // a step that was refused has changed nothing
+		return c.Kind != Race || c.Failure == "" && c.Status < http.StatusBadRequest
+	})
+	for i, c := range own {
+		for _, other := range own[i+1:] {
 			if min(c.Done, other.Done) > max(c.Sent, other.Sent) {
 				if c.Kind.orders() && other.Kind.orders() {
 					commands = atOnce(o, o)

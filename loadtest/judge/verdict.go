@@ -196,16 +196,17 @@ func (e *Evidence) shows(v *Verdict) (reasons []string) {
 	case 2*v.Served < v.Orders:
 		reasons = append(reasons, fmt.Sprintf("most orders have no known end: %s", e.unclear()))
 	}
-	if halted := e.halted(); len(halted) > 0 && 2*len(halted) <= v.Accepted+v.Pending {
-		text := fmt.Sprintf("of %d orders, a step of then could not be done: %s", len(halted), counted(halted, 3))
-		v.Notes = append(v.Notes, text)
-	} else if len(halted) > 0 {
-		text := "most orders were accepted, and a step of then could not be done: " + counted(halted, 3)
+	if halted := e.halted(); len(halted) > 0 {
+		text := "a step of then could not be done: " + counted(halted, 3)
 		if slices.ContainsFunc(e.Orders, (*Order).leftOpen) {
 			text += ". If no answer came, and it may be done: write poll: true to send it again, and under its answers the " +
 				"one to a step that is done already, such as {status: 409, contains: already paid, means: accepted}"
 		}
-		reasons = append(reasons, text)
+		if 2*len(halted) > v.Accepted+v.Pending {
+			reasons = append(reasons, "most orders were accepted, and "+text)
+		} else {
+			v.Notes = append(v.Notes, fmt.Sprintf("of %d orders, %s", len(halted), text))
+		}
 	}
 	if refused := e.uncancelled(); len(refused) > 0 && v.Cancelled == 0 {
 		reasons = append(reasons, "no order could be cancelled: "+counted(refused, 3))

@@ -128,6 +128,12 @@ func TestAFindingLeadsToTheCancelsThatMet(t *testing.T) {
 			cancel(e, 2, 50)
 			cancel(e, 3, 52)
 		}, judge.StockMatchesOrders, "k3", "met: key k2, cancel"},
+		"with a payment that was refused at the same moment": {func(e *judge.Evidence) {
+			cancel(e, 2, 50)
+			cancel(e, 3, 52)
+			e.Orders[3].Calls = append(e.Orders[3].Calls,
+				judge.Call{Kind: judge.Race, Sent: at(52), Done: at(56), Status: 409, Reading: shop.Reading{Means: shop.Unknown}})
+		}, judge.StockMatchesOrders, "k3", "met: key k2, cancel"},
 		"pieces that came back twice, and were sold": {func(e *judge.Evidence) {
 			cancel(e, 2, 50)
 			cancel(e, 2, 52)
