@@ -58,7 +58,7 @@ type Evidence struct {
 	sums    map[string]*sums // by product
 
 	blind    bool     // the books do not change, although orders were accepted
-	mixed    bool     // cancelled orders are in the books, and nothing there tells them from sold ones
+	mixed    bool     // cancelled orders are in the books, and look there like sold ones
 	unlisted []string // the states of orders that have no meaning
 }
 
@@ -88,8 +88,8 @@ type entry struct {
 	has     [open + 1]bool  // whether it has a row of the class
 	// order is the order of the run that it is, by its key or id, or nil.
 	order *Order
-	// guess is an order whose answer was lost, if it has no order: it may be that one or another one with its basket. No
-	// violation follows from which one it is.
+	// guess is an order whose answer was lost, if it has no order: it may be that one or another one with its basket, so
+	// no violation follows from this one alone.
 	guess *Order
 }
 
@@ -353,8 +353,8 @@ func (e *Evidence) moved() bool {
 	})
 }
 
-// mixes reports whether the books show cancelled orders as sold for want of the column state: all of them are there, and
-// the stock does not say that nothing was cancelled.
+// mixes reports whether the books show cancelled orders as sold for want of the column state: all of them are there,
+// and the stock does not say that nothing was cancelled.
 func (e *Evidence) mixes() bool {
 	if e.After == nil || e.After.Orders == nil || e.After.HasState {
 		return false

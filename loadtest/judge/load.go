@@ -246,7 +246,7 @@ func (p *phase) again(ctx context.Context, orders []*prepared) error {
 }
 
 // makeUp sends orders in the place of the ones that a kill took from a shop without keys, until one is rejected
-// for which no limit of its buyer stands in the way, more is accepted than there is, or some in a row have no known end.
+// whose buyer may have it, more is accepted than there is, or some in a row have no known end.
 func (p *phase) makeUp(ctx context.Context) error {
 	accepted, silent := map[string]shop.Pieces{}, 0
 	over := func(o *prepared) bool {

@@ -489,8 +489,8 @@ const (
 	pauseTimes = 5
 )
 
-// settle judges by the books once two reads found the same and nothing in them is wrong or may change yet, or the time to
-// settle is over.
+// settle judges by the books once two reads found the same and nothing in them is wrong or may change yet, or the time
+// to settle is over.
 func (p *phase) settle(ctx context.Context, e *Evidence) (*Verdict, error) {
 	deadline := time.Now().Add(time.Duration(p.f.Settle))
 	var judged *Verdict // by the last books

@@ -674,7 +674,9 @@ func TestTheWaitForAServiceSaysWhy(t *testing.T) {
 		t.Fatalf("it ended without a word: %v", err)
 	}
 	cancel()
-	<-ended
+	if err := <-ended; err == nil {
+		t.Error("the wait did not end with its context")
+	}
 }
 
 // A service that will never be ready is not waited for.

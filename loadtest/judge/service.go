@@ -151,7 +151,8 @@ func (s *service) awaitReady(ctx context.Context) error {
 		}
 		if !said && time.Since(start) > saysAfter {
 			said = true
-			_, _ = fmt.Fprintf(terminal{s.says}, "waiting for the service: GET %s: %s\n", ready, err) // a lost line fails nothing
+			// A lost line does not fail the run.
+			_, _ = fmt.Fprintf(terminal{s.says}, "waiting for the service: GET %s: %s\n", ready, err)
 		}
 		if time.Now().After(deadline) {
 			return fmt.Errorf("the service is not ready after %s: GET %s: %w%s",

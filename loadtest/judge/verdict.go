@@ -258,8 +258,8 @@ func (e *Evidence) unsold() (text string) {
 		case left < most[p]:
 			return ""
 		case text == "":
-			text = words(e.Noun, fmt.Sprintf("%s of %s pieces of product %s were not sold, so it could not show whether the shop "+
-				"oversells: ", left, e.Stock[p], p))
+			text = words(e.Noun, fmt.Sprintf("%s of %s pieces of product %s were not sold, so it could not show whether the "+
+				"shop oversells: ", left, e.Stock[p], p))
 		}
 	}
 	if text != "" && e.Limit > 0 {

@@ -116,8 +116,8 @@ func (s *Sender) handshake(ctx context.Context, network, address, version string
 	return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
 }
 
-// Never reports whether an error of a request comes again each time: a certificate that is not accepted, or a service that
-// does not speak https.
+// Never reports whether an error of a request comes again each time: a certificate that is not accepted, or a service
+// that does not speak https.
 func Never(err error) bool {
 	_, refused := errors.AsType[*tls.CertificateVerificationError](err)
 	_, plain := errors.AsType[tls.RecordHeaderError](err)
