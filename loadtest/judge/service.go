@@ -124,7 +124,7 @@ func secure(a *shop.Answer) bool {
 
 // awaitReady waits until the service answers, unless the answer shows that it never will.
 func (s *service) awaitReady(ctx context.Context) error {
-	ready := s.target.JoinPath(s.conf.Ready)
+	ready := s.target.JoinPath("/").JoinPath(s.conf.Ready) // without the first, the path would begin without a slash
 	request := &shop.Rendered{Method: http.MethodGet, URL: ready, Header: http.Header{}}
 	start, said := time.Now(), s.says == nil
 	deadline := start.Add(time.Duration(s.conf.Within))
