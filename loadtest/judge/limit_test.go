@@ -29,8 +29,8 @@ func coupons(t *testing.T, target string, changes ...string) *shop.File {
 
 func oneEach() *limited { return &limited{stock: map[string]float64{"SPRING": 20}} }
 
-// A shop that allows a buyer less than the file says does not sell all of its stock, so it cannot show that it would not
-// oversell.
+// A shop that allows a buyer less than the file says does not sell all of its stock, so it cannot show that it would
+// not oversell.
 func TestALimitThatLeavesPiecesIsUnknown(t *testing.T) {
 	t.Parallel()
 	f := coupons(t, serve(t, oneEach()), "pieces: 1", "pieces: 2")

@@ -692,7 +692,8 @@ func TestADefiniteAnswerEndsTheWaitForAService(t *testing.T) {
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		f := parse(t, t.TempDir(), "target: "+target+memory+"service: {kill: 'true', start: 'true', ready: /login, within: 10m}")
+		f := parse(t, t.TempDir(), "target: "+target+memory+
+			"service: {kill: 'true', start: 'true', ready: /login, within: 10m}")
 		r, err := judge.Run(ctx, judge.Config{File: f})
 		if err != nil || len(r.Reasons) == 0 || !strings.Contains(r.Reasons[0], want) {
 			t.Errorf("%s: %v, %v; want %s", target, r, err, want)

@@ -79,7 +79,8 @@ func symptomatic(t *testing.T, db *sql.DB) http.Handler {
 	serve("POST /api/orders", buy)
 	serve("POST /api/coupons/redeem", buy)
 	serve("POST /api/orders/{id}/cancel", func(tx *sql.Tx, r *http.Request) (int64, string, error) {
-		done, err := tx.Exec("UPDATE orders SET status = 'cancelled' WHERE id = ? AND status = 'confirmed'", r.PathValue("id"))
+		done, err := tx.Exec("UPDATE orders SET status = 'cancelled' WHERE id = ? AND status = 'confirmed'",
+			r.PathValue("id"))
 		if err != nil {
 			return 0, "", err
 		}
