@@ -98,7 +98,7 @@ func TestABurstAtABrokenServiceIsRefused(t *testing.T) {
 	}
 }
 
-// The stock service hangs: the calls beside the probes are refused after a while, and later ones at once.
+// The stock service hangs: all calls but the probes are refused after a while, and later ones at once.
 func TestABurstAtAServiceThatHangsIsRefused(t *testing.T) {
 	const rest = 500 * time.Millisecond
 	leave := make(chan struct{})
@@ -109,7 +109,7 @@ func TestABurstAtAServiceThatHangsIsRefused(t *testing.T) {
 	errs, wait := all(t.Context(), c)
 	for range burst - stockapi.Probes { // the probes still hang
 		if err := <-errs; !errors.Is(err, operation.ErrUnavailable) {
-			t.Errorf("a call beside the probes ended with %v, want unavailable", err)
+			t.Errorf("a call that is no probe ended with %v, want unavailable", err)
 		}
 	}
 	start := time.Now()
@@ -142,7 +142,7 @@ func TestABurstAtAServiceThatHangsIsRefused(t *testing.T) {
 // A call that waits for the probes ends with its context. Down and Pass wait, too, and agree with the calls.
 func TestAWaitForProbesEndsWithTheContext(t *testing.T) {
 	leave := make(chan struct{})
-	s, c, _ := rested(t, time.Second, func(w http.ResponseWriter, r *http.Request) {
+	s, c, _ := rested(t, 2*time.Second, func(w http.ResponseWriter, r *http.Request) {
 		<-leave
 		done(w, r)
 	})

@@ -104,9 +104,7 @@ func NewClient(bases []string, cfg Config) (*Client, error) {
 	if err := c.SetReplicas(bases); err != nil {
 		return nil, err
 	}
-	atOnce, cancel := context.WithCancel(context.Background())
-	cancel()
-	c.counts = newCounts(cfg.Metrics, func() bool { return c.Down(atOnce) })
+	c.counts = newCounts(cfg.Metrics, c.downNow)
 	c.ledger = batch.Func(c.readLedger, batch.WithMaxSize(maxFlags), batch.WithTimeout(cfg.Timeout))
 	return c, nil
 }

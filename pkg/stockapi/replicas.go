@@ -118,11 +118,22 @@ func shifted(order []*replica, by int) []*replica {
 // Down reports whether no write can be sent: no replica is known, or every breaker refuses it. Like a call, it waits
 // until ctx ends for the outcome of probes in flight: see Config.BreakerRest.
 func (c *Client) Down(ctx context.Context) bool {
-	_, ended, err := admitted(ctx, c.fleet.Load().all, ofWrites)
+	_, end, err := admitted(ctx, c.fleet.Load().all, ofWrites)
+	return !withdrawn(end, err)
+}
+
+// downNow is Down without a wait.
+func (c *Client) downNow() bool {
+	_, end, _, err := admit(c.fleet.Load().all, ofWrites)
+	return !withdrawn(end, err)
+}
+
+// withdrawn reports whether a call was let through, and withdraws it, which says nothing about the service.
+func withdrawn(end func(error), err error) bool {
 	if err == nil {
-		ended(context.Canceled) // withdrawn: it says nothing about the service
+		end(context.Canceled)
 	}
-	return err != nil
+	return err == nil
 }
 
 // replica is one stock service, at one address.
@@ -205,7 +216,7 @@ var errBreakerOpen = errors.New("circuit breaker open")
 // probes is the number of calls that a half-open breaker lets through, and of successes that close it.
 const probes = 5
 
-// breaker is a replica's circuit breaker. The calls that it refuses beside probes in flight may wait for their outcome.
+// breaker is a replica's circuit breaker. Calls that it refuses while probes are in flight may wait for their outcome.
 type breaker struct {
 	circuit *gobreaker.TwoStepCircuitBreaker[any] // nil in a client without breakers
 	rest    time.Duration
@@ -237,7 +248,7 @@ func newBreaker(name string, cfg Config, ends *ends) *breaker {
 	})}
 }
 
-// allow lets a call through, which must report its end to done. If it refuses one beside probes in flight, that may wait
+// allow lets a call through, which must report its end to done. One that it refuses while probes are in flight may wait
 // for the end of another call, up to the time until, and ask again.
 func (b *breaker) allow() (done func(error), until time.Time, err error) {
 	if b.circuit == nil {

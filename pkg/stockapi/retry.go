@@ -186,8 +186,8 @@ type result[T any] struct {
 	err   error
 }
 
-// at calls send with the first available replica of the order, and then with the next one while none was reached. If all
-// refuse and one is being probed, it waits for the outcome. If a replica is overdue and another is not, the call is
+// at calls send with the first available replica of the order, and then with the next one while none was reached. If
+// all refuse and one is being probed, it waits for the outcome. If a replica is overdue and another is not, the call is
 // hedged: it goes to that one as well, and the first success counts. So a call may run twice, under one flag. If all
 // tries fail, the error says whether any of them may have taken effect.
 func at[T any](ctx context.Context, order []*replica, of func(*replica) *breaker, send sender[T]) (T, error) {
