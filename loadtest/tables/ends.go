@@ -184,8 +184,8 @@ func (e Ends) sentence(f Fault, side Side, v *verify.Verdict) string {
 	text := ""
 	if n := e.Open + e.GivenUp + f.Load.Orders - e.Orders; side == Broken && f.Rate == "" && n > 0 &&
 		(v.Outcome != verify.Violation || f.oversells() && e.Sold <= e.Stock) {
-		return sold(e.Sold, e.Stock, "") + English.Sprintf(": too slow to show it, as %s came to no end in time; "+
-			"try it on a machine that is less busy", orders(n))
+		return sold(e.Sold, e.Stock, "") + English.Sprintf(
+			": too slow to show it, as %s came to no end in time; try it on a machine that is less busy", orders(n))
 	}
 	switch {
 	case f.Rate != "":
