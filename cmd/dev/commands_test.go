@@ -17,7 +17,9 @@ import (
 const root = "../.."
 
 // others are programs that are not checked.
-var others = []string{"git", "mkdir", "curl", "cp", "find", "grep", "xargs", "sed", "rm", "cd", "[", ".", "docker", "id"}
+var others = []string{
+	"git", "mkdir", "curl", "cp", "find", "grep", "xargs", "sed", "rm", "cd", "id", "[", ".", "docker",
+}
 
 // TestCommandsExist: workflows and documents call only targets, packages, tests, scripts and programs that are there.
 // The tests of each program check its arguments.
