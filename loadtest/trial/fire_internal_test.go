@@ -79,7 +79,7 @@ func TestEveryReplicasConnection(t *testing.T) {
 	for _, turn := range []struct {
 		do     func(context.Context) error
 		broken bool
-	}{{act.Do, true}, {act.Undo, false}} {
+	}{{act.Arm, true}, {act.Heal, false}} {
 		if err := turn.do(t.Context()); err != nil {
 			t.Fatal(err)
 		}
