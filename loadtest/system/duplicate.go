@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -29,6 +30,7 @@ func newDuplicator(upstream string) (*Duplicator, error) {
 	forward.Transport = transport
 	// If the stock service is down, the caller sees the same as without this proxy: the connection ends.
 	forward.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
+	forward.ErrorLog = log.New(io.Discard, "", 0) // an answer cut off by a killed service is no news
 	d := &Duplicator{}
 	var err error
 	d.addr, d.stop, err = Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
