@@ -118,7 +118,11 @@ func shifted(order []*replica, by int) []*replica {
 // Down reports whether no write can be sent: no replica is known, or every breaker refuses it. Like a call, it waits
 // until ctx ends for the outcome of probes in flight: see Config.BreakerRest.
 func (c *Client) Down(ctx context.Context) bool {
-	_, end, err := admitted(ctx, c.fleet.Load().all, ofWrites)
+	all := c.fleet.Load().all
+	if slices.ContainsFunc(all, func(r *replica) bool { return r.writes.closed() }) {
+		return false // as nearly always
+	}
+	_, end, err := admitted(ctx, all, ofWrites)
 	return !withdrawn(end, err)
 }
 
@@ -246,6 +250,11 @@ func newBreaker(name string, cfg Config, ends *ends) *breaker {
 			cfg.Log.Warn("circuit breaker", "name", name, "from", from.String(), "to", to.String())
 		},
 	})}
+}
+
+// closed reports whether the breaker lets every call through.
+func (b *breaker) closed() bool {
+	return b.circuit == nil || b.circuit.State() == gobreaker.StateClosed
 }
 
 // allow lets a call through, which must report its end to done. One that it refuses while probes are in flight may wait
