@@ -52,7 +52,7 @@ func (j *judgement) inBooks(order int64) {
 	}
 }
 
-// onPages adds what the pages say of order n to its answers.
+// onPages adds the entries of order n in list pages to its answers.
 func (j *judgement) onPages(n int, did end) {
 	if did.order == 0 {
 		return

@@ -214,7 +214,7 @@ func (r *replica) hedgeIn() time.Duration {
 	return r.hedge - time.Since(r.lastAnswer)
 }
 
-// errBreakerOpen stands beside ErrUnavailable if nothing was sent because the circuit breaker of every replica is open.
+// errBreakerOpen is wrapped with ErrUnavailable if nothing was sent since every replica's circuit breaker was open.
 var errBreakerOpen = errors.New("circuit breaker open")
 
 // probes is the number of calls that a half-open breaker lets through, and of successes that close it.
