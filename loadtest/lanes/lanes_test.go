@@ -191,3 +191,23 @@ func TestNegative(t *testing.T) {
 		t.Errorf("of an order that adds pieces, %s is shown", got)
 	}
 }
+
+// TestLateCommit shows the order that the experiment held, not one before it that only waited for its lock.
+func TestLateCommit(t *testing.T) {
+	held := event(20, "stock-1", "2", "commit/before", faultpoint.Values{})
+	held.Action, held.Held = faultpoint.Delay, 2*time.Second
+	r := &Run{
+		Broken: true, History: &history.History{Goods: []history.Goods{{ID: 1}}},
+		Orders: []Order{{ID: "1", Status: "REJECTED"}, {ID: "2", Status: "REJECTED"}},
+		Flows:  []Flow{{"1", "deduct", 1, -1}, {"2", "deduct", 1, -1}},
+		Events: []faultpoint.Event{
+			held,
+			event(2021, "stock-1", "2", "commit/after", faultpoint.Values{}),
+			event(2030, "stock-2", "1", "acquire-lock/after", faultpoint.Values{}),
+			event(2040, "stock-2", "1", "commit/after", faultpoint.Values{}),
+		},
+	}
+	if got := fmt.Sprint(steps(LateCommit(r))); !strings.Contains(got, "stands still for 2.0 s") {
+		t.Errorf("the order that was held is not shown: %s", got)
+	}
+}

@@ -8,7 +8,7 @@ import (
 	"orderstock/loadtest/faultpoint"
 )
 
-// first returns the first event that satisfies the condition; false if there is none.
+// earliest returns the first event that satisfies the condition; false if there is none.
 func (r *Run) first(is func(e faultpoint.Event) bool) (faultpoint.Event, bool) {
 	r.prepare()
 	for _, e := range r.timeline {
@@ -41,7 +41,7 @@ func Basket(r *Run) *Scene {
 
 // TakenFlag shows an order whose stock service dies with its flag.
 func TakenFlag(r *Run) *Scene {
-	flag := r.struck(faultpoint.Kill)
+	flag := earliest(r.struck(faultpoint.Kill))
 	if flag == "" {
 		return nil
 	}
@@ -57,7 +57,7 @@ func TakenFlag(r *Run) *Scene {
 
 // Repeat shows an order that is deducted, and asked for again.
 func Repeat(r *Run) *Scene {
-	if flag := r.failed(); flag != "" {
+	if flag := r.failed(faultpoint.Error); flag != "" {
 		d := r.path(flag)
 		d.wrongAt("order", "call-stock/after", "the first attempt had deducted it")
 		return d.end(r.rows(flag))
@@ -75,7 +75,7 @@ func Repeat(r *Run) *Scene {
 
 // Orphan shows an order whose process died after it was written.
 func Orphan(r *Run) *Scene {
-	flag := r.struck(faultpoint.Kill)
+	flag := earliest(r.struck(faultpoint.Kill))
 	if flag == "" {
 		return nil
 	}

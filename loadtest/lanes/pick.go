@@ -249,25 +249,36 @@ func (r *Run) gone(flag string) (n int64) {
 	return n
 }
 
-// failed returns the first order that failed, though its pieces are gone; "" if there is none.
-func (r *Run) failed() string {
+// failed returns an order that failed, though its pieces are gone: the first that the action struck, or the first at
+// all, which only suffered from the one that was struck, as by waiting for its lock; "" if there is none.
+func (r *Run) failed(a faultpoint.Action) string {
+	var failed []string
 	for _, o := range r.Orders {
 		if (o.Status == "REJECTED" || o.Status == "CANCELLED") && r.gone(o.ID) > 0 {
-			return o.ID
+			failed = append(failed, o.ID)
 		}
 	}
-	return ""
+	held := slices.DeleteFunc(r.struck(a), func(flag string) bool { return !slices.Contains(failed, flag) })
+	return earliest(append(held, failed...))
 }
 
-// struck returns the flag of the first event of one order that the action struck; "" if there is none.
-func (r *Run) struck(a faultpoint.Action) string {
+// earliest returns the first of the flags; "" if there is none.
+func earliest(flags []string) string {
+	if len(flags) == 0 {
+		return ""
+	}
+	return flags[0]
+}
+
+// struck returns the flags of the events of one order that the action struck, in the order of time.
+func (r *Run) struck(a faultpoint.Action) (flags []string) {
 	r.prepare()
 	for _, e := range r.timeline {
 		if e.Action == a && e.Flag != "" && !faultpoint.IsGroup(e.Flag) {
-			return e.Flag
+			flags = append(flags, e.Flag)
 		}
 	}
-	return ""
+	return flags
 }
 
 // rows sums up the order's row and the ledger's.
@@ -294,15 +305,13 @@ func are(n int64) string {
 
 // LateCommit shows an order whose deduction commits after its caller has given up.
 func LateCommit(r *Run) *Scene {
-	r.prepare()
-	flag := r.failed()
-	if flag == "" {
-		if flag = r.struck(faultpoint.Delay); flag == "" {
-			return nil
-		}
+	flag := r.failed(faultpoint.Delay)
+	failed := flag != ""
+	if flag = cmp.Or(flag, earliest(r.struck(faultpoint.Delay))); flag == "" {
+		return nil
 	}
 	d := r.path(flag, r.passed(flag, "commit/after")...)
-	if r.failed() != "" {
+	if failed {
 		d.wrongAt("order", "set-status/after", "nobody knows that: the deduction still works")
 		d.wrongAt("stock", "commit/after", "the pieces are gone, and nobody owns them")
 	} else {
