@@ -11,6 +11,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/mysqluser"
 )
 
 // User is an account of the database server.
@@ -87,7 +88,7 @@ func bootstrap(ctx context.Context, admin *sql.DB, server *mysql.Config, a Accou
 		}
 	}
 	for _, u := range a.users() {
-		if err := (mysqldb.Account{Name: u.Name, Password: u.Password}).Ensure(ctx, admin, server); err != nil {
+		if err := (mysqluser.User{Name: u.Name, Password: u.Password}).Ensure(ctx, admin, server); err != nil {
 			return err
 		}
 	}
@@ -164,7 +165,7 @@ func dropAnonymous(ctx context.Context, admin *sql.DB) error {
 		return fmt.Errorf("list anonymous users: %w", err)
 	}
 	for _, host := range hosts {
-		if _, err := admin.ExecContext(ctx, "DROP USER IF EXISTS ''@"+mysqldb.Quote(host)); err != nil {
+		if _, err := admin.ExecContext(ctx, "DROP USER IF EXISTS ''@"+mysqluser.Quote(host)); err != nil {
 			return fmt.Errorf("drop anonymous user at %s: %w", host, err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/mysqluser"
 )
 
 // Config configures Up, Read and Reboot.
@@ -297,7 +297,7 @@ const account = "replication"
 func (cfg Config) prepare(ctx context.Context, m *Member) error {
 	statements := []string{
 		"GRANT REPLICATION SLAVE, BACKUP_ADMIN, CONNECTION_ADMIN, GROUP_REPLICATION_STREAM ON *.* TO '" + account + "'@'%'",
-		"CHANGE REPLICATION SOURCE TO SOURCE_USER = '" + account + "', SOURCE_PASSWORD = " + mysqldb.Quote(cfg.Password) +
+		"CHANGE REPLICATION SOURCE TO SOURCE_USER = '" + account + "', SOURCE_PASSWORD = " + mysqluser.Quote(cfg.Password) +
 			" FOR CHANNEL 'group_replication_recovery'",
 		// From now on it joins by itself when it starts, and takes no writes until it has joined.
 		"SET PERSIST group_replication_start_on_boot = ON",
@@ -317,7 +317,7 @@ func (cfg Config) prepare(ctx context.Context, m *Member) error {
 		if err != nil {
 			return err
 		}
-		replication := mysqldb.Account{Name: account, Password: cfg.Password, Requires: "SSL"}
+		replication := mysqluser.User{Name: account, Password: cfg.Password, Requires: "SSL"}
 		if err := replication.Ensure(ctx, conn, m.server); err != nil {
 			return fmt.Errorf("%s: %w", m.Addr, err)
 		}
