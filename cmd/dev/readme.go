@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orderstock/cmd/dev/readme"
-	"orderstock/pkg/command"
+	"orderstock/pkg/command/flagset"
 )
 
 func readmeCommand() *cobra.Command {
@@ -20,6 +20,6 @@ func readmeCommand() *cobra.Command {
 			return readme.Fill(cmd.Context(), cfg.Root, cfg.Out)
 		},
 	}
-	command.Flags(cmd.Flags(), &cfg)
+	flagset.Add(cmd.Flags(), &cfg)
 	return cmd
 }

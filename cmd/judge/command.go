@@ -23,6 +23,7 @@ import (
 	"orderstock/loadtest/report"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
+	"orderstock/pkg/command/flagset"
 	"orderstock/pkg/servers"
 )
 
@@ -88,7 +89,7 @@ loadtest/judge/README.md describes the file and what each violation means.
 	}
 	cmd.SetOut(out)
 	cmd.SetErr(progress)
-	command.Flags(cmd.Flags(), &cfg)
+	flagset.Add(cmd.Flags(), &cfg)
 	cmd.Flags().StringSliceVar(&cfg.Phases, "phase", nil, "run these phases only: "+strings.Join(judge.Phases(), ", "))
 	cmd.Flags().DurationVar(&within, "for", 0,
 		"repeat with new seeds for so long, until something is found; then find the smallest load for it")
@@ -258,7 +259,7 @@ func tryCommand() *cobra.Command {
 			return cfg.conclude(cmd, result, err)
 		},
 	}
-	command.Flags(cmd.Flags(), &cfg)
+	flagset.Add(cmd.Flags(), &cfg)
 	return cmd
 }
 
@@ -289,7 +290,7 @@ must still be there. No order is sent.
 			return to.conclude(cmd, result, err)
 		},
 	}
-	command.Flags(cmd.Flags(), &to)
+	flagset.Add(cmd.Flags(), &to)
 	return cmd
 }
 

@@ -20,6 +20,7 @@ import (
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
+	"orderstock/pkg/command/flagset"
 	"orderstock/stock-service/deduct"
 )
 
@@ -37,7 +38,7 @@ own.
 ` + command.Codes,
 	}
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		return errors.Join(command.ReadEnvironment(cmd.Flags()), checkTimes(cmd.Flags()))
+		return errors.Join(flagset.ReadEnvironment(cmd.Flags()), checkTimes(cmd.Flags()))
 	}
 	root.SetOut(out)
 	root.SetErr(progress)
@@ -70,7 +71,7 @@ var named = strings.NewReplacer("{strategies}", strings.Join(deduct.Names(), ", 
 
 // addFlags adds the flags of the settings.
 func addFlags(f *pflag.FlagSet, settings any) {
-	command.Flags(f, settings)
+	flagset.Add(f, settings)
 	f.VisitAll(func(flag *pflag.Flag) { flag.Usage = named.Replace(flag.Usage) })
 }
 

@@ -10,7 +10,7 @@ import (
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/trial"
-	"orderstock/pkg/command"
+	"orderstock/pkg/command/flagset"
 )
 
 func compareCommand() *cobra.Command {
@@ -21,8 +21,8 @@ func compareCommand() *cobra.Command {
 		Items   int          `flag:"items-max" default:"1" bounds:"1 100" help:"most products in one order"`
 		Stocks  int          `flag:"stock-services" default:"1" bounds:"1 100" help:"stock services"`
 		Clients int          `flag:"clients" default:"256" bounds:"1 10000" help:"concurrent clients"`
-		Old     command.Each `flag:"old" help:"the one side: a folder of programs, or NAME=VALUE; several times"`
-		New     command.Each `flag:"new" help:"the other side"`
+		Old     flagset.Each `flag:"old" help:"the one side: a folder of programs, or NAME=VALUE; several times"`
+		New     flagset.Each `flag:"new" help:"the other side"`
 		Legs    int          `flag:"legs" default:"10" bounds:"2 10000" help:"how often each load is measured, with new services"`
 	}
 	f.Paths = []string{string(history.PathDeduct), string(history.PathOrder)}

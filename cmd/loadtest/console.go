@@ -20,6 +20,7 @@ import (
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/system"
 	"orderstock/pkg/command"
+	"orderstock/pkg/command/flagset"
 	"orderstock/pkg/config"
 )
 
@@ -33,7 +34,7 @@ type consoleConfig struct {
 	Hosts     []string     `flag:"host" help:"with --remote: host names of the page"`
 	Token     string       `flag:"token" help:"token that opens the page (default CONSOLE_TOKEN or, without it, random)"`
 	Attach    bool         `flag:"attach" help:"watch the stack that the environment names, and start none"`
-	Watch     command.Each `flag:"watch" help:"with --attach: replicas to show, as KIND=URL or KIND=URL=OPS-URL, where KIND is order or stock; a name that has several addresses is as many replicas (default: the services that orders are fired at)"`
+	Watch     flagset.Each `flag:"watch" help:"with --attach: replicas to show, as KIND=URL or KIND=URL=OPS-URL, where KIND is order or stock; a name that has several addresses is as many replicas (default: the services that orders are fired at)"`
 	Strategy  string       `flag:"strategy" help:"with --attach: how the stock services deduct, for the verdict and to find the lock's queue (default STOCK_STRATEGY or, without it, {strategy})"`
 	Program   string       `flag:"program" default:"bin/loadtest" help:"with --attach: how a shell calls this program, for the commands that the page shows"`
 }

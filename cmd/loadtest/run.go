@@ -15,6 +15,7 @@ import (
 	"orderstock/loadtest/tables"
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/command"
+	"orderstock/pkg/command/flagset"
 )
 
 // runConfig has the flags of run.
@@ -34,7 +35,7 @@ type runConfig struct {
 // ownConfig has the flags of a load of your own.
 type ownConfig struct {
 	tables.Custom
-	Breaks command.Each `flag:"break" help:"what breaks and when, from the first order: \"1s pause stock-1\", \"1s cut stock-1 to mysql for 2s\", \"1s arm-kill stock-1 before commit\""`
+	Breaks flagset.Each `flag:"break" help:"what breaks and when, from the first order: \"1s pause stock-1\", \"1s cut stock-1 to mysql for 2s\", \"1s arm-kill stock-1 before commit\""`
 }
 
 func runCommand() *cobra.Command {

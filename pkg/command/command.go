@@ -10,10 +10,12 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"orderstock/pkg/config"
 )
@@ -88,7 +90,7 @@ func Main(cmd *cobra.Command, others ...os.Signal) {
 // that names no command gets the help and the code Misused. The flag --version prints the version.
 func Run(ctx context.Context, cmd *cobra.Command) int {
 	cmd.SilenceUsage, cmd.SilenceErrors, cmd.Version = true, true, Version()
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return readable(err) })
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return FlagError(err) })
 	begun := false
 	noteBegin(cmd, &begun)
 	ran, err := cmd.ExecuteContextC(ctx)
@@ -112,6 +114,26 @@ func Run(ctx context.Context, cmd *cobra.Command) int {
 		return Misused
 	}
 	return Unknown
+}
+
+// wants describes the values that a flag takes, by its type.
+var wants = map[string]string{
+	"int": "a whole number", "int64": "a whole number", "uint64": "a whole number, 0 or more", "float64": "a number",
+	"duration": "a time such as 500ms, 30s or 2m", "bool": "true or false",
+	"intSlice": "whole numbers, separated by commas",
+}
+
+// FlagError returns err in words that name the values which a flag takes if a parser refused one, and otherwise err.
+func FlagError(err error) error {
+	wrong, is := errors.AsType[*pflag.InvalidValueError](err)
+	if !is {
+		return err
+	}
+	want, known := wants[wrong.GetFlag().Value.Type()]
+	if cause := wrong.Unwrap(); !known || cause == nil || strings.HasPrefix(cause.Error(), "want ") {
+		return err
+	}
+	return fmt.Errorf("invalid argument %q for \"--%s\" flag: want %s", wrong.GetValue(), wrong.GetFlag().Name, want)
 }
 
 // noteBegin makes the commands set begun when their RunE is called: the command line was right until then.

@@ -85,32 +85,3 @@ func ParseList(text string) ([]string, error) {
 	}
 	return entries, nil
 }
-
-// ListFlag is a flag that holds a list (see pflag.Value). The first use of the flag replaces the default, and each
-// further one adds to the list.
-type ListFlag struct {
-	list *[]string
-	used bool
-}
-
-// NewListFlag returns a ListFlag for list, whose present value is the default.
-func NewListFlag(list *[]string) *ListFlag { return &ListFlag{list: list} }
-
-// Set implements pflag.Value.
-func (f *ListFlag) Set(text string) error {
-	entries, err := ParseList(text)
-	if err != nil {
-		return err
-	}
-	if f.used {
-		entries = append(*f.list, entries...)
-	}
-	*f.list, f.used = entries, true
-	return nil
-}
-
-// String returns the list as Set reads it.
-func (f *ListFlag) String() string { return strings.Join(*f.list, ",") }
-
-// Type implements pflag.Value.
-func (f *ListFlag) Type() string { return "strings" }

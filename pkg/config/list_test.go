@@ -21,19 +21,3 @@ func TestParseList(t *testing.T) {
 		}
 	}
 }
-
-func TestListFlag(t *testing.T) {
-	list := []string{"default"}
-	f := config.NewListFlag(&list)
-	if f.String() != "default" {
-		t.Errorf("the default is %q", f)
-	}
-	for _, text := range []string{"a, b", "c"} {
-		if err := f.Set(text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if f.String() != "a,b,c" || f.Set("d,") == nil || f.String() != "a,b,c" {
-		t.Errorf("%q", list)
-	}
-}

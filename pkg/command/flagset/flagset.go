@@ -1,4 +1,5 @@
-package command
+// Package flagset makes the flags of a command from the fields of a struct, and reads them from the environment.
+package flagset
 
 import (
 	"errors"
@@ -10,17 +11,18 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"orderstock/pkg/command"
 	"orderstock/pkg/config"
 )
 
 // Each is a flag that is given several times, each time with one value, which may have commas.
 type Each []string
 
-// Flags adds a flag for each exported field of the struct that has the tag flag, its name, also in embedded structs.
+// Add adds a flag for each exported field of the struct that has the tag flag, its name, also in embedded structs.
 // The tag help is its usage, default its default, unless the field has a value, and env the variable that sets it if it
 // is not given; see ReadEnvironment. Of a number or a time, bounds are the least and the most. A list is separated by
 // commas.
-func Flags(f *pflag.FlagSet, settings any) {
+func Add(f *pflag.FlagSet, settings any) {
 	v := reflect.ValueOf(settings).Elem()
 	for _, field := range reflect.VisibleFields(v.Type()) {
 		name, help := field.Tag.Get("flag"), field.Tag.Get("help")
@@ -49,7 +51,7 @@ func Flags(f *pflag.FlagSet, settings any) {
 				value.Value = boundedTime{value.Value, to, mustTime(name, least), mustTime(name, most)}
 			}
 		case *[]string:
-			f.Var(config.NewListFlag(to), name, help)
+			f.Var(&list{to: to}, name, help)
 		case *Each:
 			f.StringArrayVar((*[]string)(to), name, *to, help)
 		case *[]int:
@@ -78,7 +80,7 @@ func ReadEnvironment(f *pflag.FlagSet) (err error) {
 		for _, variable := range flag.Annotations["env"] {
 			if value := os.Getenv(variable); value != "" && !flag.Changed {
 				if failed := f.Set(flag.Name, value); failed != nil {
-					err = errors.Join(err, fmt.Errorf("%s: %w", variable, readable(failed)))
+					err = errors.Join(err, fmt.Errorf("%s: %w", variable, command.FlagError(failed)))
 				}
 			}
 		}
@@ -112,26 +114,6 @@ func mustTime(name, text string) time.Duration {
 	return d
 }
 
-// wants describes the values that a flag takes, by its type.
-var wants = map[string]string{
-	"int": "a whole number", "int64": "a whole number", "uint64": "a whole number, 0 or more", "float64": "a number",
-	"duration": "a time such as 500ms, 30s or 2m", "bool": "true or false",
-	"intSlice": "whole numbers, separated by commas",
-}
-
-// readable returns err in words that name the values which a flag takes, if a parser refused one; otherwise err itself.
-func readable(err error) error {
-	wrong, is := errors.AsType[*pflag.InvalidValueError](err)
-	if !is {
-		return err
-	}
-	want, known := wants[wrong.GetFlag().Value.Type()]
-	if cause := wrong.Unwrap(); !known || cause == nil || strings.HasPrefix(cause.Error(), "want ") {
-		return err
-	}
-	return fmt.Errorf("invalid argument %q for \"--%s\" flag: want %s", wrong.GetValue(), wrong.GetFlag().Name, want)
-}
-
 // addNumber adds a flag for a number.
 func addNumber[N int | float64](f *pflag.FlagSet, to *N, name, help, bounds string) {
 	var least, most N
@@ -156,5 +138,27 @@ func (b bounded[N]) Set(text string) error {
 		return fmt.Errorf("want %v to %v", b.least, b.most)
 	}
 	*b.to = n
+	return nil
+}
+
+// list is a list as the value of a flag. The first use of the flag replaces the default, and each further one adds to
+// the list.
+type list struct {
+	to   *[]string
+	used bool
+}
+
+func (l *list) Type() string   { return "strings" }
+func (l *list) String() string { return strings.Join(*l.to, ",") }
+
+func (l *list) Set(text string) error {
+	entries, err := config.ParseList(text)
+	if err != nil {
+		return err
+	}
+	if l.used {
+		entries = append(*l.to, entries...)
+	}
+	*l.to, l.used = entries, true
 	return nil
 }
