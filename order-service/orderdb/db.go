@@ -101,7 +101,7 @@ func unwritten(ctx context.Context, what string, err error) error {
 // call's error.
 func again(ctx context.Context, fn func() error) error {
 	var unknown error
-	err := retry.Run(ctx, pauses(4), func() error {
+	err := retry.Run(ctx, pauses, func() error {
 		err := fn()
 		if errors.Is(err, mysqldb.ErrCommitUnknown) {
 			unknown = err
@@ -117,9 +117,7 @@ func again(ctx context.Context, fn func() error) error {
 	return err
 }
 
-func pauses(tries uint) retry.Policy {
-	return retry.Policy{First: 2 * time.Millisecond, Max: 100 * time.Millisecond, Tries: tries}
-}
+var pauses = retry.Policy{First: 2 * time.Millisecond, Max: 100 * time.Millisecond, Tries: 4}
 
 // final reports whether a statement that failed with err would fail, or wait too long, again.
 func final(err error) bool {

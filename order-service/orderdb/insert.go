@@ -60,9 +60,6 @@ func (d *DB) insert(ctx context.Context, orders []order.Order) ([]insertion, err
 	}
 }
 
-// insertTries bounds the tries of a batch's transaction.
-const insertTries = 4
-
 // insertFree inserts orders, which are sorted by key, in one transaction, and returns the ids of those whose key was in
 // use. If it fails before its commit was sent, nothing was written, and it begins again. An unanswered commit, a
 // refusal other than a deadlock and a wait for a row are final: see again.
@@ -70,7 +67,7 @@ func (d *DB) insertFree(ctx context.Context, orders []order.Order) (taken map[in
 	if len(orders) == 0 {
 		return taken, nil
 	}
-	return retry.Do(ctx, pauses(insertTries), func() (map[int64]bool, error) {
+	return retry.Do(ctx, pauses, func() (map[int64]bool, error) {
 		taken, err := d.insertOnce(ctx, orders)
 		if final(err) || errors.Is(err, mysqldb.ErrCommitUnknown) || errors.Is(err, errStoodStill) {
 			err = retry.Stop(err)
@@ -83,32 +80,30 @@ var errStoodStill = errors.New("the process stood still after it had made the or
 
 // insertOnce writes the orders whose keys are free, and returns the ids of the others.
 func (d *DB) insertOnce(ctx context.Context, orders []order.Order) (taken map[int64]bool, err error) {
-	tx, err := mysqldb.Begin(ctx, d.db)
-	if err != nil {
-		return nil, err
-	}
-	defer tx.End()
-	for _, o := range orders {
-		if !o.InsertBefore.IsZero() && time.Now().After(o.InsertBefore) {
-			return nil, fmt.Errorf("insert order %d: %w", o.ID, errStoodStill)
+	err = mysqldb.TransactOnce(ctx, d.db, func(tx *gorm.DB) error {
+		for _, o := range orders {
+			if !o.InsertBefore.IsZero() && time.Now().After(o.InsertBefore) {
+				return fmt.Errorf("insert order %d: %w", o.ID, errStoodStill)
+			}
 		}
-	}
-	wrote, err := insertOrders(tx.DB, orders)
-	if err != nil {
-		return nil, fmt.Errorf("insert orders: %w", err)
-	}
-	if wrote != int64(len(orders)) {
-		if taken, err = takenIn(tx.DB, orders); err != nil {
-			return nil, err
+		wrote, err := insertOrders(tx, orders)
+		if err != nil {
+			return fmt.Errorf("insert orders: %w", err)
 		}
-		if wrote != int64(len(orders)-len(taken)) {
-			return nil, fmt.Errorf("insert orders: wrote %d of %d, %d keys in use", wrote, len(orders), len(taken))
+		if wrote != int64(len(orders)) {
+			if taken, err = takenIn(tx, orders); err != nil {
+				return err
+			}
+			if wrote != int64(len(orders)-len(taken)) {
+				return fmt.Errorf("insert orders: wrote %d of %d, %d keys in use", wrote, len(orders), len(taken))
+			}
 		}
-	}
-	if err := insertItems(tx.DB, orders, taken); err != nil {
-		return nil, fmt.Errorf("insert items: %w", err)
-	}
-	return taken, tx.Commit()
+		if err := insertItems(tx, orders, taken); err != nil {
+			return fmt.Errorf("insert items: %w", err)
+		}
+		return nil
+	})
+	return taken, err
 }
 
 // insertOrders inserts all orders, in a statement made by hand: see mysqldb.Statement. The server leaves out an order

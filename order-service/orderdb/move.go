@@ -111,24 +111,22 @@ func (d *DB) updateOnce(ctx context.Context, steps map[step][]int64, ids []int64
 		}
 		return complete, nil
 	}
-	tx, err := mysqldb.Begin(ctx, d.db)
-	if err != nil {
-		return nil, err
-	}
-	defer tx.End()
-	if err := lockOrders(tx.DB, ids); err != nil { // for all steps together
-		return nil, fmt.Errorf("lock orders: %w", err)
-	}
-	for s, ids := range steps {
-		ids = distinct(ids)
-		update := moveOrders(s, ids)
-		changed, err := update.Exec(tx.DB)
-		if err != nil {
-			return nil, fmt.Errorf("update status: %w", err)
+	err := mysqldb.TransactOnce(ctx, d.db, func(tx *gorm.DB) error {
+		if err := lockOrders(tx, ids); err != nil { // for all steps together
+			return fmt.Errorf("lock orders: %w", err)
 		}
-		complete[s] = changed == int64(len(ids))
-	}
-	return complete, tx.Commit()
+		for s, ids := range steps {
+			ids = distinct(ids)
+			update := moveOrders(s, ids)
+			changed, err := update.Exec(tx)
+			if err != nil {
+				return fmt.Errorf("update status: %w", err)
+			}
+			complete[s] = changed == int64(len(ids))
+		}
+		return nil
+	})
+	return complete, err
 }
 
 // distinct returns the ids, each once, in ascending order: the same lock order in all batches.

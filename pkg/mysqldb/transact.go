@@ -22,12 +22,11 @@ var ErrAgain = errors.New("read again")
 // afterDeadlock is the retry policy of a transaction that the server ended for a deadlock, or that ended with ErrAgain.
 var afterDeadlock = retry.Policy{First: 2 * time.Millisecond, Max: 100 * time.Millisecond, Tries: 5}
 
-// Transact runs fn in a transaction, and commits it if fn returns nil. After a deadlock or ErrAgain it runs fn again,
-// at most five times in all, so fn must reset its results each time. It does not run fn again after too long a wait for
-// a row (IsLockWait). The error is fn's own or the database's. Unless it wraps ErrCommitUnknown, nothing changed.
+// Transact is TransactOnce, but after a deadlock or ErrAgain it runs fn again, at most five times in all, so fn must
+// reset its results each time. It does not run fn again after too long a wait for a row (IsLockWait).
 func Transact(ctx context.Context, db *gorm.DB, fn func(tx *gorm.DB) error) error {
 	return retry.Run(ctx, afterDeadlock, func() error {
-		err := transactOnce(ctx, db, fn)
+		err := TransactOnce(ctx, db, fn)
 		if err != nil && !IsDeadlock(err) && !errors.Is(err, ErrAgain) {
 			return retry.Stop(err)
 		}
@@ -58,45 +57,24 @@ func Exec(ctx context.Context, db *gorm.DB, statement string) (int64, error) {
 	return 0, fmt.Errorf("%w: %w", ErrCommitUnknown, err)
 }
 
-func transactOnce(ctx context.Context, db *gorm.DB, fn func(tx *gorm.DB) error) error {
-	tx, err := Begin(ctx, db)
-	if err != nil {
-		return err
-	}
-	defer tx.End()
-	if err := fn(tx.DB); err != nil {
-		return err
-	}
-	return tx.Commit()
-}
-
-// Tx is a transaction. Callers of Begin must call End.
-type Tx struct {
-	*gorm.DB
-	committing bool
-}
-
-// Begin begins a transaction.
-func Begin(ctx context.Context, db *gorm.DB) (*Tx, error) {
+// TransactOnce runs fn in a transaction, and commits it if fn returns nil. The error is fn's own or the database's.
+// Unless it wraps ErrCommitUnknown, nothing changed.
+func TransactOnce(ctx context.Context, db *gorm.DB, fn func(tx *gorm.DB) error) error {
 	tx := db.WithContext(ctx).Begin()
 	if tx.Error != nil {
-		return nil, fmt.Errorf("begin transaction: %w", tx.Error)
+		return fmt.Errorf("begin transaction: %w", tx.Error)
 	}
-	return &Tx{DB: tx}, nil
-}
-
-// End rolls the transaction back, unless it was committed. If that fails, the connection is dropped, which rolls back
-// as well.
-func (t *Tx) End() {
-	if !t.committing {
-		_ = t.Rollback()
+	committing := false
+	defer func() {
+		if !committing {
+			_ = tx.Rollback() // if it fails, the connection is dropped, which rolls back as well
+		}
+	}()
+	if err := fn(tx); err != nil {
+		return err
 	}
-}
-
-// Commit commits the transaction. Its error is ErrCommitUnknown.
-func (t *Tx) Commit() error {
-	t.committing = true
-	if err := t.DB.Commit().Error; err != nil {
+	committing = true
+	if err := tx.Commit().Error; err != nil {
 		return fmt.Errorf("%w: %w", ErrCommitUnknown, err)
 	}
 	return nil
