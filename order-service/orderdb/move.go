@@ -13,21 +13,16 @@ import (
 	"orderstock/pkg/mysqldb"
 )
 
-// step is a kind of change. Moves of one step share an update.
-type step struct {
-	from, to order.Status
-	reason   string
-}
-
 // maxReason is the width of the column in characters.
 const maxReason = 200
 
-func stepOf(m order.Move) step {
-	reason := m.Reason
-	if utf8.RuneCountInString(reason) > maxReason {
-		reason = string([]rune(reason)[:maxReason])
+// kindOf returns the move without its order. Moves of one kind share an update.
+func kindOf(m order.Move) order.Move {
+	m.ID = 0
+	if utf8.RuneCountInString(m.Reason) > maxReason {
+		m.Reason = string([]rune(m.Reason)[:maxReason])
 	}
-	return step{m.From, m.To, reason}
+	return m
 }
 
 // moved is the answer to one move.
@@ -36,7 +31,7 @@ type moved struct {
 	err  error // of this move alone
 }
 
-// Move implements order.Store. Concurrent moves share an update for each step. The update reports only how many rows it
+// Move implements order.Store. Concurrent moves share an update for each kind. The update reports only how many rows it
 // changed: if those are fewer than it names, all of its moves return false. A move that was not answered may be
 // repeated: the guard lets it through once.
 func (d *DB) Move(ctx context.Context, m order.Move) (bool, error) {
@@ -70,7 +65,7 @@ func (d *DB) move(ctx context.Context, moves []order.Move) ([]moved, error) {
 		}
 		outs := make([]moved, len(moves))
 		for i, m := range moves {
-			outs[i].done = complete[stepOf(m)]
+			outs[i].done = complete[kindOf(m)]
 			if held[m.ID] {
 				outs[i] = moved{err: mysqldb.ErrHeld}
 			}
@@ -79,50 +74,52 @@ func (d *DB) move(ctx context.Context, moves []order.Move) ([]moved, error) {
 	}
 }
 
-// update makes the moves whose orders are not held. It returns the steps that all their orders have made.
-func (d *DB) update(ctx context.Context, moves []order.Move, held map[int64]bool) (complete map[step]bool, err error) {
-	steps, ids := map[step][]int64{}, []int64(nil)
+// update makes the moves whose orders are not held. It returns the kinds that all their orders have made.
+func (d *DB) update(
+	ctx context.Context, moves []order.Move, held map[int64]bool,
+) (complete map[order.Move]bool, err error) {
+	kinds, ids := map[order.Move][]int64{}, []int64(nil)
 	for _, m := range moves {
 		if !held[m.ID] {
-			s := stepOf(m)
-			steps[s], ids = append(steps[s], m.ID), append(ids, m.ID)
+			k := kindOf(m)
+			kinds[k], ids = append(kinds[k], m.ID), append(ids, m.ID)
 		}
 	}
 	if len(ids) == 0 {
 		return complete, nil
 	}
 	err = again(ctx, func() error {
-		complete, err = d.updateOnce(ctx, steps, distinct(ids))
+		complete, err = d.updateOnce(ctx, kinds, distinct(ids))
 		return err
 	})
 	return complete, err
 }
 
-// updateOnce makes the steps of the orders with these ids. It returns the steps that all their orders have made.
-func (d *DB) updateOnce(ctx context.Context, steps map[step][]int64, ids []int64) (map[step]bool, error) {
-	complete := make(map[step]bool, len(steps))
-	if len(steps) == 1 { // one round trip, not three
-		for s := range steps {
-			changed, err := mysqldb.Exec(ctx, d.db, string(moveOrders(s, ids)))
+// updateOnce makes the moves of the orders with these ids. It returns the kinds that all their orders have made.
+func (d *DB) updateOnce(ctx context.Context, kinds map[order.Move][]int64, ids []int64) (map[order.Move]bool, error) {
+	complete := make(map[order.Move]bool, len(kinds))
+	if len(kinds) == 1 { // one round trip, not three
+		for k := range kinds {
+			changed, err := mysqldb.Exec(ctx, d.db, string(moveOrders(k, ids)))
 			if err != nil {
 				return nil, fmt.Errorf("update status: %w", err)
 			}
-			complete[s] = changed == int64(len(ids))
+			complete[k] = changed == int64(len(ids))
 		}
 		return complete, nil
 	}
 	err := mysqldb.TransactOnce(ctx, d.db, func(tx *gorm.DB) error {
-		if err := lockOrders(tx, ids); err != nil { // for all steps together
+		if err := lockOrders(tx, ids); err != nil { // for all kinds together
 			return fmt.Errorf("lock orders: %w", err)
 		}
-		for s, ids := range steps {
+		for k, ids := range kinds {
 			ids = distinct(ids)
-			update := moveOrders(s, ids)
+			update := moveOrders(k, ids)
 			changed, err := update.Exec(tx)
 			if err != nil {
 				return fmt.Errorf("update status: %w", err)
 			}
-			complete[s] = changed == int64(len(ids))
+			complete[k] = changed == int64(len(ids))
 		}
 		return nil
 	})
@@ -139,15 +136,16 @@ func lockOrders(tx *gorm.DB, ids []int64) error {
 		Where("id IN ?", ids).Order("id").Pluck("id", &locked).Error
 }
 
-// moveOrders returns the guarded update of all orders that make the same step, made by hand: see mysqldb.Statement. The
-// hint keeps a server with outdated statistics from walking, and locking, the whole index of one status.
-func moveOrders(step step, ids []int64) mysqldb.Statement {
-	from, to, outcome := mysqldb.Raw(step.from), mysqldb.Raw(step.to), mysqldb.Raw("")
-	if step.to.IsOutcome() { // it is kept forever
+// moveOrders returns the guarded update of all orders that make the same kind of move, made by hand: see
+// mysqldb.Statement. The hint keeps a server with outdated statistics from walking, and locking, the whole index of one
+// status.
+func moveOrders(kind order.Move, ids []int64) mysqldb.Statement {
+	from, to, outcome := mysqldb.Raw(kind.From), mysqldb.Raw(kind.To), mysqldb.Raw("")
+	if kind.To.IsOutcome() { // it is kept forever
 		outcome = ", outcome = COALESCE(outcome, '" + to + "')"
 	}
 	s := make(mysqldb.Statement, 0, 256+20*len(ids))
-	s.Add("UPDATE orders FORCE INDEX (PRIMARY) SET status = '"+to+"', reason = ", step.reason,
+	s.Add("UPDATE orders FORCE INDEX (PRIMARY) SET status = '"+to+"', reason = ", kind.Reason,
 		outcome+", updated_at = UTC_TIMESTAMP(6) WHERE id IN (", ids, ") AND status = '"+from+"'")
 	return s
 }
