@@ -39,12 +39,12 @@ func Allocate(requests []Request, levels map[int64]*Level, recorded map[string]o
 	a := Allocation{Outcomes: make([]Outcome, len(requests)), Taken: make(map[int64]int64, len(levels))}
 	decided := make(map[string]operation.Operation, len(requests))
 	for i, r := range requests {
-		if op, ok := recorded[r.Flag]; ok {
-			a.Outcomes[i] = outcome(op.Answer(r.Items))
-			continue
+		first, repeated := recorded[r.Flag]
+		if !repeated {
+			first, repeated = decided[r.Flag]
 		}
-		if op, ok := decided[r.Flag]; ok {
-			a.Outcomes[i] = outcome(op.Answer(r.Items))
+		if repeated {
+			a.Outcomes[i].Operation, a.Outcomes[i].Err = first.Answer(r.Items)
 			continue
 		}
 		op := operation.Operation{Flag: r.Flag, State: operation.Done, Items: r.Items}
@@ -66,8 +66,6 @@ func Allocate(requests []Request, levels map[int64]*Level, recorded map[string]o
 	}
 	return a
 }
-
-func outcome(op operation.Operation, err error) Outcome { return Outcome{Operation: op, Err: err} }
 
 // FirstShort returns the first product whose level is too low, or 0 if there is none. It returns ErrUnknownGoods if a
 // product does not exist, even if another one is short.

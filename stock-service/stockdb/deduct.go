@@ -169,11 +169,9 @@ func (s *DB) DeductGroup(ctx context.Context, requests []stock.Request, fence st
 		}
 		outcomes := make([]stock.Outcome, len(requests))
 		for i := range requests {
-			if held[i] != nil {
-				outcomes[i] = *held[i]
-				continue
+			if outcomes[i].Err = held[i]; held[i] == nil {
+				outcomes[i], written = written[0], written[1:]
 			}
-			outcomes[i], written = written[0], written[1:]
 		}
 		return outcomes, nil
 	}
@@ -198,10 +196,10 @@ func (s *DB) deductFree(ctx context.Context, requests []stock.Request, fence sto
 	return outcomes, err
 }
 
-// held returns the refusal of each request whose flag or product another transaction has held for long, and nil for the
+// held returns ErrLocked for each request whose flag or product another transaction has held for long, and nil for the
 // others.
-func (s *DB) held(ctx context.Context, requests []stock.Request) ([]*stock.Outcome, error) {
-	held := make([]*stock.Outcome, len(requests))
+func (s *DB) held(ctx context.Context, requests []stock.Request) ([]error, error) {
+	held := make([]error, len(requests))
 	if !s.caution.On() {
 		return held, nil
 	}
@@ -217,11 +215,11 @@ func (s *DB) held(ctx context.Context, requests []stock.Request) ([]*stock.Outco
 	for i, r := range requests {
 		for _, item := range r.Items {
 			if heldGoods[item.GoodsID] {
-				held[i] = &stock.Outcome{Err: operation.Locked{GoodsID: item.GoodsID}}
+				held[i] = operation.Locked{GoodsID: item.GoodsID}
 			}
 		}
 		if held[i] == nil && heldFlags[r.Flag] {
-			held[i] = &stock.Outcome{Err: operation.ErrLocked}
+			held[i] = operation.ErrLocked
 		}
 	}
 	return held, nil
