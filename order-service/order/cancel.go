@@ -21,7 +21,9 @@ func (s *Service) Cancel(ctx context.Context, id int64) (Order, error) {
 		return Order{}, fmt.Errorf("cancel order: %w", ErrOverloaded)
 	}
 	defer s.cancelling.Release(1)
-	o, err := s.readToCancel(ctx, id)
+	reading, end := context.WithTimeout(ctx, s.cfg.ReadTimeout) // without a slot for reads: a cancellation has its own
+	o, err := s.store.Get(reading, id)
+	end()
 	if err != nil {
 		return Order{}, fmt.Errorf("cancel order: %w", err)
 	}
@@ -39,13 +41,6 @@ func (s *Service) Cancel(ctx context.Context, id int64) (Order, error) {
 		return o, ErrRejected
 	}
 	return o, nil
-}
-
-// readToCancel reads the order without a slot for reads: the cancellation has its own.
-func (s *Service) readToCancel(ctx context.Context, id int64) (Order, error) {
-	ctx, stop := context.WithTimeout(ctx, s.cfg.ReadTimeout)
-	defer stop()
-	return s.store.Get(ctx, id)
 }
 
 // cancel writes the request to cancel, cancels the flag at the stock service, and settles the order by the answer. An

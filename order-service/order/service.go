@@ -45,11 +45,6 @@ const (
 	pagePause   = 9
 )
 
-func (c Config) withDefaults() Config {
-	config.Defaults(&c)
-	return c
-}
-
 // Service implements the order service's use cases. It is safe for concurrent use.
 type Service struct {
 	cfg       Config
@@ -66,7 +61,7 @@ type Service struct {
 
 // NewService returns a Service backed by the given ports. Callers must Close it.
 func NewService(store Store, stock Stock, flags Flags, ids IDs, cfg Config) *Service {
-	cfg = cfg.withDefaults()
+	config.Defaults(&cfg)
 	return &Service{
 		cfg: cfg, store: store, stock: stock, flags: flags, ids: ids,
 		catalogue: newCatalogue(stock, cfg.PriceTTL),
