@@ -55,9 +55,7 @@ var OpenAPI []byte
 // New returns the handler of the order service.
 func New(orders Orders, cfg Config, log *slog.Logger) http.Handler {
 	h := &handlers{orders: orders, requireKey: cfg.RequireKey}
-	e := httpapi.NewEngine(log, httpapi.Options{
-		Problem: problemOf, Metrics: cfg.Metrics,
-	})
+	e := httpapi.NewEngine(log, httpapi.Options{Problem: problemOf, Metrics: cfg.Metrics})
 	httpapi.Health(e, cfg.Checks)
 	httpapi.Describe(e, OpenAPI)
 	place, read := e.Group("/v1/orders"), e.Group("/v1/orders")

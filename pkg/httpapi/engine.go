@@ -3,6 +3,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -32,19 +33,12 @@ type Options struct {
 	Problem func(error) *Problem
 }
 
-const (
-	tableKey = "httpapi.problems"
-)
+const tableKey = "httpapi.problems"
 
 // NewEngine returns a gin engine that gives each request an id, a logger and its caller's deadline, bounds its body,
 // and turns panics, unknown paths and wrong methods into problems.
 func NewEngine(log *slog.Logger, opts Options) *gin.Engine {
-	if opts.MaxBody <= 0 {
-		opts.MaxBody = 64 << 10
-	}
-	if opts.WriteTimeout <= 0 {
-		opts.WriteTimeout = 10 * time.Second
-	}
+	opts.MaxBody, opts.WriteTimeout = cmp.Or(opts.MaxBody, 64<<10), cmp.Or(opts.WriteTimeout, 10*time.Second)
 	gin.SetMode(gin.ReleaseMode)
 	e := gin.New()
 	e.HandleMethodNotAllowed = true
@@ -88,17 +82,14 @@ func serveRequest(c *gin.Context, log *slog.Logger, opts Options) {
 	c.Request = c.Request.WithContext(ctx)
 	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, opts.MaxBody)
 	c.Writer = boundedWriter{c.Writer, opts.WriteTimeout}
-	if opts.Problem != nil {
-		c.Set(tableKey, opts.Problem)
-	}
+	c.Set(tableKey, opts.Problem)
 	defer func() {
 		if p := recover(); p != nil {
 			if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so, too
 				panic(p)
 			}
 			observe.Logger(ctx).Error("panic", "panic", p, "stack", string(debug.Stack()))
-			write(c, NewProblem(http.StatusInternalServerError, "internal",
-				"the request failed; the log has the cause under this request id"))
+			write(c, internal)
 		}
 		level := slog.LevelDebug
 		if c.Writer.Status() >= http.StatusInternalServerError {

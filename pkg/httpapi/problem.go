@@ -66,16 +66,16 @@ func (p *Problem) RetrySeconds() int64 { return int64((p.RetryAfter + time.Secon
 func Handle(fn func(c *gin.Context) error) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if err := fn(c); err != nil {
-			fail(c, err)
+			table, _ := c.Get(tableKey)
+			known, _ := table.(func(error) *Problem)
+			write(c, ProblemOf(c.Request.Context(), err, known))
 		}
 	}
 }
 
-func fail(c *gin.Context, err error) {
-	table, _ := c.Get(tableKey)
-	known, _ := table.(func(error) *Problem)
-	write(c, ProblemOf(c.Request.Context(), err, known))
-}
+// internal answers a failure of the service's own, which is logged.
+var internal = NewProblem(http.StatusInternalServerError, "internal",
+	"the request failed; the log has the cause under this request id")
 
 // ProblemOf returns the problem that answers err: a *Problem as it is, any other error through the table, which
 // may be nil, and an error missing from the table as 500 "internal". It logs problems of status 500 and above.
@@ -85,8 +85,7 @@ func ProblemOf(ctx context.Context, err error, table func(error) *Problem) *Prob
 		p = table(err)
 	}
 	if p == nil {
-		p = NewProblem(http.StatusInternalServerError, "internal",
-			"the request failed; the log has the cause under this request id")
+		p = internal
 	}
 	if p.Status >= http.StatusInternalServerError {
 		observe.Logger(ctx).Warn("request failed", "status", p.Status, "code", p.Code, "error", err.Error())

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -42,9 +43,7 @@ type ServerConfig struct {
 // the health checks and closes each connection after its next answer. After that Serve accepts no further connections
 // and waits for the requests in flight. It returns nil if all of them got their answers.
 func Serve(ctx context.Context, cfg ServerConfig, h http.Handler, log *slog.Logger) error {
-	if cfg.ShutdownTimeout <= 0 {
-		cfg.ShutdownTimeout = 20 * time.Second
-	}
+	cfg.ShutdownTimeout = cmp.Or(cfg.ShutdownTimeout, 20*time.Second)
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", cfg.Addr)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", cfg.Addr, err)
@@ -52,10 +51,7 @@ func Serve(ctx context.Context, cfg ServerConfig, h http.Handler, log *slog.Logg
 	server := newServer(h, log)
 	requests, leave := withLeaving(ctx)
 	server.BaseContext = func(net.Listener) context.Context { return requests }
-	server.TLSConfig = cfg.TLS
-	if cfg.MaxHeader > 0 {
-		server.MaxHeaderBytes = cfg.MaxHeader
-	}
+	server.TLSConfig, server.MaxHeaderBytes = cfg.TLS, cmp.Or(cfg.MaxHeader, server.MaxHeaderBytes)
 	servers := []*http.Server{server}
 	listeners := []net.Listener{listener}
 	if cfg.OpsAddr != "" {

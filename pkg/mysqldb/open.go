@@ -55,15 +55,8 @@ type Options struct {
 const ioTimeout = 10 * time.Second
 
 func (o Options) withDefaults() Options {
-	if o.MaxConns <= 0 {
-		o.MaxConns = 32
-	}
-	if o.LockWait < time.Second {
-		o.LockWait = time.Second
-	}
-	if o.IdleTimeout < time.Second {
-		o.IdleTimeout = time.Second
-	}
+	o.MaxConns = cmp.Or(o.MaxConns, 32)
+	o.LockWait, o.IdleTimeout = max(o.LockWait, time.Second), max(o.IdleTimeout, time.Second)
 	if o.OpenDB == nil {
 		o.OpenDB = sql.OpenDB
 	}

@@ -66,11 +66,8 @@ func write[T any](
 func try[T any](
 	ctx context.Context, c *Client, tries int, send func(ctx context.Context, tries int) (T, error),
 ) (T, error) {
-	if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > c.cfg.Timeout {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.cfg.Timeout)
-		defer cancel()
-	}
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
 	answer, err := send(ctx, tries)
 	if errors.Is(err, errBreakerOpen) {
 		c.counts.broken.Inc()

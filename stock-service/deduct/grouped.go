@@ -29,9 +29,7 @@ type grouped struct {
 }
 
 func newGrouped(cfg Config) Strategy {
-	if cfg.Partitions <= 0 {
-		cfg.Partitions = operation.Partitions
-	}
+	cfg.Partitions = cmp.Or(cfg.Partitions, operation.Partitions)
 	g := &grouped{Session: OpenSession(cfg)}
 	locker, metrics := newLocker(cfg), newGroupMetrics(cfg.Metrics)
 	keepers := make([]*keeper, cfg.Partitions)

@@ -3,6 +3,7 @@
 package stockhttp
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -44,12 +45,7 @@ var OpenAPI []byte
 
 // New returns the handler of the stock service.
 func New(service *stock.Service, cfg Config, log *slog.Logger) http.Handler {
-	if cfg.MaxInFlight <= 0 {
-		cfg.MaxInFlight = 2048
-	}
-	if cfg.Timeout <= 0 {
-		cfg.Timeout = 5 * time.Second
-	}
+	cfg.MaxInFlight, cfg.Timeout = cmp.Or(cfg.MaxInFlight, 2048), cmp.Or(cfg.Timeout, 5*time.Second)
 	h := &handlers{service: service, writes: semaphore.NewWeighted(int64(cfg.MaxInFlight))}
 	e := httpapi.NewEngine(log, httpapi.Options{Problem: problemOf, MaxBody: maxBody, Metrics: cfg.Metrics})
 	httpapi.Health(e, cfg.Checks)
@@ -110,9 +106,6 @@ func queue(slots *semaphore.Weighted) gin.HandlerFunc {
 // within ends the work for a request after d, or at its caller's deadline if that is earlier.
 func within(d time.Duration) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		if deadline, ok := c.Request.Context().Deadline(); ok && time.Until(deadline) <= d {
-			return // the caller's deadline is no later
-		}
 		ctx, cancel := context.WithTimeout(c.Request.Context(), d)
 		defer cancel()
 		c.Request = c.Request.WithContext(ctx)
