@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -267,14 +266,13 @@ func (t *race[T]) begin(ctx context.Context, index int, done func(error)) {
 
 // promptFirst returns the order with the overdue replicas last.
 func promptFirst(order []*replica) []*replica {
-	if !slices.ContainsFunc(order, (*replica).overdue) {
-		return order
-	}
-	prompt := slices.DeleteFunc(slices.Clone(order), (*replica).overdue)
+	prompt, overdue := make([]*replica, 0, len(order)), []*replica(nil)
 	for _, r := range order {
-		if !slices.Contains(prompt, r) {
+		if r.overdue() {
+			overdue = append(overdue, r)
+		} else {
 			prompt = append(prompt, r)
 		}
 	}
-	return prompt
+	return append(prompt, overdue...)
 }

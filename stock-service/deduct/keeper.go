@@ -140,7 +140,7 @@ func (k *keeper) ask(ctx context.Context) {
 // await waits for the pending acquisition and reports whether the lock is held now. After patience it looks at the
 // lock's holder. Each later pause lasts a tenure plus twice the time of the last group here, for this lock and each
 // above, at least three times the keeper's patience and at most five times. It gives up when it sees the same holder
-// again, when ZooKeeper does not answer, or when ctx ends.
+// again, when ZooKeeper does not answer within the patience, or when ctx ends.
 func (k *keeper) await(ctx context.Context, patience time.Duration) bool {
 	select {
 	case <-k.tenancy.asked:
@@ -159,20 +159,15 @@ func (k *keeper) await(ctx context.Context, patience time.Duration) bool {
 			return false
 		case <-timer.C:
 		}
-		holder, err := k.holderNow(ctx)
+		asking, cancel := context.WithTimeout(ctx, k.patience)
+		holder, err := k.holder(asking)
+		cancel()
 		if err != nil || k.seen != nil && holder == *k.seen {
 			return false
 		}
 		k.seen = &holder
 	}
 	return false
-}
-
-// holderNow asks ZooKeeper for the lock's holder, and waits no longer than the patience for the answer.
-func (k *keeper) holderNow(ctx context.Context) (operation.Token, error) {
-	ctx, cancel := context.WithTimeout(ctx, k.patience)
-	defer cancel()
-	return k.holder(ctx)
 }
 
 // granted records the outcome of the acquisition, and reports whether the lock is held.
