@@ -104,7 +104,7 @@ type recordedLedger struct {
 
 func (l *recordedLedger) DeductGroup(
 	ctx context.Context, requests []stock.Request, fence stock.Fence,
-) ([]stock.Outcome, error) {
+) ([]stock.Result, error) {
 	ctx = faultpoint.Carry(ctx, faultpoint.Group(l.groups.Add(1)))
 	size := faultpoint.Values{Said: strconv.Itoa(len(requests)), Token: fence.Highest(requests[0].Items).String()}
 	faultpoint.Record(ctx, faultpoint.Deduct, faultpoint.Before, size)

@@ -39,9 +39,9 @@ type Strategy interface {
 type Ledger interface {
 	// Deduct executes one request in one transaction.
 	Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (operation.Operation, error)
-	// DeductGroup executes many requests in one transaction, each row under the token of its product. The outcomes have
+	// DeductGroup executes many requests in one transaction, each row under the token of its product. The results have
 	// the order of the requests.
-	DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Outcome, error)
+	DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Result, error)
 }
 
 // Config configures a strategy.

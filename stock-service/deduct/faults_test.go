@@ -31,7 +31,7 @@ func (p probe) Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (
 	return p.Ledger.Deduct(ctx, r, fence)
 }
 
-func (p probe) DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Outcome, error) {
+func (p probe) DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Result, error) {
 	if p.group != nil {
 		p.group(ctx, len(requests))
 	}

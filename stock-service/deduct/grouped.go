@@ -139,17 +139,17 @@ func (g *groups) run(ctx context.Context, take func() []*groupCall) {
 	held, cancel := whileHeld(ctx, locks.all()...)
 	defer cancel()
 	began := time.Now()
-	outcomes := g.carryOut(held, calls, locks.fence(g.partitions))
+	results := g.carryOut(held, calls, locks.fence(g.partitions))
 	locks.took(time.Since(began))
-	if len(outcomes) > 0 { // an error of the whole group is the first request's, too
-		err = outcomes[0].Err
+	if len(results) > 0 { // an error of the whole group is the first request's, too
+		err = results[0].Err
 	}
-	lost := held.Err() != nil || slices.ContainsFunc(outcomes, isStale)
+	lost := held.Err() != nil || slices.ContainsFunc(results, isStale)
 	cancel() // before the release, which would look like a loss
 	// The next process gets the locks while the callers here are answered.
 	locks.done(ctx, lost)
 	for i, call := range calls {
-		call.Resolve(outcomes[i].Operation, outcomes[i].Err)
+		call.Resolve(results[i].Operation, results[i].Err)
 	}
 }
 
@@ -171,11 +171,11 @@ func (g *groups) needed(calls []*groupCall) []*keeper {
 }
 
 // isStale reports whether a later holder has written: only a new token helps.
-func isStale(o stock.Outcome) bool { return errors.Is(o.Err, operation.ErrStaleToken) }
+func isStale(r stock.Result) bool { return errors.Is(r.Err, operation.ErrStaleToken) }
 
 // carryOut executes the group as a whole. If that fails for a reason that may concern one operation alone, it executes
 // the operations one by one.
-func (g *groups) carryOut(ctx context.Context, calls []*groupCall, fence stock.Fence) []stock.Outcome {
+func (g *groups) carryOut(ctx context.Context, calls []*groupCall, fence stock.Fence) []stock.Result {
 	g.metrics.size.Observe(float64(len(calls)))
 	if fence == nil && len(g.keepers) > 0 {
 		g.metrics.unlocked.Inc()
@@ -188,14 +188,14 @@ func (g *groups) carryOut(ctx context.Context, calls []*groupCall, fence stock.F
 		requests[i] = call.In
 	}
 	began := time.Now()
-	outcomes, err := g.ledger.DeductGroup(ctx, requests, fence)
+	results, err := g.ledger.DeductGroup(ctx, requests, fence)
 	g.metrics.seconds.Observe(time.Since(began).Seconds())
 	switch {
 	case err == nil:
-		return outcomes
+		return results
 	case errors.Is(err, operation.ErrStaleToken), errors.Is(err, operation.ErrUnavailable),
 		errors.Is(err, operation.ErrLocked):
-		return slices.Repeat([]stock.Outcome{{Err: err}}, len(calls))
+		return slices.Repeat([]stock.Result{{Err: err}}, len(calls))
 	}
 	return g.oneByOne(ctx, calls, fence, err)
 }
@@ -203,26 +203,26 @@ func (g *groups) carryOut(ctx context.Context, calls []*groupCall, fence stock.F
 // oneByOne executes each operation separately, in order, and answers it at once. This is safe even if the group's
 // commit was not answered: a committed operation is found under its flag. If the database is out of reach, the rest are
 // not tried. Operations that fail get the cause as well, since it may say that the outcome is unknown.
-func (g *groups) oneByOne(ctx context.Context, calls []*groupCall, fence stock.Fence, cause error) []stock.Outcome {
-	outcomes := make([]stock.Outcome, len(calls))
+func (g *groups) oneByOne(ctx context.Context, calls []*groupCall, fence stock.Fence, cause error) []stock.Result {
+	results := make([]stock.Result, len(calls))
 	for i, call := range calls {
 		done, err := g.ledger.DeductGroup(ctx, []stock.Request{call.In}, fence)
 		if errors.Is(err, operation.ErrUnavailable) {
 			for ; i < len(calls); i++ {
-				outcomes[i] = stock.Outcome{Err: errors.Join(cause, err)}
+				results[i] = stock.Result{Err: errors.Join(cause, err)}
 			}
 			break
 		}
-		outcomes[i] = stock.Outcome{Err: err}
+		results[i] = stock.Result{Err: err}
 		if err == nil {
-			outcomes[i] = done[0]
+			results[i] = done[0]
 		}
-		if err := outcomes[i].Err; errors.Is(err, operation.ErrLocked) || errors.Is(err, operation.ErrStaleToken) {
-			outcomes[i].Err = errors.Join(cause, err)
+		if err := results[i].Err; errors.Is(err, operation.ErrLocked) || errors.Is(err, operation.ErrStaleToken) {
+			results[i].Err = errors.Join(cause, err)
 		}
-		call.Resolve(outcomes[i].Operation, outcomes[i].Err)
+		call.Resolve(results[i].Operation, results[i].Err)
 	}
-	return outcomes
+	return results
 }
 
 // holding is the keepers whose locks one group holds, by ascending partition; empty if it runs without.

@@ -502,7 +502,7 @@ func TestARowIsFencedByItsOwnPartition(t *testing.T) {
 		}
 	}
 	for _, size := range []int{1, 2} { // alone, and as a group
-		group := func(f stock.Fence) ([]stock.Outcome, error) {
+		group := func(f stock.Fence) ([]stock.Result, error) {
 			requests := make([]stock.Request, size)
 			for i := range requests {
 				requests[i] = stock.Request{Flag: p.Flag(), Items: []operation.Item{

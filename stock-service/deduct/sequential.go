@@ -15,34 +15,34 @@ import (
 // sequential takes a ZooKeeper mutex for each product. Operations on different products do not wait for each other;
 // operations on one product are served in order of arrival. Each acquisition has its own place in ZooKeeper's queue.
 type sequential struct {
-	*Locked
+	*UnderLocks
 	*Session
 }
 
 func newSequential(cfg Config) Strategy {
 	session := OpenSession(cfg)
-	return sequential{NewLocked(cfg, EachProduct(func(ctx context.Context, goodsID int64) (Lock, error) {
+	return sequential{NewUnderLocks(cfg, EachProduct(func(ctx context.Context, goodsID int64) (Lock, error) {
 		return session.Acquire(ctx, cfg.Root+"/stock/"+operation.FormatGoodsID(goodsID), zklock.WithHandoff(1, 0))
 	})), session}
 }
 
-// Locked deducts under locks. No transaction begins before all locks are held, and none is released before the commit
-// has returned.
-type Locked struct {
+// UnderLocks deducts under locks. No transaction begins before all locks are held, and none is released before the
+// commit has returned.
+type UnderLocks struct {
 	locker
 	ledger   Ledger
 	locksFor func(items []operation.Item) []Acquire
 	timeout  time.Duration // of the wait for all locks of a request
 }
 
-// NewLocked returns a Locked that takes the locks returned by locksFor for the items of a request, in that order.
-// locksFor must return either one lock for all items or one for each, in the order of the items.
-func NewLocked(cfg Config, locksFor func(items []operation.Item) []Acquire) *Locked {
-	return &Locked{newLocker(cfg), cfg.Ledger, locksFor, cmp.Or(cfg.LockTimeout, DefaultLockTimeout)}
+// NewUnderLocks returns an UnderLocks that takes the locks returned by locksFor for the items of a request, in that
+// order. locksFor must return either one lock for all items or one for each, in the order of the items.
+func NewUnderLocks(cfg Config, locksFor func(items []operation.Item) []Acquire) *UnderLocks {
+	return &UnderLocks{newLocker(cfg), cfg.Ledger, locksFor, cmp.Or(cfg.LockTimeout, DefaultLockTimeout)}
 }
 
-// EachProduct returns a locksFor for NewLocked that takes one lock for each product. Every operation takes its locks by
-// ascending goods id, so that no two wait for each other. If acquire returns operation.ErrLocked or
+// EachProduct returns a locksFor for NewUnderLocks that takes one lock for each product. Every operation takes its
+// locks by ascending goods id, so that no two wait for each other. If acquire returns operation.ErrLocked or
 // zklock.ErrNotAcquired, somebody else has that lock: the error names the product.
 func EachProduct(acquire func(ctx context.Context, goodsID int64) (Lock, error)) func([]operation.Item) []Acquire {
 	return func(items []operation.Item) []Acquire {
@@ -61,7 +61,7 @@ func EachProduct(acquire func(ctx context.Context, goodsID int64) (Lock, error))
 }
 
 // Deduct implements stock.Deducter.
-func (l *Locked) Deduct(ctx context.Context, r stock.Request) (operation.Operation, error) {
+func (l *UnderLocks) Deduct(ctx context.Context, r stock.Request) (operation.Operation, error) {
 	locks, err := l.takeAll(ctx, l.locksFor(r.Items))
 	if err != nil {
 		return operation.Operation{}, err
@@ -74,7 +74,7 @@ func (l *Locked) Deduct(ctx context.Context, r stock.Request) (operation.Operati
 }
 
 // takeAll acquires all locks, in their order and within the lock timeout, or none.
-func (l *Locked) takeAll(ctx context.Context, acquires []Acquire) ([]Lock, error) {
+func (l *UnderLocks) takeAll(ctx context.Context, acquires []Acquire) ([]Lock, error) {
 	limited, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
 	locks := make([]Lock, 0, len(acquires))

@@ -200,10 +200,10 @@ type vanishing struct {
 	compared.Ledger
 	gone          *atomic.Bool
 	entered, hold chan struct{}
-	again         func() ([]stock.Outcome, error)
+	again         func() ([]stock.Result, error)
 }
 
-func (v vanishing) DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Outcome,
+func (v vanishing) DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Result,
 	error,
 ) {
 	if len(requests) == 1 {
@@ -224,14 +224,14 @@ func (v vanishing) DeductGroup(ctx context.Context, requests []stock.Request, fe
 // TestUnknownOutcomeOfAGroupIsSaid: if the database does not report the outcome of an operation of the group, that does
 // not mean that nothing was done.
 func TestUnknownOutcomeOfAGroupIsSaid(t *testing.T) {
-	for name, again := range map[string]func() ([]stock.Outcome, error){
-		"the database is away": func() ([]stock.Outcome, error) { return nil, operation.ErrUnavailable },
-		"the row is held": func() ([]stock.Outcome, error) {
-			return []stock.Outcome{{Err: operation.Locked{GoodsID: 1}}}, nil
+	for name, again := range map[string]func() ([]stock.Result, error){
+		"the database is away": func() ([]stock.Result, error) { return nil, operation.ErrUnavailable },
+		"the row is held": func() ([]stock.Result, error) {
+			return []stock.Result{{Err: operation.Locked{GoodsID: 1}}}, nil
 		},
-		"the token is stale": func() ([]stock.Outcome, error) { return nil, operation.ErrStaleToken },
-		"the operation's token is": func() ([]stock.Outcome, error) {
-			return []stock.Outcome{{Err: operation.ErrStaleToken}}, nil
+		"the token is stale": func() ([]stock.Result, error) { return nil, operation.ErrStaleToken },
+		"the operation's token is": func() ([]stock.Result, error) {
+			return []stock.Result{{Err: operation.ErrStaleToken}}, nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,19 +13,19 @@ type Level struct {
 	Version int64           // counts the deductions of strategy optimistic
 }
 
-// Outcome is the answer to one request of a group.
-type Outcome struct {
+// Result is the answer to one request of a group.
+type Result struct {
 	Operation operation.Operation
 	Err       error
 }
 
 // New reports whether the group produced the outcome, and must record it.
-func (o Outcome) New() bool { return o.Err == nil && !o.Operation.Repeat }
+func (r Result) New() bool { return r.Err == nil && !r.Operation.Repeat }
 
 // Allocation is the result of a group of requests.
 type Allocation struct {
-	// Outcomes answer the requests one by one.
-	Outcomes []Outcome
+	// Results answer the requests one by one.
+	Results []Result
 	// Taken is the number of pieces to deduct, by product.
 	Taken map[int64]int64
 }
@@ -36,7 +36,7 @@ type Allocation struct {
 //
 // Levels holds the rows of the products that exist. Allocate lowers their Num by the pieces that it allocates.
 func Allocate(requests []Request, levels map[int64]*Level, recorded map[string]operation.Operation) Allocation {
-	a := Allocation{Outcomes: make([]Outcome, len(requests)), Taken: make(map[int64]int64, len(levels))}
+	a := Allocation{Results: make([]Result, len(requests)), Taken: make(map[int64]int64, len(levels))}
 	decided := make(map[string]operation.Operation, len(requests))
 	for i, r := range requests {
 		first, repeated := recorded[r.Flag]
@@ -44,14 +44,14 @@ func Allocate(requests []Request, levels map[int64]*Level, recorded map[string]o
 			first, repeated = decided[r.Flag]
 		}
 		if repeated {
-			a.Outcomes[i].Operation, a.Outcomes[i].Err = first.Answer(r.Items)
+			a.Results[i].Operation, a.Results[i].Err = first.Answer(r.Items)
 			continue
 		}
 		op := operation.Operation{Flag: r.Flag, State: operation.Done, Items: r.Items}
 		short, err := FirstShort(r.Items, levels)
 		switch {
 		case err != nil:
-			a.Outcomes[i].Err = err
+			a.Results[i].Err = err
 			continue
 		case short != 0:
 			op.State, op.Reason = operation.Rejected, ShortReason(short)
@@ -62,7 +62,7 @@ func Allocate(requests []Request, levels map[int64]*Level, recorded map[string]o
 			}
 		}
 		decided[r.Flag] = op
-		a.Outcomes[i].Operation = op
+		a.Results[i].Operation = op
 	}
 	return a
 }

@@ -51,12 +51,12 @@ func TestAllocate(t *testing.T) {
 		{operation.Rejected, true, nil},
 	}
 	for i, w := range want {
-		got := a.Outcomes[i]
+		got := a.Results[i]
 		if got.Operation.State != w.state || got.Operation.Repeat != w.repeat || !errors.Is(got.Err, w.err) {
 			t.Errorf("%d, %s: %+v; want %+v", i, requests[i].Flag, got, w)
 		}
 	}
-	if reason := a.Outcomes[1].Operation.Reason; reason != stock.ShortReason(2) {
+	if reason := a.Results[1].Operation.Reason; reason != stock.ShortReason(2) {
 		t.Errorf("rejected for %q; want goods 2", reason)
 	}
 	if a.Taken[1] != 3 || a.Taken[2] != 5 || levels[1].Num != 0 || levels[2].Num != 0 {
@@ -85,7 +85,7 @@ func TestAllocateAnyGroup(t *testing.T) {
 		}
 		a := stock.Allocate(requests, levels, nil)
 		taken := map[int64]int64{}
-		for i, o := range a.Outcomes {
+		for i, o := range a.Results {
 			if !o.New() {
 				continue
 			}

@@ -132,7 +132,7 @@ func checkFence(levels map[int64]*stock.Level, fence stock.Fence) error {
 }
 
 // DeductGroup executes many requests in one transaction of six statements, and one more for each further 128 products.
-// It locks and reads all rows, allocates the requests in their order, and writes all results together. The outcomes
+// It locks and reads all rows, allocates the requests in their order, and writes everything together. The results
 // answer the requests one by one; a refused request costs the others nothing.
 //
 // Each row is fenced by the token of its product; an operation records the highest token of its products. Under the nil
@@ -148,7 +148,7 @@ func checkFence(levels map[int64]*stock.Level, fence stock.Fence) error {
 // The error concerns the group as a whole. After ErrUnavailable, ErrLocked and ErrStaleToken nothing changed; after
 // ErrUnknownOutcome that is unknown. After any other error nothing changed either: the database refused a row, and each
 // request may succeed by itself.
-func (s *DB) DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Outcome, error) {
+func (s *DB) DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Result, error) {
 	for wait := 1; ; wait++ {
 		held, err := s.held(ctx, requests)
 		if err != nil {
@@ -167,18 +167,18 @@ func (s *DB) DeductGroup(ctx context.Context, requests []stock.Request, fence st
 		if err != nil {
 			return nil, err
 		}
-		outcomes := make([]stock.Outcome, len(requests))
+		results := make([]stock.Result, len(requests))
 		for i := range requests {
-			if outcomes[i].Err = held[i]; held[i] == nil {
-				outcomes[i], written = written[0], written[1:]
+			if results[i].Err = held[i]; held[i] == nil {
+				results[i], written = written[0], written[1:]
 			}
 		}
-		return outcomes, nil
+		return results, nil
 	}
 }
 
 // deductFree executes the requests in one transaction.
-func (s *DB) deductFree(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Outcome, error) {
+func (s *DB) deductFree(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Result, error) {
 	switch len(requests) {
 	case 0:
 		return nil, nil
@@ -187,13 +187,13 @@ func (s *DB) deductFree(ctx context.Context, requests []stock.Request, fence sto
 		if errors.Is(err, operation.ErrUnavailable) || mysqldb.IsLockWait(err) {
 			return nil, err
 		}
-		return []stock.Outcome{{Operation: op, Err: err}}, nil
+		return []stock.Result{{Operation: op, Err: err}}, nil
 	}
-	outcomes, err := s.deductGroup(ctx, requests, fence, false)
+	results, err := s.deductGroup(ctx, requests, fence, false)
 	if mysqldb.IsDuplicate(err) {
 		return s.deductGroup(ctx, requests, fence, true)
 	}
-	return outcomes, err
+	return results, err
 }
 
 // held returns ErrLocked for each request whose flag or product another transaction has held for long, and nil for the
@@ -228,9 +228,9 @@ func (s *DB) held(ctx context.Context, requests []stock.Request) ([]error, error
 // deductGroup is DeductGroup without setting aside. If look is true it looks up all flags.
 func (s *DB) deductGroup(
 	ctx context.Context, requests []stock.Request, fence stock.Fence, look bool,
-) ([]stock.Outcome, error) {
+) ([]stock.Result, error) {
 	flags, goods := distinct(requests)
-	var outcomes []stock.Outcome
+	var results []stock.Result
 	err := s.transact(ctx, nil, func(tx *gorm.DB) error { // the caller looks for held rows
 		levels, err := readLevels(tx, goods, "FOR UPDATE")
 		if err != nil {
@@ -246,8 +246,8 @@ func (s *DB) deductGroup(
 			return err
 		}
 		allocation := stock.Allocate(requests, levels, recorded)
-		outcomes = allocation.Outcomes
-		fresh := newOperations(outcomes, fence)
+		results = allocation.Results
+		fresh := newOperations(results, fence)
 		if err := insertOperations(tx, fresh...); err != nil {
 			return err
 		}
@@ -256,16 +256,16 @@ func (s *DB) deductGroup(
 		}
 		return insertFlows(tx, operation.KindDeduct, fresh...)
 	})
-	return outcomes, err
+	return results, err
 }
 
 // newOperations returns the operations that the group made, by ascending flag, and sets their token.
-func newOperations(outcomes []stock.Outcome, fence stock.Fence) []operation.Operation {
-	fresh := make([]operation.Operation, 0, len(outcomes))
-	for i := range outcomes {
-		if outcomes[i].New() {
-			outcomes[i].Operation.Token = fence.Highest(outcomes[i].Operation.Items)
-			fresh = append(fresh, outcomes[i].Operation)
+func newOperations(results []stock.Result, fence stock.Fence) []operation.Operation {
+	fresh := make([]operation.Operation, 0, len(results))
+	for i := range results {
+		if results[i].New() {
+			results[i].Operation.Token = fence.Highest(results[i].Operation.Items)
+			fresh = append(fresh, results[i].Operation)
 		}
 	}
 	slices.SortFunc(fresh, func(a, b operation.Operation) int { return strings.Compare(a.Flag, b.Flag) })

@@ -13,7 +13,7 @@ import (
 )
 
 type strategy struct {
-	*deduct.Locked
+	*deduct.UnderLocks
 	conn *zk.Conn
 }
 
@@ -23,7 +23,7 @@ func NewStrategy(cfg deduct.Config, faults ...Fault) (deduct.Strategy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to zookeeper: %w", err)
 	}
-	return strategy{deduct.NewLocked(cfg, deduct.EachProduct(func(
+	return strategy{deduct.NewUnderLocks(cfg, deduct.EachProduct(func(
 		ctx context.Context, goodsID int64,
 	) (deduct.Lock, error) {
 		held, err := New(conn, cfg.Root+"/stock/"+operation.FormatGoodsID(goodsID), faults...).Acquire(ctx)

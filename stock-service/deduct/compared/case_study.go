@@ -15,7 +15,7 @@ import (
 // ZooKeeper session for each lock. All its faults except the slowness are fixed: the lock is released after the commit,
 // and only the holder deletes its node.
 type caseStudy struct {
-	*deduct.Locked
+	*deduct.UnderLocks
 	cfg Config
 }
 
@@ -23,7 +23,8 @@ const caseStudyLock = "/reduceStock"
 
 func newCaseStudy(cfg Config) deduct.Strategy {
 	s := &caseStudy{cfg: cfg}
-	s.Locked = deduct.NewLocked(cfg.Config, func([]operation.Item) []deduct.Acquire { return []deduct.Acquire{s.acquire} })
+	one := func([]operation.Item) []deduct.Acquire { return []deduct.Acquire{s.acquire} }
+	s.UnderLocks = deduct.NewUnderLocks(cfg.Config, one)
 	return s
 }
 

@@ -19,7 +19,7 @@ import (
 // that returns from a pause longer than the lock's expiry still believes that it holds the lock, and only the condition
 // of the update stops it.
 type redisLock struct {
-	*deduct.Locked
+	*deduct.UnderLocks
 	client *redis.Client
 }
 
@@ -56,7 +56,7 @@ func newRedisLock(cfg Config) deduct.Strategy {
 			return nil
 		}}, nil
 	}
-	return &redisLock{deduct.NewLocked(cfg.Config, deduct.EachProduct(acquire)), client}
+	return &redisLock{deduct.NewUnderLocks(cfg.Config, deduct.EachProduct(acquire)), client}
 }
 
 // Ready implements deduct.Strategy.

@@ -11,7 +11,7 @@ import (
 // singleNode takes the case study's "low" lock for each product: one node that all waiters try to create and watch, so
 // that each release wakes all of them.
 type singleNode struct {
-	*deduct.Locked
+	*deduct.UnderLocks
 	*deduct.Session
 }
 
@@ -28,5 +28,5 @@ func newSingleNode(cfg Config) deduct.Strategy {
 		}
 		return deduct.HeldLock(lock), nil
 	}
-	return singleNode{deduct.NewLocked(cfg.Config, deduct.EachProduct(acquire)), session}
+	return singleNode{deduct.NewUnderLocks(cfg.Config, deduct.EachProduct(acquire)), session}
 }

@@ -15,7 +15,7 @@ import (
 // zkLock takes the lock of the ZooKeeper client library for each product. A wait for that lock cannot be cancelled, its
 // loss is not detected, and it has no fencing token.
 type zkLock struct {
-	*deduct.Locked
+	*deduct.UnderLocks
 	acl       []zk.ACL
 	conn      *zk.Conn
 	drained   chan struct{}
@@ -41,7 +41,7 @@ func newZKLock(cfg Config) (deduct.Strategy, error) {
 		for range events { // unused, but the library warns of a full channel
 		}
 	}()
-	s.Locked = deduct.NewLocked(cfg.Config, deduct.EachProduct(s.acquire))
+	s.UnderLocks = deduct.NewUnderLocks(cfg.Config, deduct.EachProduct(s.acquire))
 	return s, nil
 }
 
