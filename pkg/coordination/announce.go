@@ -24,8 +24,8 @@ import (
 // themselves.
 func Dir(root, service string) string { return root + "/replicas/" + service }
 
-// looks are the pauses between tries while ZooKeeper does not answer.
-var looks = retry.Policy{First: 50 * time.Millisecond, Max: 2 * time.Second}
+// shortPauses are the ones between tries while ZooKeeper does not answer.
+var shortPauses = retry.Policy{First: 50 * time.Millisecond, Max: 2 * time.Second}
 
 // HTTPS marks the address of a replica that speaks HTTPS, to be announced.
 func HTTPS(addr string) string { return secure + addr }
@@ -54,7 +54,7 @@ func Announce(
 ) {
 	for ctx.Err() == nil {
 		var lost <-chan struct{}
-		node, err := retry.Do(ctx, looks, func() (string, error) {
+		node, err := retry.Do(ctx, shortPauses, func() (string, error) {
 			lost = s.Lost() // read before the node is made, so that it cannot be a later session's
 			select {
 			case <-lost: // a node made now may be removed, and its proof would be of no session
@@ -191,7 +191,7 @@ func makeDir(ctx context.Context, s *zklock.Session, dir string) error {
 
 func pause(ctx context.Context) {
 	select {
-	case <-time.After(looks.First):
+	case <-time.After(shortPauses.First):
 	case <-ctx.Done():
 	}
 }

@@ -21,7 +21,7 @@ import (
 // A node that somebody else has closed is logged and left: otherwise any stranger could keep the services from
 // starting. Only the root itself must open. It calls note with each failure.
 func closeOpenNodes(ctx context.Context, session *zklock.Session, cfg Config, note func(error)) error {
-	return retry.Run(ctx, pauses, func() error {
+	return retry.Run(ctx, longPauses, func() error {
 		c := closing{session: session, cfg: cfg}
 		err := c.close(ctx, cfg.Root)
 		if len(c.closed) > 0 {

@@ -57,7 +57,7 @@ func (i *IDs) renew(ctx context.Context) bool {
 
 // leaseAgain takes a number. It tries until ctx ends, and reports whether it has one.
 func (i *IDs) leaseAgain(ctx context.Context) bool {
-	err := retry.Run(ctx, looks, func() error {
+	err := retry.Run(ctx, shortPauses, func() error {
 		l, err := i.registry.take(ctx, i.numbers, i.reserve, i.now)
 		i.mu.Lock()
 		defer i.mu.Unlock()

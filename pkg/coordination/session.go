@@ -36,8 +36,8 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// pauses are those between tries to connect that fail, for example because ZooKeeper refuses the password.
-var pauses = retry.Policy{First: 500 * time.Millisecond, Max: 10 * time.Second}
+// longPauses are the ones between tries that fail for a reason which stays, such as a password that ZooKeeper refuses.
+var longPauses = retry.Policy{First: 500 * time.Millisecond, Max: 10 * time.Second}
 
 // errChroot refuses what package zklock would put before the paths of the locks alone.
 var errChroot = errors.New("ZOOKEEPER_ADDRS ends with a path (chroot): set ZOOKEEPER_ROOT in its place")
@@ -50,7 +50,7 @@ func Connect(ctx context.Context, cfg Config) (*zklock.Session, error) {
 // connect is Connect, and calls note with each failure.
 func connect(ctx context.Context, cfg Config, note func(error)) (*zklock.Session, error) {
 	chroot := slices.ContainsFunc(cfg.ZooKeeper, func(addr string) bool { return strings.Contains(addr, "/") })
-	return retry.Do(ctx, pauses, func() (session *zklock.Session, err error) {
+	return retry.Do(ctx, longPauses, func() (session *zklock.Session, err error) {
 		if err = errChroot; !chroot {
 			session, err = zklock.Connect(ctx, cfg.ZooKeeper, zklock.WithSessionTimeout(cfg.SessionTimeout),
 				zklock.WithAuth("digest", []byte(cfg.Auth)), zklock.WithLogger(cfg.Log))

@@ -46,7 +46,7 @@ func Watch(ctx context.Context, s *zklock.Session, dir string, terms Terms, chan
 	var last []string
 	ignored := map[string]error{}
 	for ctx.Err() == nil {
-		now, err := retry.Do(ctx, looks, func() (listing, error) {
+		now, err := retry.Do(ctx, shortPauses, func() (listing, error) {
 			l, err := zkclient.Call(ctx, func() (l listing, err error) {
 				l.names, _, l.events, err = s.Conn().ChildrenW(dir)
 				return l, err
@@ -130,7 +130,7 @@ func (s *Session) Announce(
 ) (stop func()) {
 	return s.begin(ctx, func(ctx context.Context, session *zklock.Session) {
 		var once sync.Once
-		reachable, err := retry.Do(ctx, pauses, func() (string, error) {
+		reachable, err := retry.Do(ctx, longPauses, func() (string, error) {
 			reachable, err := Reachable(ctx, addr, session.Conn().Server())
 			if err != nil && ctx.Err() == nil {
 				once.Do(func() { s.cfg.Log.Error("not announced yet: set ADVERTISE_ADDR", "error", err) })

@@ -132,7 +132,7 @@ func (g *groups) run(ctx context.Context, take func() []*groupCall) {
 	case 0:
 	case 1:
 		lock := locks.first()
-		lock.record(ctx, "acquire-lock", asked, lock.errNotHeld())
+		lock.trace(ctx, "acquire-lock", asked, lock.errNotHeld())
 	default:
 		locks = acquireAll(ctx, g.needed(calls))
 	}
@@ -240,7 +240,7 @@ func acquireAll(ctx context.Context, keepers []*keeper) holding {
 				above.idle(ctx)
 			}
 		})
-		lock.record(ctx, "acquire-lock", asked, lock.errNotHeld())
+		lock.trace(ctx, "acquire-lock", asked, lock.errNotHeld())
 		if lock.Release == nil {
 			holding(keepers[:i]).done(ctx, false)
 			return nil

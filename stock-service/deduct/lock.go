@@ -32,8 +32,8 @@ type Lock struct {
 // Acquire takes a lock, or fails when ctx ends.
 type Acquire func(ctx context.Context) (Lock, error)
 
-// record adds a step with the lock, from the given time until now, to the trace of ctx, if it has one.
-func (l Lock) record(ctx context.Context, step string, began time.Time, err error) {
+// trace adds a step with the lock, from the given time until now, to the trace of ctx, if it has one.
+func (l Lock) trace(ctx context.Context, step string, began time.Time, err error) {
 	_, past := observe.Began(ctx, step, began)
 	past.End(err, "token", l.Token.String())
 }
@@ -90,7 +90,7 @@ func (l *locker) take(ctx context.Context, acquire Acquire) (Lock, error) {
 	l.waiting.Inc()
 	lock, err := acquire(ctx)
 	l.waiting.Dec()
-	lock.record(ctx, "acquire-lock", asked, err)
+	lock.trace(ctx, "acquire-lock", asked, err)
 	if err != nil {
 		l.failures.Inc()
 		if errors.Is(err, operation.ErrLocked) {
@@ -113,7 +113,7 @@ func (l *locker) release(ctx context.Context, locks []Lock) {
 	for i := len(locks) - 1; i >= 0; i-- {
 		began := time.Now()
 		err := locks[i].Release(ctx)
-		locks[i].record(ctx, "release-lock", began, err)
+		locks[i].trace(ctx, "release-lock", began, err)
 		if err != nil {
 			l.log.Warn("lock not released; it ends with its session", "error", err)
 		}
