@@ -214,6 +214,34 @@ func TestATraceSaysThatAGroupHadNoLock(t *testing.T) {
 	}
 }
 
+// TestATraceHasEachLockOfABasketOnce, whether the lock is new to the process or kept.
+func TestATraceHasEachLockOfABasketOnce(t *testing.T) {
+	tracing.Enable()
+	spans := tracetest.NewSpanRecorder()
+	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(spans))
+	t.Cleanup(func() { _ = provider.Shutdown(context.WithoutCancel(t.Context())) })
+	p := stocktest.New(t)
+	first, second := twoPartitions(t, p, 4, 1000)
+	items, err := operation.NewItems([]operation.Item{{GoodsID: first, Num: 1}, {GoodsID: second, Num: 1}})
+	must(t, err)
+	s := p.Open(t, "grouped", func(c *compared.Config) { c.Partitions, c.LockPatience = 4, time.Second })
+	for _, locks := range []string{"new", "kept"} {
+		ctx, span := provider.Tracer("test").Start(t.Context(), locks)
+		op, err := s.Deduct(ctx, stock.Request{Flag: p.Flag(), Items: items})
+		must(t, err)
+		span.End()
+		waits := 0
+		for _, ended := range spans.Ended() {
+			if ended.Name() == "acquire-lock" && ended.SpanContext().TraceID() == span.SpanContext().TraceID() {
+				waits++
+			}
+		}
+		if waits != 2 || op.Token.IsZero() {
+			t.Errorf("%s locks: %d steps for two locks, token %s", locks, waits, op.Token)
+		}
+	}
+}
+
 // TestASlowHolderIsWaitedFor: two processes whose transactions take longer than the patience take turns. A stall of the
 // machine may look like a stuck holder, so the test asks for "most".
 func TestASlowHolderIsWaitedFor(t *testing.T) {
