@@ -90,7 +90,6 @@ func (l *locker) take(ctx context.Context, acquire Acquire) (Lock, error) {
 	l.waiting.Inc()
 	lock, err := acquire(ctx)
 	l.waiting.Dec()
-	lock.trace(ctx, "acquire-lock", asked, err)
 	if err != nil {
 		l.failures.Inc()
 		if errors.Is(err, operation.ErrLocked) {

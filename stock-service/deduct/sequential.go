@@ -79,7 +79,9 @@ func (l *UnderLocks) takeAll(ctx context.Context, acquires []Acquire) ([]Lock, e
 	defer cancel()
 	locks := make([]Lock, 0, len(acquires))
 	for _, acquire := range acquires {
+		asked := time.Now()
 		lock, err := l.take(limited, acquire)
+		lock.trace(ctx, "acquire-lock", asked, err)
 		if err != nil {
 			l.release(ctx, locks)
 			return nil, err
