@@ -81,7 +81,7 @@ func (s *Service) Close(ctx context.Context) error {
 
 // Get returns an order with its items, or ErrNotFound, ErrOverloaded or ErrUnavailable.
 func (s *Service) Get(ctx context.Context, id int64) (o Order, err error) {
-	err = s.inTurn(ctx, s.reading, 0, func(ctx context.Context) error {
+	err = s.withSlot(ctx, s.reading, 0, func(ctx context.Context) error {
 		o, err = s.store.Get(ctx, id)
 		return err
 	})
@@ -92,7 +92,7 @@ func (s *Service) Get(ctx context.Context, id int64) (o Order, err error) {
 // An order may become visible after orders with higher ids. With settled, the page ends before the first id that may
 // still be missing, which is settledAfter old by the store's clock. Errors: ErrOverloaded, ErrUnavailable.
 func (s *Service) Page(ctx context.Context, r Range, settled bool) (page []Order, more bool, err error) {
-	err = s.inTurn(ctx, s.paging, pagePause, func(ctx context.Context) error {
+	err = s.withSlot(ctx, s.paging, pagePause, func(ctx context.Context) error {
 		if settled {
 			now, err := s.store.Now(ctx)
 			if err != nil {
@@ -114,9 +114,9 @@ const (
 	settledAfter = time.Minute
 )
 
-// inTurn calls read once one of the slots is free, and returns ErrOverloaded if none is free in time. While orders are
+// withSlot calls read once one of the slots is free, and returns ErrOverloaded if none is free in time. While orders are
 // being placed, the slot stays taken after the read for pause times its duration, unless it fails: see pagePause.
-func (s *Service) inTurn(ctx context.Context, slots *semaphore.Weighted, pause time.Duration,
+func (s *Service) withSlot(ctx context.Context, slots *semaphore.Weighted, pause time.Duration,
 	read func(context.Context) error,
 ) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.ReadTimeout)

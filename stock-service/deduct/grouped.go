@@ -139,7 +139,7 @@ func (g *groups) run(ctx context.Context, take func() []*groupCall) {
 	held, cancel := whileHeld(ctx, locks.all()...)
 	defer cancel()
 	began := time.Now()
-	results := g.carryOut(held, calls, locks.fence(g.partitions))
+	results := g.execute(held, calls, locks.fence(g.partitions))
 	locks.took(time.Since(began))
 	if len(results) > 0 { // an error of the whole group is the first request's, too
 		err = results[0].Err
@@ -173,9 +173,9 @@ func (g *groups) needed(calls []*groupCall) []*keeper {
 // isStale reports whether a later holder has written: only a new token helps.
 func isStale(r stock.Result) bool { return errors.Is(r.Err, operation.ErrStaleToken) }
 
-// carryOut executes the group as a whole. If that fails for a reason that may concern one operation alone, it executes
+// execute executes the group as a whole. If that fails for a reason that may concern one operation alone, it executes
 // the operations one by one.
-func (g *groups) carryOut(ctx context.Context, calls []*groupCall, fence stock.Fence) []stock.Result {
+func (g *groups) execute(ctx context.Context, calls []*groupCall, fence stock.Fence) []stock.Result {
 	g.metrics.size.Observe(float64(len(calls)))
 	if fence == nil && len(g.keepers) > 0 {
 		g.metrics.unlocked.Inc()

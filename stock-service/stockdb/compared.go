@@ -18,14 +18,14 @@ import (
 // goods id, decides, and writes the new levels. Errors as for stock.Deducter.
 func (s *DB) DeductPessimistic(ctx context.Context, r stock.Request) (operation.Operation, error) {
 	op, err := s.readThenWrite(ctx, newOperation(r), levelsOf(r, "FOR UPDATE"), overwrite)
-	return s.settle(ctx, op, err)
+	return s.answer(ctx, op, err)
 }
 
 // DeductUnsafe executes one request by reading the levels and then writing them, as if there were no concurrent
 // writers. It oversells.
 func (s *DB) DeductUnsafe(ctx context.Context, r stock.Request) (operation.Operation, error) {
 	op, err := s.readThenWrite(ctx, newOperation(r), levelsOf(r, ""), overwrite)
-	return s.settle(ctx, op, err)
+	return s.answer(ctx, op, err)
 }
 
 // DeductOptimistic executes one request without holding a row while it decides: it reads the levels with their
@@ -46,7 +46,7 @@ func (s *DB) DeductOptimistic(ctx context.Context, r stock.Request) (operation.O
 	if errors.Is(err, errVersion) || err != nil && ctx.Err() != nil && !errors.Is(err, operation.ErrUnknownOutcome) {
 		err = fmt.Errorf("%w: %w", operation.ErrUnavailable, err) // only tries that changed nothing end here
 	}
-	return s.settle(ctx, op, err)
+	return s.answer(ctx, op, err)
 }
 
 func newOperation(r stock.Request) operation.Operation {

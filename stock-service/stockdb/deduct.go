@@ -36,11 +36,11 @@ func (s *DB) Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (op
 		op.State, op.Reason = operation.Rejected, stock.ShortReason(short)
 		err = s.transact(ctx, nil, func(tx *gorm.DB) error { return insertOperations(tx, op) })
 	}
-	return s.settle(ctx, op, err)
+	return s.answer(ctx, op, err)
 }
 
-// settle returns the answer to a deduction that tried to record op and ended with err.
-func (s *DB) settle(ctx context.Context, op operation.Operation, err error) (operation.Operation, error) {
+// answer answers a deduction that tried to record op and ended with err.
+func (s *DB) answer(ctx context.Context, op operation.Operation, err error) (operation.Operation, error) {
 	switch {
 	case err == nil:
 		return op, nil

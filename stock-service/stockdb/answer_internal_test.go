@@ -29,7 +29,7 @@ func TestAnUnreadableOutcome(t *testing.T) {
 		operation.ErrUnavailable:    fmt.Errorf("insert: %w", inUse),
 		operation.ErrUnknownOutcome: fmt.Errorf("%w: commit", operation.ErrUnknownOutcome),
 	} {
-		_, err := s.settle(t.Context(), operation.Operation{Flag: "1"}, cause)
+		_, err := s.answer(t.Context(), operation.Operation{Flag: "1"}, cause)
 		_, restocked := s.restocked(t.Context(), operation.Restock{Flag: "1", GoodsID: 1}, cause)
 		for _, err := range []error{err, restocked} {
 			if !errors.Is(err, want) || errors.Is(err, operation.ErrUnavailable) && errors.Is(err, operation.ErrUnknownOutcome) {
