@@ -51,7 +51,9 @@ func Add(f *pflag.FlagSet, settings any) {
 				value.Value = boundedTime{value.Value, to, mustTime(name, least), mustTime(name, most)}
 			}
 		case *[]string:
-			f.Var(&list{to: to}, name, help)
+			l := &list{to: to}
+			f.Var(l, name, help)
+			l.flag = f.Lookup(name)
 		case *Each:
 			f.StringArrayVar((*[]string)(to), name, *to, help)
 		case *[]int:
@@ -145,7 +147,7 @@ func (b bounded[N]) Set(text string) error {
 // the list.
 type list struct {
 	to   *[]string
-	used bool
+	flag *pflag.Flag
 }
 
 func (l *list) Type() string   { return "strings" }
@@ -156,9 +158,9 @@ func (l *list) Set(text string) error {
 	if err != nil {
 		return err
 	}
-	if l.used {
+	if l.flag.Changed {
 		entries = append(*l.to, entries...)
 	}
-	*l.to, l.used = entries, true
+	*l.to = entries
 	return nil
 }

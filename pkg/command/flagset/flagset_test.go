@@ -12,8 +12,8 @@ import (
 // TestListsReplaceTheDefaultAndThenGrow, and keep their value when one is refused.
 func TestListsReplaceTheDefaultAndThenGrow(t *testing.T) {
 	settings := struct {
-		Names []string `flag:"name"`
-	}{[]string{"default"}}
+		Names []string `flag:"name" default:"default"`
+	}{}
 	f := pflag.NewFlagSet("shop", pflag.ContinueOnError)
 	flagset.Add(f, &settings)
 	if shown := f.Lookup("name").DefValue; shown != "default" || !slices.Equal(settings.Names, []string{"default"}) {
