@@ -114,8 +114,8 @@ const (
 	settledAfter = time.Minute
 )
 
-// withSlot calls read once one of the slots is free, and returns ErrOverloaded if none is free in time. While orders are
-// being placed, the slot stays taken after the read for pause times its duration, unless it fails: see pagePause.
+// withSlot calls read once one of the slots is free, and returns ErrOverloaded if none is free in time. While orders
+// are being placed, the slot stays taken after the read for pause times its duration, unless it fails: see pagePause.
 func (s *Service) withSlot(ctx context.Context, slots *semaphore.Weighted, pause time.Duration,
 	read func(context.Context) error,
 ) error {
