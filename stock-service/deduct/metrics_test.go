@@ -1,12 +1,17 @@
 package deduct_test
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"orderstock/pkg/operation"
 	"orderstock/pkg/servers/serverstest"
+	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/deduct/compared"
 	"orderstock/stock-service/internal/stocktest"
 )
@@ -60,5 +65,25 @@ func TestGroupsOfNoLockAreNotUnlocked(t *testing.T) {
 	must(t, err)
 	if n := metric(t, registry, "stock_groups_unlocked_total"); n != 0 {
 		t.Errorf("%v groups count as unlocked", n)
+	}
+}
+
+// A group whose callers have all left while it waited for its lock runs nothing, with or without the lock.
+func TestAGroupThatEverybodyLeftIsNotCounted(t *testing.T) {
+	p := stocktest.New(t)
+	root, registry := serverstest.ZooKeeperRoot(t), prometheus.NewRegistry()
+	s := p.Open(t, "grouped", func(c *compared.Config) {
+		c.Root, c.Metrics, c.LockPatience = root, registry, 500*time.Millisecond // the group waits for two seconds
+	})
+	lock := hold(t, deduct.PartitionPath(root, 0))
+	t.Cleanup(func() { _ = lock.Release(context.WithoutCancel(t.Context())) })
+	ctx, leave := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer leave()
+	if _, err := s.Deduct(ctx, one(p, p.Goods(t, 1))); !errors.Is(err, operation.ErrUnavailable) {
+		t.Fatalf("%v; want %v: nobody has taken the call", err, operation.ErrUnavailable)
+	}
+	must(t, s.Close()) // waits for the group
+	if n := metric(t, registry, "stock_groups_unlocked_total"); n != 0 {
+		t.Errorf("%v groups count as executed without their locks", n)
 	}
 }
