@@ -176,11 +176,14 @@ func isStale(r stock.Result) bool { return errors.Is(r.Err, operation.ErrStaleTo
 // execute executes the group as a whole. If that fails for a reason that may concern one operation alone, it executes
 // the operations one by one.
 func (g *groups) execute(ctx context.Context, calls []*groupCall, fence stock.Fence) []stock.Result {
+	if len(calls) == 0 { // all have left
+		return nil
+	}
 	g.metrics.size.Observe(float64(len(calls)))
 	if fence == nil && len(g.keepers) > 0 {
 		g.metrics.unlocked.Inc()
 	}
-	if len(calls) <= 1 {
+	if len(calls) == 1 {
 		return g.oneByOne(ctx, calls, fence, nil)
 	}
 	requests := make([]stock.Request, len(calls))
