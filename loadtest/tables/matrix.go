@@ -57,7 +57,7 @@ var basketPoints = []struct {
 
 // atStep returns the cell of a fault that strikes at a step.
 func atStep(step faultpoint.Step, when faultpoint.When, fault string) trial.Experiment {
-	p, _ := trial.PointOf(step) // every cell's step is in the table
+	p := trial.Points[step]
 	a := trial.Action{
 		Action: "arm-" + fault, Target: string(p.By) + "-" + trial.Any, Step: string(step), When: string(when),
 		For: holds[fault], Outage: brief, Skip: !slices.Contains(fewPass, step), Reach: reach[step],

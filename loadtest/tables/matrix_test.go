@@ -36,6 +36,9 @@ func TestEachSetCoversEachStepAndEachFault(t *testing.T) {
 		var want []string
 		for _, step := range faultpoint.Steps {
 			want = append(want, string(step))
+			if _, ok := trial.Points[step]; !ok {
+				t.Errorf("nothing can strike at %s", step)
+			}
 		}
 		want = append(want, tables.Strikes...)
 		want = append(want, tables.Surroundings...)

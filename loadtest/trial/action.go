@@ -92,7 +92,7 @@ var silencing = []string{"kill", "restart", "pause", "expire-sessions", "arm-kil
 func (a Action) silences() bool {
 	p := Point{}
 	if a.atStep() {
-		p, _ = PointOf(faultpoint.Step(a.Step))
+		p = Points[faultpoint.Step(a.Step)]
 	}
 	return slices.Contains(silencing, a.Action) ||
 		strings.Contains(strings.Join([]string{a.Action, a.Target, a.Wire, p.Wire}, " "), system.ToZooKeeper)

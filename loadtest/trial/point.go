@@ -14,44 +14,34 @@ import (
 	"orderstock/loadtest/system"
 )
 
-// Point is a step of the protocol with what it needs to be struck.
+// Point is what it needs to strike at a step of the protocol.
 type Point struct {
-	Step faultpoint.Step
 	// By is the service whose process passes it, and Wire the connection that its call uses.
 	By   system.Kind
 	Wire string
 }
 
-// Points lists the steps, in the order that an order passes them, and at the end two places within a step.
-var Points = []Point{
-	{faultpoint.InsertOrder, system.Order, system.ToMySQL},
-	{faultpoint.SetFlag, system.Order, system.ToRedis},
-	{faultpoint.CallStock, system.Order, system.ToStock},
-	{faultpoint.TakeFlag, system.Stock, system.ToRedis},
-	{faultpoint.LookupFlow, system.Stock, system.ToMySQL},
-	{faultpoint.AcquireLock, system.Stock, system.ToZooKeeper},
-	{faultpoint.UpdateStock, system.Stock, system.ToMySQL},
-	{faultpoint.InsertFlow, system.Stock, system.ToMySQL},
-	{faultpoint.Commit, system.Stock, system.ToMySQL},
-	{faultpoint.ReleaseLock, system.Stock, system.ToZooKeeper},
-	{faultpoint.Reply, system.Stock, system.ToStock},
-	{faultpoint.Confirm, system.Order, system.ToStock},
-	{faultpoint.SetStatus, system.Order, system.ToMySQL},
-	{faultpoint.CancelFlag, system.Order, system.ToStock},
-	{faultpoint.CancelOrder, system.Order, system.ToMySQL},
-	{faultpoint.Reconcile, system.Order, system.ToStock},
+// Points has the steps, and two places within a step.
+var Points = map[faultpoint.Step]Point{
+	faultpoint.InsertOrder: {system.Order, system.ToMySQL},
+	faultpoint.SetFlag:     {system.Order, system.ToRedis},
+	faultpoint.CallStock:   {system.Order, system.ToStock},
+	faultpoint.TakeFlag:    {system.Stock, system.ToRedis},
+	faultpoint.LookupFlow:  {system.Stock, system.ToMySQL},
+	faultpoint.AcquireLock: {system.Stock, system.ToZooKeeper},
+	faultpoint.UpdateStock: {system.Stock, system.ToMySQL},
+	faultpoint.InsertFlow:  {system.Stock, system.ToMySQL},
+	faultpoint.Commit:      {system.Stock, system.ToMySQL},
+	faultpoint.ReleaseLock: {system.Stock, system.ToZooKeeper},
+	faultpoint.Reply:       {system.Stock, system.ToStock},
+	faultpoint.Confirm:     {system.Order, system.ToStock},
+	faultpoint.SetStatus:   {system.Order, system.ToMySQL},
+	faultpoint.CancelFlag:  {system.Order, system.ToStock},
+	faultpoint.CancelOrder: {system.Order, system.ToMySQL},
+	faultpoint.Reconcile:   {system.Order, system.ToStock},
 
-	{faultpoint.NextLock, system.Stock, system.ToZooKeeper}, // the process holds one lock and asks for the next
-	{faultpoint.InsertItems, system.Order, system.ToMySQL},
-}
-
-// PointOf returns the point of a step. ok is false if there is no such step.
-func PointOf(step faultpoint.Step) (p Point, ok bool) {
-	i := slices.IndexFunc(Points, func(p Point) bool { return p.Step == step })
-	if i < 0 {
-		return p, false
-	}
-	return Points[i], true
+	faultpoint.NextLock:    {system.Stock, system.ToZooKeeper}, // the process holds one lock and asks for the next
+	faultpoint.InsertItems: {system.Order, system.ToMySQL},
 }
 
 // strike strikes at a step, in one replica, or in all if only one passes the step and nobody knows which.
@@ -85,7 +75,7 @@ func (s *strike) find(context.Context) (err error) {
 	if s.replicas, err = find("replica", s.lab.Replicas(), s.action.Target); err != nil {
 		return err
 	}
-	point, known := PointOf(s.rule.Step)
+	point, known := Points[s.rule.Step]
 	if s.point = point; !known {
 		return invalid("there is no step %q", s.action.Step)
 	}
