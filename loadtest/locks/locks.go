@@ -17,17 +17,11 @@ const (
 	curatorLock   = "curator"
 	singleLock    = "single-node"
 	watchAllLock  = "watch-all"
-	namedLock     = "named"
-	sharedLock    = "shared"
 	rawLock       = "raw"
 )
 
-// Names are all measurable locks, in the order of measurement. "named" and "shared" are the case study's locks of a
-// name under one root and of readers and writers; here all are writers. "raw" is no lock: it is a create and a delete.
-var Names = []string{
-	zklockLock, noHandoffLock, clientLock, curatorLock, singleLock, watchAllLock, namedLock,
-	sharedLock, rawLock,
-}
+// Names are all measurable locks, in the order of measurement. "raw" is no lock: it is a create and a delete.
+var Names = []string{zklockLock, noHandoffLock, clientLock, curatorLock, singleLock, watchAllLock, rawLock}
 
 const sessionTimeout = 30 * time.Second
 

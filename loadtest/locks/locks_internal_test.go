@@ -63,7 +63,7 @@ func measure(t *testing.T, shape string) *Result {
 }
 
 // TestRun measures every lock, Curator's too, for a moment, and reads the file.
-// It takes 20 s: each of nine locks starts two processes.
+// It takes 15 s: each of seven locks starts two processes.
 func TestRun(t *testing.T) {
 	result := measure(t, "2x4x1")
 	out := filepath.Join(t.TempDir(), "out", "lock-bench.json")

@@ -3,7 +3,6 @@ package locks
 import (
 	"context"
 	"log/slog"
-	"path"
 	"sync/atomic"
 
 	"orderstock/pkg/herd"
@@ -34,13 +33,10 @@ func (w Worker) connect(ctx context.Context) (*subject, error) {
 			lock := herd.NewSingleNode(session, at)
 			lock.Woken = func() { wakeups.Add(1) }
 			return acquirer(lock.Acquire), nil
-		case watchAllLock, sharedLock: // writers exclude each other as all do
+		case watchAllLock:
 			lock := herd.NewQueue(session, at)
 			lock.Woken = func() { wakeups.Add(1) }
 			return acquirer(lock.Acquire), nil
-		case namedLock:
-			named := append(options[:len(options):len(options)], zklock.WithNames(path.Base(at)+"_lock_"))
-			return acquirer(zklock.NewMutex(session, path.Dir(at), named...).Acquire), nil
 		}
 		return acquirer(zklock.NewMutex(session, at, options...).Acquire), nil
 	}
