@@ -4,8 +4,7 @@
 //
 // The mutants prove that the checker can fail. They are broken variants of the services, each under a cell of the
 // matrix that exposes it, and the requirement named beforehand must catch it. Each layer of safety is removed alone,
-// and the row says which other layer absorbs the loss. The input of the checker is changed, too, by hand and many times
-// at random (changes.go); every change must be found.
+// and the row says which other layer absorbs the loss. The tests in verify/verifytest change the checker's input.
 //
 // A Player plays the published faults, and loads of one's own, for the console and for the command line.
 package tables
