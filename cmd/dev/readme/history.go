@@ -10,24 +10,11 @@ import (
 	"time"
 )
 
-type commit struct {
-	id   string
-	made time.Time
-}
-
-// history returns the known commits, newest first; none without Git.
-func history(ctx context.Context, root string) (all []commit) {
-	lines, err := exec.CommandContext(ctx, "git", "-C", root, "log", "--first-parent", "--format=%h %cI").Output()
-	if err != nil {
-		return nil
-	}
-	for line := range strings.Lines(string(lines)) {
-		id, date, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if made, err := time.Parse(time.RFC3339, date); err == nil {
-			all = append(all, commit{id, made})
-		}
-	}
-	return all
+// newest returns the newest commit at that time; "" if there was none, or without Git.
+func newest(ctx context.Context, root string, at time.Time) string {
+	id, _ := exec.CommandContext(ctx, "git", "-C", root, "log", "-1", "--first-parent", "--format=%h",
+		"--before="+at.UTC().Format(time.RFC3339)).Output()
+	return strings.TrimSpace(string(id))
 }
 
 // measured returns when the results in the file were written, and the newest commit at that time.
@@ -37,10 +24,8 @@ func (s sources) measured(name string) (string, error) {
 		return "", fmt.Errorf("date of %s: %w", name, err)
 	}
 	text := "Measured on " + info.ModTime().UTC().Format(time.DateOnly)
-	for _, c := range s.history {
-		if !c.made.After(info.ModTime()) {
-			return text + " with the code of `" + c.id + "`", nil
-		}
+	if commit := s.commit(info.ModTime()); commit != "" {
+		text += " with the code of `" + commit + "`"
 	}
 	return text, nil
 }

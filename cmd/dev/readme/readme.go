@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/locks"
@@ -28,8 +29,8 @@ type table struct {
 type sources struct {
 	// root is the folder of the module, and out the folder of the results.
 	root, out string
-	// history holds the module's commits, newest first.
-	history []commit
+	// commit returns the module's newest commit at a time; "" if nobody knows.
+	commit func(at time.Time) string
 }
 
 // all lists them.
@@ -56,7 +57,7 @@ const (
 // without results in the folder out stays as it is. Fill fills as many tables as it can, and returns an error that
 // names the others.
 func Fill(ctx context.Context, root, out string) (err error) {
-	from := sources{root: root, out: out, history: history(ctx, root)}
+	from := sources{root: root, out: out, commit: func(at time.Time) string { return newest(ctx, root, at) }}
 	for _, t := range all {
 		text, e := t.text(from)
 		if e == nil && text != "" {

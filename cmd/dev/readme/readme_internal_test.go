@@ -99,10 +99,8 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(root, "loadtest"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	from := sources{root: root, out: out, history: []commit{
-		{"ccc", noon.Add(time.Hour)},
-		{"bbb", noon.Add(-time.Hour)},
-		{"aaa", noon.Add(-2 * time.Hour)},
+	from := sources{root: root, out: out, commit: func(at time.Time) string {
+		return map[bool]string{true: "bbb"}[at.Equal(noon)]
 	}}
 	made := func(name string) (string, error) {
 		return all[slices.IndexFunc(all, func(t table) bool { return t.name == name })].text(from)
@@ -273,7 +271,7 @@ func TestFillNamesUnfilledTables(t *testing.T) {
 	}
 }
 
-func TestHistoryIsNewestFirst(t *testing.T) {
+func TestNewestCommit(t *testing.T) {
 	t.Parallel()
 	repository := t.TempDir()
 	git := func(made string, args ...string) {
@@ -286,13 +284,14 @@ func TestHistoryIsNewestFirst(t *testing.T) {
 		}
 	}
 	git("", "init", "-q")
-	if none := history(t.Context(), repository); none != nil {
-		t.Errorf("a repository without a commit has %d", len(none))
+	if none := newest(t.Context(), repository, time.Now()); none != "" {
+		t.Errorf("a repository without a commit has %q", none)
 	}
+	second := time.Date(2026, 11, 22, 11, 0, 0, 0, time.UTC)
 	git("2026-11-22T10:00:00Z", "commit", "-q", "--allow-empty", "-m", "first")
-	git("2026-11-22T11:00:00Z", "commit", "-q", "--allow-empty", "-m", "second")
-	all := history(t.Context(), repository)
-	if len(all) != 2 || all[0].id == "" || all[0].made.Hour() != 11 || all[1].made.Hour() != 10 {
-		t.Errorf("history is %v", all)
+	git(second.Format(time.RFC3339), "commit", "-q", "--allow-empty", "-m", "second")
+	now, before := newest(t.Context(), repository, second), newest(t.Context(), repository, second.Add(-time.Second))
+	if now == "" || before == "" || now == before || newest(t.Context(), repository, second.Add(-2*time.Hour)) != "" {
+		t.Errorf("the newest commit is %q, a second before it %q; want both, and none before the first", now, before)
 	}
 }
