@@ -35,7 +35,7 @@ func TestSheetsShowTheMeasurements(t *testing.T) {
 		row := func(name string, verdict verify.Outcome, perS float64) ladder.Row {
 			return ladder.Row{
 				Strategy: name, Path: history.PathDeduct, Goods: 1, Clients: 64, Replicas: 1, DonePerS: perS, Legs: []float64{perS},
-				P50MS: 2.25, P99MS: 9.75, WakeupsPerRelease: 1.5, Verdict: verdict,
+				P50MS: 2.25, P99MS: 9.75, Verdict: verdict,
 			}
 		}
 		r := &ladder.Result{
@@ -71,7 +71,7 @@ func TestSheetsShowTheMeasurements(t *testing.T) {
 			of:       func() report.Sheet { return onLadder(func(*ladder.Result) {}) },
 			sentence: ladder.Default + ": up to 4321 sales a second", sign: "✓", word: "PASS",
 			has: []string{
-				"MySQL &lt;9.7&gt;", "2 processors", "2026-01-02", "<svg", ">4321<", ">2.2<", ">9.8<", ">1.50<", ">violation<",
+				"MySQL &lt;9.7&gt;", "2 processors", "2026-01-02", "<svg", ">4321<", ">2.2<", ">9.8<", ">violation<",
 				"<code>unsafe</code>", ">14.40<",
 			},
 			bad: 1, // unsafe oversells, as it has to

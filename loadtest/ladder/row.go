@@ -47,10 +47,6 @@ type Row struct {
 	// Ratio divides the sales by the sales of the load's first row, and P99 divides the 99th percentiles.
 	Ratio Ratio `json:"ratio" col:"Ratio"`
 	P99   Ratio `json:"p99_ratio" col:"p99, ratio"`
-	// WakeupsPerRelease is the watch events that ZooKeeper sent for each lock taken
-	// and released, the holder's own watch for the loss of its node among them; 0
-	// without ZooKeeper.
-	WakeupsPerRelease float64 `json:"wakeups_per_release" col:"Wake-ups" fmt:"%.2f"`
 	// Handovers is how often a second a lock went from one stock service to another.
 	Handovers float64 `json:"handovers_per_s" col:"Hand-overs a second" fmt:"%.1f"`
 	// Legs and P99Legs are the sales a second and the 99th percentile of each turn.

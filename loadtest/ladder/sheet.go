@@ -89,7 +89,7 @@ func (r *Result) describeLadder(s *report.Sheet) {
 		report.Part{
 			Title: "Every row", Says: "Only ratios between rows of one run mean anything.",
 			Table: report.TableOf(r.Rows, "Strategy", "Path", "Stock services", "Products", "Clients", "Sold out",
-				"Sales a second", "Refused a second", "p50 ms", "p99 ms", "Wake-ups", "Verdict"), Detail: true,
+				"Sales a second", "Refused a second", "p50 ms", "p99 ms", "Verdict"), Detail: true,
 		},
 	)
 }
