@@ -53,22 +53,12 @@ func startConsole(ctx context.Context, root, dir string, st *system.System, page
 	for _, s := range st.Replicas() {
 		args = append(args, "--watch", fmt.Sprintf("%s=%s=http://%s", s.Kind, s.URL(), s.OpsAddr))
 	}
-	env := append(assignments(st.LoadtestEnv(), st.ServersEnv()), "CONSOLE_TOKEN="+page.Token)
+	env := system.Assignments(st.LoadtestEnv(), st.ServersEnv(), map[string]string{"CONSOLE_TOKEN": page.Token})
 	return servers.Start(ctx, servers.Spec{
 		Name: page.Name, Path: filepath.Join(binDir(root), "loadtest"), Args: args, Env: env, Dir: dir,
 		Addr:  page.Addr,
 		Ready: func(ctx context.Context) error { return httpapi.AskHealth(ctx, page.URL+"/healthz") },
 	})
-}
-
-// assignments returns the variables as NAME=value.
-func assignments(maps ...map[string]string) (list []string) {
-	for _, variables := range maps {
-		for name, value := range variables {
-			list = append(list, name+"="+value)
-		}
-	}
-	return list
 }
 
 // page returns the address that opens the console, or "" for any other program.

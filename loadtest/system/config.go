@@ -91,11 +91,12 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// list returns the environment in the form of a command.
-func list(env map[string]string) []string {
-	var out []string
-	for name, value := range env {
-		out = append(out, name+"="+value)
+// Assignments returns all variables as NAME=value, in any order.
+func Assignments(all ...map[string]string) (list []string) {
+	for _, env := range all {
+		for name, value := range env {
+			list = append(list, name+"="+value)
+		}
 	}
-	return out
+	return list
 }

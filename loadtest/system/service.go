@@ -48,7 +48,7 @@ func (s *Service) Env() map[string]string { return maps.Clone(s.env) }
 // SetEnv sets variables of the environment from the next start on.
 func (s *Service) SetEnv(env map[string]string) {
 	maps.Copy(s.env, env)
-	s.Server.SetEnv(list(s.env))
+	s.Server.SetEnv(Assignments(s.env))
 }
 
 // newService starts a service and waits until it is ready.
@@ -86,7 +86,7 @@ func (s *System) newService(ctx context.Context, kind Kind, index int) (*Service
 		Name:  name,
 		Path:  filepath.Join(cmp.Or(s.cfg.Build, s.cfg.Bin), string(kind)+"-service"),
 		Args:  args,
-		Env:   list(service.env),
+		Env:   Assignments(service.env),
 		Dir:   s.cfg.Dir,
 		Addr:  addr,
 		Ready: func(ctx context.Context) error { return httpapi.AskHealth(ctx, "http://"+addr+"/readyz") },
