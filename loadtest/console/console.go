@@ -29,12 +29,11 @@ type Console struct {
 	end     context.CancelFunc
 	working sync.WaitGroup // background work
 
-	mu      sync.Mutex
-	view    *view  // the watched stack; nil while no services run
-	expired int    // ZooKeeper's count of expired sessions once the former services' are
-	down    bool   // the services did not start, and nothing starts them
-	stop    func() // ends the present run; nil if there is none
-	waits   waits
+	mu    sync.Mutex
+	view  *view  // the watched stack; nil while no services run
+	down  bool   // the services did not start, and nothing starts them
+	stop  func() // ends the present run; nil if there is none
+	waits waits
 }
 
 // Lab returns a console that owns l: it starts the services of each run and may
@@ -88,8 +87,7 @@ func newConsole(at *system.System, dir string) (*Console, error) {
 		"phase": trial.Idle, "doing": "", "run": nil, "hero": nil, "scene": nil, "compare": nil, "verdict": nil,
 		"replicas": []Member{}, "servers": []Member{}, "edges": map[string]int{}, "faults": []trial.Shown{},
 		"books": tables.Books{Rows: []tables.BookRow{}}, "statuses": map[string]int64{}, "commits": Commits{},
-		"lock": Lock{Holders: []Contender{}, Waiters: []Contender{}}, "sessions_expired": 0,
-		"runs": c.player.Runs.List(), "recent": []Recent{},
+		"lock": Lock{Holders: []Contender{}, Waiters: []Contender{}}, "runs": c.player.Runs.List(), "recent": []Recent{},
 	} {
 		c.feed.set(section, value)
 	}

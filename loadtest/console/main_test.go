@@ -140,7 +140,6 @@ type shown struct {
 	Samples []tables.Sample  `json:"samples"`
 	Edges   map[string]int64 `json:"edges"`
 	Lock    console.Lock     `json:"lock"`
-	Expired int              `json:"sessions_expired"`
 	Recent  []console.Recent `json:"recent"`
 }
 

@@ -41,7 +41,7 @@ func (c *Console) watch(ctx context.Context) {
 	if c.lab != nil {
 		readers = append(readers,
 			reader{every: time.Second, read: c.flowReader(), most: 30 * time.Second},
-			reader{every: 500 * time.Millisecond, read: c.readEdges}, reader{every: time.Second, read: c.readExpired},
+			reader{every: 500 * time.Millisecond, read: c.readEdges},
 			reader{every: 125 * time.Millisecond, read: c.readFaults, most: 250 * time.Millisecond, always: true})
 	} else { // at the longest pause a short run still has a shape
 		readers = append(readers, reader{every: tables.Interval, read: c.flowReader(), most: 400 * time.Millisecond})
@@ -205,15 +205,5 @@ func (c *Console) readTraces(ctx context.Context, s *view) error {
 // readFaults shows which faults have struck, and which last.
 func (c *Console) readFaults(ctx context.Context, _ *view) error {
 	c.player.Board.Read(ctx)
-	return nil
-}
-
-// readExpired counts the services' sessions that ZooKeeper has expired since they started.
-func (c *Console) readExpired(ctx context.Context, s *view) error {
-	n, err := c.lab.ExpiredSessions(ctx)
-	if err != nil {
-		return err
-	}
-	c.feed.set("sessions_expired", max(0, n-s.expired))
 	return nil
 }

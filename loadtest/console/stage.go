@@ -197,13 +197,6 @@ func (c *Console) starting() {
 	}
 	c.feed.set("phase", trial.Starting)
 	c.feed.set("doing", "starting two order and two stock services on empty databases")
-	ctx, cancel := context.WithTimeout(c.ctx, 10*time.Second)
-	defer cancel()
-	open, _ := c.lab.OpenSessions(ctx) // of the services that are killed now; without ZooKeeper none start
-	expired, _ := c.lab.ExpiredSessions(ctx)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.expired = expired + open
 }
 
 // started shows the services that run, or that they do not start.
@@ -218,7 +211,6 @@ func (c *Console) started(v trial.Started) {
 		c.showStarted(stateDead)
 		return
 	}
-	c.view.expired = c.expired
 	c.feed.set("doing", "")
 }
 

@@ -20,7 +20,6 @@ type view struct {
 	tally         tally
 	members       []member // of a lab; nil if attached
 	oneLock       bool     // fault H is broken: all products have the lock of product 0
-	expired       int      // ZooKeeper's count of expired sessions before its services started
 
 	steps map[string]map[string]int // for readEdges, by replica and process: how often it has passed each step
 

@@ -6,7 +6,7 @@ import { act, get } from "./api.js";
 const EMPTY = {
   mode: "", can: { play: "", break: "", flags: "" }, phase: "", doing: "", run: null, hero: null, scene: null, compare: null,
   replicas: [], servers: [], edges: {}, faults: [], books: { rows: [], wrong: "" }, statuses: {}, commits: {},
-  lock: null, sessions_expired: 0, verdict: null, samples: [], log: [], runs: [], recent: [],
+  lock: null, verdict: null, samples: [], log: [], runs: [], recent: [],
 };
 
 // What the server keeps, too: the samples of ten minutes, and the last lines of the log.

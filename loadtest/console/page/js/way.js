@@ -120,12 +120,10 @@ export function Way() {
   const attached = useValue(state.mode) === "attached";
   const since = run ? t`counts since the run began` : attached ? t`counts since this console began to watch` : t`counts since the services started`;
   const chosen = useValue(victim);
-  const expired = useValue(state.sessions_expired);
-  const counts = expired ? t`${count(expired)} ZooKeeper sessions expired` : since;
   const noFlags = useValue(state.can).flags;
   const counted = EDGES.filter((edge) => edges[edge.id] != null);
   return html`
-    <${Panel} id="way" title=${t`The way of an order`} aside=${html`<span class="aside">${counts}</span>`}>
+    <${Panel} id="way" title=${t`The way of an order`} aside=${html`<span class="aside">${since}</span>`}>
       <svg class="way" viewBox="0 0 728 260" role="group" aria-label=${t`Client, order service, Redis, stock service, ZooKeeper and MySQL`}>
         ${EDGES.map((edge) => html`
           <g class="edge ${mark(faults, edge.id) || ""}" key=${edge.id} data-edge=${edge.id}>
