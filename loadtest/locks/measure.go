@@ -15,8 +15,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// measure measures each window of the orders.
-func (w Worker) measure(ctx context.Context, orders io.Reader, out *json.Encoder) (err error) {
+// Worker is one process of contenders. They contend for one of Names on several paths, in windows.
+type Worker struct {
+	Servers    []string
+	Path       string // before its number
+	Goroutines int
+	Hold       time.Duration // how long each holds
+
+	Lock  string
+	Paths int // for which the contenders of all processes take turns
+	First int // number of this process's first contender
+}
+
+// Work is the process that [Start] starts, with its last argument. It reads orders, a line each, and writes records, a
+// line of JSON each, until the orders end.
+func Work(ctx context.Context, worker string, orders io.Reader, to io.Writer) (err error) {
+	var w Worker
+	if err := json.Unmarshal([]byte(worker), &w); err != nil {
+		return fmt.Errorf("read worker: %w", err)
+	}
+	out := json.NewEncoder(to)
 	lock, err := w.connect(ctx)
 	if err != nil {
 		return err
