@@ -3,10 +3,10 @@ package console
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"strconv"
 	"time"
 
-	"orderstock/loadtest/system"
 	"orderstock/loadtest/tables"
 	"orderstock/pkg/redisdb"
 )
@@ -46,7 +46,7 @@ func (c *Console) Life(ctx context.Context, order string) (*Life, error) {
 		{at.stock, &life.Flows, "SELECT CAST(goods_id AS CHAR) AS goods_id, kind, num, created_at FROM stock_flow " +
 			"WHERE flag = ? ORDER BY created_at, goods_id", order},
 	} {
-		if *read.into, err = system.Rows(ctx, read.db, read.query, read.arg); err != nil {
+		if *read.into, err = rows(ctx, read.db, read.query, read.arg); err != nil {
 			return nil, err
 		}
 	}
@@ -84,9 +84,41 @@ func (s *view) flag(ctx context.Context, flag string) string {
 
 // row returns the only row of a query, or nil.
 func row(ctx context.Context, db *sql.DB, query string, arg any) (map[string]any, error) {
-	all, err := system.Rows(ctx, db, query, arg)
+	all, err := rows(ctx, db, query, arg)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
 	return all[0], nil
+}
+
+// rows returns the rows of a query, each by the names of its columns.
+func rows(ctx context.Context, db *sql.DB, query string, arg any) ([]map[string]any, error) {
+	found, err := db.QueryContext(ctx, query, arg)
+	if err != nil {
+		return nil, fmt.Errorf("read rows: %w", err)
+	}
+	defer func() { _ = found.Close() }() // only read
+	columns, err := found.Columns()
+	if err != nil {
+		return nil, fmt.Errorf("read rows: %w", err)
+	}
+	all := []map[string]any{}
+	values, into := make([]any, len(columns)), make([]any, len(columns))
+	for i := range values {
+		into[i] = &values[i]
+	}
+	for found.Next() {
+		if err := found.Scan(into...); err != nil {
+			return nil, fmt.Errorf("read rows: %w", err)
+		}
+		of := make(map[string]any, len(columns))
+		for i, name := range columns {
+			of[name] = values[i]
+			if text, ok := values[i].([]byte); ok {
+				of[name] = string(text)
+			}
+		}
+		all = append(all, of)
+	}
+	return all, found.Err()
 }
