@@ -31,11 +31,11 @@ func sceneOf(
 		r.Events = append(r.Events, events...)
 	}
 	var err error
-	if r.Orders, err = readOrders(ctx, s.OrderDB); err != nil {
-		return nil, err
+	if r.Orders, err = readOrders(ctx, s.OrderDB); err == nil {
+		r.Flows, err = readFlows(ctx, s.StockDB)
 	}
-	if r.Flows, err = readFlows(ctx, s.StockDB); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, fmt.Errorf("read the rows of the run: %w", err)
 	}
 	return f.Scene(r), nil
 }
@@ -52,21 +52,12 @@ func (b Books) line() string {
 // readOrders reads all orders of services that no other run had, by ascending id.
 func readOrders(ctx context.Context, db *sql.DB) ([]lanes.Order, error) {
 	columns := func(o *lanes.Order) []any { return []any{&o.ID, &o.Key, &o.Status, &o.Reason} }
-	return read(ctx, db, columns, "SELECT id, COALESCE(idempotency_key, ''), status, reason FROM orders ORDER BY id")
+	return mysqldb.All(ctx, db, columns, "SELECT id, COALESCE(idempotency_key, ''), status, reason FROM orders ORDER BY id")
 }
 
 // readFlows reads the ledger, without the restocks.
 func readFlows(ctx context.Context, db *sql.DB) ([]lanes.Flow, error) {
 	columns := func(f *lanes.Flow) []any { return []any{&f.Flag, &f.Kind, &f.Goods, &f.Num} }
-	return read(ctx, db, columns, "SELECT flag, kind, goods_id, num FROM stock_flow WHERE kind IN ('deduct', 'restore')")
-}
-
-func read[T any](ctx context.Context, db *sql.DB, columns func(*T) []any, query string) (all []T, err error) {
-	for row, err := range mysqldb.Rows(ctx, db, columns, query) {
-		if err != nil {
-			return nil, fmt.Errorf("read the rows of the run: %w", err)
-		}
-		all = append(all, row)
-	}
-	return all, nil
+	return mysqldb.All(ctx, db, columns,
+		"SELECT flag, kind, goods_id, num FROM stock_flow WHERE kind IN ('deduct', 'restore')")
 }
