@@ -9,7 +9,6 @@ import (
 	"orderstock/loadtest/system"
 	"orderstock/pkg/command"
 	"orderstock/pkg/servers"
-	"orderstock/pkg/servers/programs"
 )
 
 // javaOptions are for the java command. The ZooKeeper servers of tests live for seconds. In so short a time, Java's
@@ -28,9 +27,6 @@ func testCommand() *cobra.Command {
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, say := cmd.Context(), command.Progress(os.Stderr)
-			if err := programs.Install(ctx, say, append(programs.Missing(), programs.MissingForTests(ctx)...)); err != nil {
-				return err
-			}
 			if os.Getenv(envJavaOptions) == "" {
 				if err := os.Setenv(envJavaOptions, javaOptions); err != nil {
 					return fmt.Errorf("test: %w", err)

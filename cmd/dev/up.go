@@ -59,9 +59,6 @@ func up(cmd *cobra.Command) error {
 	} else if held {
 		return errHeld
 	}
-	if err := prepare(ctx, root, command.Progress(os.Stderr)); err != nil {
-		return err
-	}
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("up: %w", err)
 	}
