@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -16,8 +15,6 @@ type Compose struct {
 	Dir string
 	// Program is docker-compose or docker compose.
 	Program []string
-	// Env is added to this process's environment.
-	Env []string
 }
 
 // NewCompose returns the module's compose file's stack. program is the compose program; "" stands for docker compose,
@@ -46,7 +43,7 @@ func composeProgram(ctx context.Context) ([]string, error) {
 func (p Compose) Command(ctx context.Context, args ...string) *exec.Cmd {
 	all := slices.Concat(p.Program, args)
 	cmd := exec.CommandContext(ctx, all[0], all[1:]...)
-	cmd.Dir, cmd.Env = p.Dir, append(os.Environ(), p.Env...)
+	cmd.Dir = p.Dir
 	return cmd
 }
 
