@@ -38,8 +38,16 @@ func TestEvidenceIsJudgedAgain(t *testing.T) {
 	}
 	out := t.TempDir()
 	s := trial.Suite{Table: "table", Experiments: experiments, Out: out, On: on}
-	if _, err := s.Run(t.Context()); err != nil {
+	report, err := s.Run(t.Context())
+	if err != nil {
 		t.Fatal(err)
+	}
+	for _, row := range report.Rows {
+		for _, run := range row.Ended {
+			if run.History != nil {
+				t.Errorf("%s: the table keeps the history of a run that is over", row.Name)
+			}
+		}
 	}
 	for _, e := range experiments {
 		folder := filepath.Join(out, "table", e.Name+"@1")

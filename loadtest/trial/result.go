@@ -75,6 +75,11 @@ func (c *Counts) add(other Counts) {
 	c.RetriedLost += other.RetriedLost
 }
 
+// forget drops what the run's figures and verdict were made of: a table has hundreds of runs, of some 3 MB.
+func (r *Result) forget() {
+	r.History, r.evidence = nil, verify.Evidence{}
+}
+
 func (r *Result) fail(outcome verify.Outcome, format string, args ...any) {
 	r.Outcome = r.Outcome.Or(outcome)
 	r.Why = append(r.Why, fmt.Sprintf(format, args...))

@@ -226,7 +226,11 @@ func (w *lane) run(ctx context.Context, e Experiment, seed uint64) (*Result, err
 	switch {
 	case w.suite.Board != nil && r.Verdict == nil:
 		return nil, errors.New(strings.Join(r.Why, "; "))
-	case r.Outcome == verify.Pass || w.suite.Board != nil: // a board is healed, and who watches keeps what he wants
+	case w.suite.Board != nil: // it is healed, and who watches keeps what he wants
+		return r, nil
+	}
+	defer r.forget()
+	if r.Outcome == verify.Pass {
 		return r, nil
 	}
 	if err := ctx.Err(); err != nil {
