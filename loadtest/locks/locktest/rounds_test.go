@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -101,7 +102,7 @@ func (r *round) run(ctx context.Context, length time.Duration) (err error) {
 	}
 	for _, m := range r.members { // everybody goes on
 		if _, err := m.Await(len(m.History()), locks.Granted, patience); err != nil {
-			r.violations = append(r.violations, "after the faults, "+err.Error())
+			r.violations = append(r.violations, "after the faults, "+err.Error()+": "+r.state(ctx))
 		}
 	}
 	for _, m := range r.members {
@@ -111,6 +112,25 @@ func (r *round) run(ctx context.Context, length time.Duration) (err error) {
 		r.retire(m)
 	}
 	return r.judge(ctx)
+}
+
+// state says which part each server plays, who is in the queue, and how the last acquisition of each process failed.
+func (r *round) state(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	var says []string
+	for i, s := range r.servers {
+		mode, err := s.Mode(ctx)
+		says = append(says, fmt.Sprintf("server %d: %s %v", i+1, mode, err))
+	}
+	queue, err := zklock.Inspect(ctx, r.session, r.lock())
+	says = append(says, fmt.Sprintf("queue: %+v %v", queue, err))
+	for i, m := range r.members {
+		if records := m.History(); len(records) > 0 {
+			says = append(says, fmt.Sprintf("process %d: %+v", i+1, records[len(records)-1]))
+		}
+	}
+	return strings.Join(says, "; ")
 }
 
 func (r *round) prepare(ctx context.Context) (err error) {
