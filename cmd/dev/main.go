@@ -1,5 +1,5 @@
 // Command dev runs the whole of orderstock on this machine without containers: servers, services, the load tester and
-// its verdict. It also fills the documents' tables. The Makefile calls it, after setup has installed what is missing.
+// its verdict. It also fills the documents' tables. The Makefile calls it, after setup has installed missing programs.
 package main
 
 import (

@@ -14,7 +14,7 @@ import (
 	"orderstock/loadtest/system"
 )
 
-// Point is what it needs to strike at a step of the protocol.
+// Point is the place of a step of the protocol.
 type Point struct {
 	// By is the service whose process passes it, and Wire the connection that its call uses.
 	By   system.Kind
