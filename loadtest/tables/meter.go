@@ -3,6 +3,7 @@ package tables
 import (
 	"fmt"
 	"maps"
+	"math/big"
 	"slices"
 	"sync"
 	"time"
@@ -56,7 +57,7 @@ type Meter struct {
 	goods        []int64
 	promised     int64              // pieces of all goods
 	acknowledged map[int64]int64    // pieces by goods
-	confirmed    numbers            // of the orders whose pieces are acknowledged
+	confirmed    big.Int            // a bit for each order: its pieces are acknowledged
 	answers      map[int64][]Answer // by order id
 
 	// Since the last sample.
@@ -69,21 +70,6 @@ func NewMeter() *Meter {
 	return &Meter{
 		Live: &fire.Live{}, phase: trial.Starting, acknowledged: map[int64]int64{}, answers: map[int64][]Answer{},
 	}
-}
-
-// numbers is a set of numbers of orders, which begin at 0: a bit for each.
-type numbers []uint64
-
-// put adds or removes n, and reports whether that changed the set.
-func (s *numbers) put(n int32, in bool) (changed bool) {
-	i, bit := int(n/64), uint64(1)<<(n%64)
-	if missing := i + 1 - len(*s); missing > 0 {
-		*s = append(*s, make([]uint64, missing)...)
-	}
-	if changed = ((*s)[i]&bit != 0) != in; changed {
-		(*s)[i] ^= bit
-	}
-	return changed
 }
 
 // Watching is the phase of a run that another process fires.
@@ -146,16 +132,17 @@ func (m *Meter) End(e *fire.Event) {
 
 // acknowledge counts the pieces that the answer confirms or takes back.
 func (m *Meter) acknowledge(e *fire.Event) {
-	sign := int64(0)
+	sign, bit := int64(0), uint(0)
 	switch e.Status {
 	case history.Confirmed, history.Done:
-		sign = 1
+		sign, bit = 1, 1
 	case history.Cancelled, history.Restored:
 		sign = -1
 	}
-	if sign == 0 || !m.confirmed.put(e.Op, sign > 0) {
+	if sign == 0 || m.confirmed.Bit(int(e.Op)) == bit {
 		return
 	}
+	m.confirmed.SetBit(&m.confirmed, int(e.Op), bit)
 	for _, it := range e.Items {
 		m.acknowledged[it.GoodsID] += sign * it.Num
 	}
