@@ -86,7 +86,6 @@ func TestServedCountsRetries(t *testing.T) {
 	}{
 		"all are served":            {nil, 0},
 		"another answer":            {[]history.Call{code(6, history.Place, 500), code(6, history.Again, 201)}, 1},
-		"no answer in time":         {[]history.Call{lost(6, history.TimedOut), code(6, history.Again, 201)}, 1},
 		"503 and no end":            {[]history.Call{code(6, history.Place, 503), code(6, history.Again, 503)}, 1},
 		"503 and only cancelled":    {[]history.Call{code(6, history.Place, 503), code(6, history.Cancel, 409)}, 1},
 		"a connection, and no end":  {[]history.Call{lost(6, history.Broken), lost(6, history.Refused)}, 2},
@@ -99,6 +98,11 @@ func TestServedCountsRetries(t *testing.T) {
 			t.Errorf("%s: %d violations, %s, %d and %d retried; want %d, and 1 and 2", name, r.Violations, r.Outcome,
 				r.Retried503, r.RetriedLost, c.failed)
 		}
+	}
+	late := &history.History{Calls: append(slices.Clone(good), lost(6, history.TimedOut), code(6, history.Again, 201))}
+	slow := &Result{History: late, Outcome: verify.Pass}
+	if slow.countServed(time.Time{}); slow.Outcome != verify.Unknown || slow.Violations > 0 {
+		t.Errorf("no answer in time is %s with %d violations, want unknown", slow.Outcome, slow.Violations)
 	}
 	early := &Result{History: &history.History{Started: time.Unix(1000, 0), Elapsed: time.Second}, Outcome: verify.Pass}
 	if early.countServed(time.Unix(1002, 0)); early.Outcome != verify.Unknown {

@@ -1,7 +1,9 @@
 package trial
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -93,8 +95,9 @@ var Served = When(Sent, isServed, func(_ context.Context, r *Run) error {
 	return nil
 })
 
-// countServed counts the orders that were not served at once. It fails the run if an order failed or has no outcome,
-// or if the traffic was over before healed, when the last process had been restarted.
+// countServed counts the orders that were not served at once. It fails the run if an order failed or has no outcome.
+// The run is unknown if a call was not answered in time, which a machine may cause that is too slow, or if the traffic
+// was over before healed, when the last process had been restarted.
 func (r *Result) countServed(healed time.Time) {
 	if r.History.Started.Add(r.History.Elapsed).Before(healed) {
 		r.fail(verify.Unknown, "the traffic was over before all was restarted")
@@ -103,12 +106,14 @@ func (r *Result) countServed(healed time.Time) {
 	for _, c := range r.History.Calls {
 		ended[c.Op] = ended[c.Op] || c.Kind.Places() && served(c)
 	}
-	var failed []history.Call
+	var failed, late []history.Call
 	for _, c := range r.History.Calls {
 		if c.Kind != history.Place || served(c) {
 			continue
 		}
 		switch {
+		case c.Failure == history.TimedOut:
+			late = append(late, c)
 		case !c.Unserved() || !ended[c.Op]:
 			failed = append(failed, c)
 		case c.Failure == history.Answered:
@@ -117,8 +122,13 @@ func (r *Result) countServed(healed time.Time) {
 			r.RetriedLost++
 		}
 	}
+	if len(late) > 0 {
+		r.fail(verify.Unknown, "%d orders had no answer within %s, order %d the first: a service hung, or the machine is "+
+			"too slow", len(late), r.History.Timeout, late[0].Op)
+	}
 	if len(failed) > 0 {
-		r.Violate(isServed, len(failed), "%d orders failed, such as %+v", len(failed), failed[0])
+		r.Violate(isServed, len(failed), "%d orders failed, order %d the first: %s", len(failed), failed[0].Op,
+			cmp.Or(failed[0].Failure.String(), fmt.Sprintf("it was answered %d", failed[0].Code)))
 	}
 }
 
