@@ -90,7 +90,7 @@ func (r *round) run(ctx context.Context, length time.Duration) (err error) {
 		}
 		f := faults[i%len(faults)]
 		if err := f.strike(); err != nil {
-			return fmt.Errorf("%s: %w", f.name, err)
+			return fmt.Errorf("%s: %w: %s", f.name, err, r.state(ctx))
 		}
 		r.faults[f.name]++
 		if err := trial.Sleep(ctx, time.Duration(r.rand.Int64N(int64(time.Second)))); err != nil {
@@ -114,7 +114,8 @@ func (r *round) run(ctx context.Context, length time.Duration) (err error) {
 	return r.judge(ctx)
 }
 
-// state says which part each server plays, who is in the queue, and how the last acquisition of each process failed.
+// state says which part each server plays, who is in the queue, and the last records of each process, by the clock
+// of now.
 func (r *round) state(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -126,11 +127,10 @@ func (r *round) state(ctx context.Context) string {
 	queue, err := zklock.Inspect(ctx, r.session, r.lock())
 	says = append(says, fmt.Sprintf("queue: %+v %v", queue, err))
 	for i, m := range r.members {
-		if records := m.History(); len(records) > 0 {
-			says = append(says, fmt.Sprintf("process %d: %+v", i+1, records[len(records)-1]))
-		}
+		records := m.History()
+		says = append(says, fmt.Sprintf("process %d, paused %t, last: %+v", i+1, m.paused, records[max(0, len(records)-6):]))
 	}
-	return strings.Join(says, "; ")
+	return fmt.Sprintf("at %d: %s", now(), strings.Join(says, "\n"))
 }
 
 func (r *round) prepare(ctx context.Context) (err error) {
