@@ -110,11 +110,11 @@ func (c Call) hears() string {
 	case c.Kind == Lost:
 		return "hears nothing: the answer was lost on the way"
 	case c.Means == shop.Unknown:
-		return fmt.Sprintf("is told %d", c.Status)
+		return fmt.Sprintf("hears %d", c.Status)
 	case c.Order != "":
-		return fmt.Sprintf("is told %d: %s, order %s", c.Status, c.Means, c.Order)
+		return fmt.Sprintf("hears %d: %s, order %s", c.Status, c.Means, c.Order)
 	}
-	return fmt.Sprintf("is told %d: %s", c.Status, c.Means)
+	return fmt.Sprintf("hears %d: %s", c.Status, c.Means)
 }
 
 // wrong returns the index of the call whose answer violates the invariant, or -1 if it is not known.

@@ -39,8 +39,8 @@ func TestWhatHappened(t *testing.T) {
          a buyer, key k2                    another buyer, key k1
 0.0 ms   orders 1 of product 1
 1.0 ms                                      orders 1 of product 1
-2.0 ms                                      is told 201: accepted, order 2
-3.0 ms   is told 201: accepted, order 3
+2.0 ms                                      hears 201: accepted, order 2
+3.0 ms   hears 201: accepted, order 3
          ✗ 3 pieces of product 1 were
            accepted, and there were 2
          books: order 3: 1 of product 1
@@ -52,10 +52,10 @@ func TestWhatHappened(t *testing.T) {
          a buyer, key k                     the same buyer, at the same time
 0.0 ms   orders 1 of product 1
 0.0 ms                                      clicks twice: the same bytes
-2.0 ms                                      is told 201: accepted, order 2
+2.0 ms                                      hears 201: accepted, order 2
                                             ✗ key k was answered with the
                                               orders 1 and 2
-3.0 ms   is told 201: accepted, order 1
+3.0 ms   hears 201: accepted, order 1
 `},
 		"a repeat": {OneAnswerPerKey, Example{
 			Text: "key k was accepted and rejected", Key: "k", Basket: "1 of product 1",
@@ -65,9 +65,9 @@ func TestWhatHappened(t *testing.T) {
 0.0 ms   orders 1 of product 1
 2.0 ms   hears nothing: the answer was lost on the way
 2.0 ms   repeats the order: the same bytes
-3.0 ms   is told 201: accepted, order 1
+3.0 ms   hears 201: accepted, order 1
 10.0 ms  repeats the order: the same bytes
-11.0 ms  is told 201: rejected
+11.0 ms  hears 201: rejected
          ✗ key k was accepted and rejected
 `},
 		"no answer": {KeepsServing, Example{
@@ -81,15 +81,15 @@ func TestWhatHappened(t *testing.T) {
 		"many calls": {CancelledIsNotSold, many, `
          a buyer, key k
 0.0 ms   does step 1 after the order
-1.0 ms   is told 201: accepted, order 7
+1.0 ms   hears 201: accepted, order 7
 2.0 ms   does step 2 after the order
-3.0 ms   is told 201: accepted, order 7
+3.0 ms   hears 201: accepted, order 7
 4.0 ms   does step 3 after the order
-5.0 ms   is told 201: accepted, order 7
+5.0 ms   hears 201: accepted, order 7
 6.0 ms   does step 4 after the order
-7.0 ms   is told 201: accepted, order 7
+7.0 ms   hears 201: accepted, order 7
 30.0 ms  cancels the order
-31.0 ms  is told 201: cancelled
+31.0 ms  hears 201: cancelled
          ✗ order 7 was cancelled, and is sold
 `},
 	} {

@@ -175,7 +175,7 @@ func TestNegative(t *testing.T) {
 	}
 	s := Negative(r)
 	if got := fmt.Sprint(steps(s)); s == nil || fmt.Sprint(s.Names()) != "[buyer order-1]" ||
-		got != "[0 orders -5 0 is told: an error, 400 ✓ no order and no row is written]" {
+		got != "[0 orders -5 0 hears: an error, 400 ✓ no order and no row is written]" {
 		t.Errorf("of a refused order, %v is shown", s)
 	}
 	r = &Run{
@@ -187,7 +187,7 @@ func TestNegative(t *testing.T) {
 	}
 	r.Placed[0].Code = 201
 	if got := fmt.Sprint(steps(Negative(r))); !strings.Contains(got, "1 adds 5 ✗ nobody brought them") ||
-		!strings.Contains(got, "0 is told: confirmed") {
+		!strings.Contains(got, "0 hears: confirmed") {
 		t.Errorf("of an order that adds pieces, %s is shown", got)
 	}
 }

@@ -29,7 +29,7 @@ func (r *Run) describe(e faultpoint.Event) (text string, weight int) {
 		if e.From == "twin" || e.From == "again" {
 			return "", 0
 		}
-		return "is told: " + r.heard(e), 5
+		return "hears: " + r.heard(e), 5
 	case "insert-order/after":
 		if e.Said == "false" {
 			return "finds the key's first order", 1

@@ -46,18 +46,18 @@ var scenes = map[string]shown{
 	}, outOrMore},
 	"B": {[]string{
 		"stock takes .* locks?", "stock takes .*refused.*commits", "stock ✗ what it took before is gone",
-		"buyer is told: failed",
+		"buyer hears: failed",
 	}, differing},
 	"C": {[]string{
 		"buyer orders", "stock dies", "stock ✗ it takes the order for a repeat", "order ✗ nothing was ever deducted",
 	}, givenUp},
 	"D": {[]string{
 		"buyer orders", "stock .*commits", "order hears: a repeat, and no outcome", "order ✗ the first attempt",
-		"buyer is told: failed",
+		"buyer hears: failed",
 	}, lost},
 	"E": {[]string{
 		"buyer orders", "stock stands still", "stock ‖ held there", "order hears: nothing in time",
-		"order the order is REJECTED", "buyer is told: failed", "stock .*commits", "stock ✗ the pieces are gone",
+		"order the order is REJECTED", "buyer hears: failed", "stock .*commits", "stock ✗ the pieces are gone",
 	}, lost},
 	"F": {[]string{"buyer orders", "order writes the order: PENDING", "order dies", "order ✗ nobody looks"}, pending},
 	"G": {[]string{"order asks the stock", "stock takes the lock", "stock ✗ a new session: .* for the lock"}, ""},
