@@ -2,11 +2,14 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
 	"net/http"
+	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/yuin/goldmark"
@@ -15,6 +18,7 @@ import (
 
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/tables"
+	"orderstock/loadtest/texts"
 )
 
 //go:embed document.html
@@ -28,25 +32,34 @@ var markdown = goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.W
 // inRepository matches a link to a file of the repository, which the console does not serve.
 var inRepository = regexp.MustCompile("\\[(`[^`]+`)\\]\\((?:\\.\\./)+([^)]+)\\)")
 
-// faultPage sends the page of a fault. Links to code become the files' paths.
+// faultPage sends the page of a fault under the name of its file, in the language of that; a letter alone is the
+// English one. Links to code become the files' paths.
 func faultPage(w http.ResponseWriter, r *http.Request) {
-	f, err := tables.Find(r.PathValue("letter"))
+	letter, end, _ := strings.Cut(r.PathValue("page"), ".")
+	f, err := tables.Find(letter)
 	if err != nil {
 		reply(w, 0, nil, notFound("%v", err))
 		return
 	}
-	text, err := faults.Pages.ReadFile(strings.ToLower(f.Letter) + ".md")
+	english := path.Base(f.PageFile())
+	file := strings.ToLower(f.Letter) + "." + cmp.Or(end, "md")
+	of := slices.IndexFunc(texts.Languages(), func(l *texts.Language) bool { return l.File(english) == file })
+	if of < 0 {
+		reply(w, 0, nil, notFound("there is no page %q; there is %s", r.PathValue("page"), english))
+		return
+	}
+	text, err := faults.Pages.ReadFile(file)
 	if err != nil {
 		reply(w, 0, nil, fmt.Errorf("read page: %w", err))
 		return
 	}
 	var body bytes.Buffer
-	if err := markdown.Convert(inRepository.ReplaceAll(text, []byte("$1 in `$2`")), &body); err != nil {
+	if err := markdown.Convert(inRepository.ReplaceAll(text, []byte("$1 `$2`")), &body); err != nil {
 		reply(w, 0, nil, fmt.Errorf("render page: %w", err))
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_ = document.Execute(w, map[string]any{ // an error says that the client has gone
-		"Letter": f.Letter, "Title": f.Title, "Body": template.HTML(body.String()),
+		"In": texts.Languages()[of], "Letter": f.Letter, "Title": f.Title, "Body": template.HTML(body.String()),
 	})
 }

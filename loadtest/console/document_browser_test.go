@@ -5,7 +5,6 @@ package console_test
 import (
 	"fmt"
 	"net/http/httptest"
-	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -15,13 +14,16 @@ import (
 	"orderstock/loadtest/tables"
 )
 
-// TestPagesOfFaultsReadWell at any width, in light and in dark; each leads back to its fault in the console.
+// TestPagesOfFaultsReadWell in both languages, at any width, in light and in dark; each leads back to its fault in the
+// console.
 func TestPagesOfFaultsReadWell(t *testing.T) {
 	web := httptest.NewServer(attached(t, console.ServerConfig{Token: token}).Handler())
 	t.Cleanup(web.Close)
-	t.Cleanup(web.CloseClientConnections)                                        // before
-	for _, f := range []tables.Fault{tables.Published[0], tables.Published[2]} { // two lanes, and four
-		b := open(t, web.URL+"/faults/"+strings.ToLower(f.Letter)+"?token="+token)
+	t.Cleanup(web.CloseClientConnections)         // before
+	for name, f := range map[string]tables.Fault{ // two lanes, and four
+		"a.md": tables.Published[0], "c.md": tables.Published[2], "c.zh-CN.md": tables.Published[2],
+	} {
+		b := open(t, web.URL+"/faults/"+name+"?token="+token)
 		b.await(waitStill, `document.querySelectorAll("table td").length > 20`)
 		b.withAxe()
 		for _, theme := range []string{"light", "dark"} {
@@ -29,7 +31,7 @@ func TestPagesOfFaultsReadWell(t *testing.T) {
 				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}},
 			})
 			for _, window := range []int64{390, 1440} {
-				where := fmt.Sprintf("page-%s-%s-%d", f.Letter, theme, window)
+				where := fmt.Sprintf("page-%s-%s-%d", name, theme, window)
 				b.picture(where, window, 900, true)
 				b.barred(where)
 				if wide := eval[int64](b, `document.documentElement.scrollWidth`); wide > window {

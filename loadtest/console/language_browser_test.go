@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"orderstock/loadtest/tables"
+	"orderstock/loadtest/texts"
 )
 
 // openIn opens the page in a browser of that language.
@@ -25,10 +26,8 @@ func openIn(t *testing.T, language, query, state string, answers map[string]stri
 }
 
 // english lists the words of a page that are English, though they are neither code nor names.
-const english = `(() => {
-	const names = new Set(("orderstock ZooKeeper Redis Redlock redsync MySQL token fencing lost update mutual exclusion " +
-		"idempotency key ledger reconciler lock granularity context finally NodeExists GUID English PENDING REJECTED " +
-		"CONFIRMED CANCELLED ms stock order make console id stage CANCELLING redis mysql zookeeper").split(" "));
+var english = fmt.Sprintf(`(() => {
+	const names = new Set(%q.split(" "));
 	const found = [];
 	const walker = document.createTreeWalker(document.querySelector("#app"), NodeFilter.SHOW_TEXT);
 	while (walker.nextNode()) {
@@ -39,7 +38,7 @@ const english = `(() => {
 		for (const word of text.match(/[A-Za-z_]{2,}/g) || []) if (!names.has(word)) found.push(word + " in: " + text.trim());
 	}
 	return [...new Set(found)].join("\n");
-})()`
+})()`, names)
 
 // inChinese is the state of a console after a run that sold too many.
 const inChinese = `
@@ -70,9 +69,15 @@ func TestChinese(t *testing.T) {
 		}
 	}
 	s.withAxe()
+	eval[bool](s.browser, `import("./js/text.js").then((module) => { window.say = module.say; }), true`)
+	s.await(waitStill, `window.say`)
 	for _, f := range tables.Published {
 		eval[bool](s.browser, fmt.Sprintf(`page.choose(%q), true`, f.Letter))
 		s.await(waitStill, fmt.Sprintf(`document.querySelector("#fault-%s")`, f.Letter))
+		link := eval[string](s.browser, fmt.Sprintf(`document.querySelector("#fault-%s .page-of a").pathname`, f.Letter))
+		if link != "/faults/"+strings.ToLower(f.Letter)+".zh-CN.md" {
+			t.Errorf("%s: the page links %s", f.Letter, link)
+		}
 		for side, run := range recordedRuns(t, f) {
 			if run.Scene == nil {
 				continue
@@ -85,6 +90,11 @@ func TestChinese(t *testing.T) {
 				`page.state.hero.value = {sentence: %q, word: "PASS"}, true`, scene, run.Sentence))
 			s.await(waitStill, fmt.Sprintf(`document.querySelectorAll("#happened td.step").length === %d`,
 				len(run.Scene.Steps)))
+			for _, text := range run.texts() {
+				if got, want := eval[string](s.browser, fmt.Sprintf(`say(%q)`, text)), texts.Chinese().Say(text); got != want {
+					t.Errorf("%s, %s: the page says %q for %q, and the documents %q", f.Letter, side, got, text, want)
+				}
+			}
 			if left := eval[string](s.browser, english); left != "" {
 				t.Errorf("%s, %s: not Chinese:\n%s", f.Letter, side, left)
 			}
@@ -110,6 +120,18 @@ func TestChinese(t *testing.T) {
 	s.do(chromedp.Navigate(eval[string](s.browser, `location.href`)))
 	s.await(waitStill, `document.documentElement.lang === "en" && document.querySelector(".hero")`)
 	s.clean()
+}
+
+// texts returns all texts of a run.
+func (r recorded) texts() []string {
+	all := []string{r.Sentence, r.Scene.Books}
+	for _, l := range r.Scene.Lanes {
+		all = append(all, l.Process, l.Order)
+	}
+	for _, step := range r.Scene.Steps {
+		all = append(all, step.Text, step.Held, step.Wrong, step.Right)
+	}
+	return all
 }
 
 // TestOtherLanguagesAreEnglish: in a browser whose language the page does not speak, it is English.

@@ -57,7 +57,7 @@ func (s *Server) ReceiveTraces(url string) { s.console.player.Env = envOf(url, s
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(Page()))
-	mux.HandleFunc("GET /faults/{letter}", faultPage)
+	mux.HandleFunc("GET /faults/{page}", faultPage)
 	mux.Handle("POST /v1/traces", s.console.traces)
 	mux.HandleFunc("GET /api/events", s.events)
 	mux.HandleFunc("GET /api/state", func(w http.ResponseWriter, _ *http.Request) {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/tables"
+	"orderstock/loadtest/texts"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/httpapi"
 )
@@ -265,23 +267,32 @@ func TestPagesOfFaults(t *testing.T) {
 		if !slices.Equal(listed[i].Tests, f.Tests) || listed[i].Source != f.Source {
 			t.Errorf("%s: its tests and code are %v, %v", f.Letter, listed[i].Tests, listed[i].Source)
 		}
-		page := get("/faults/" + strings.ToLower(f.Letter))
-		if page.Code != http.StatusOK {
-			t.Fatalf("%s: %d, %s", f.Letter, page.Code, page.Body)
-		}
-		for _, want := range []string{"<h1>" + f.Letter + ". ", "<table>", "<td", f.Tests[0].Name, f.Tests[0].File} {
-			if !strings.Contains(page.Body.String(), want) {
-				t.Errorf("%s: its page lacks %s", f.Letter, want)
+		for name, l := range map[string]*texts.Language{
+			"": texts.English(), ".md": texts.English(), ".zh-CN.md": texts.Chinese(),
+		} {
+			page := get("/faults/" + strings.ToLower(f.Letter) + name)
+			if page.Code != http.StatusOK {
+				t.Fatalf("%s%s: %d, %s", f.Letter, name, page.Code, page.Body)
 			}
-		}
-		for _, m := range link.FindAllStringSubmatch(page.Body.String(), -1) {
-			path, _, _ := strings.Cut(strings.TrimPrefix(m[1], ".."), "#")
-			if to := get(path); to.Code != http.StatusOK {
-				t.Errorf("%s: its page links %s, which answers %d", f.Letter, m[1], to.Code)
+			for _, want := range []string{
+				`<html lang="` + l.Tag, l.Say(f.Title) + " ·", l.Say("To the console"), "<h1>" + f.Letter + ". " + l.Say(f.Title),
+				"<table>", "<td", f.Tests[0].Name, f.Tests[0].File,
+			} {
+				if !strings.Contains(page.Body.String(), want) {
+					t.Errorf("%s%s: its page lacks %s", f.Letter, name, want)
+				}
+			}
+			for _, m := range link.FindAllStringSubmatch(page.Body.String(), -1) {
+				to, _, _ := strings.Cut(path.Join("/faults", m[1]), "#")
+				if to := get(to); to.Code != http.StatusOK {
+					t.Errorf("%s%s: its page links %s, which answers %d", f.Letter, name, m[1], to.Code)
+				}
 			}
 		}
 	}
-	if page := get("/faults/z"); page.Code != http.StatusNotFound {
-		t.Errorf("the page of fault Z answers %d", page.Code)
+	for _, name := range []string{"z", "a.fr.md", "a.txt", "a.md.md"} {
+		if page := get("/faults/" + name); page.Code != http.StatusNotFound || !strings.Contains(page.Body.String(), "there ") {
+			t.Errorf("a page that is not there, %s: %d, %s", name, page.Code, page.Body)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -11,20 +12,22 @@ import (
 	"strings"
 	"testing"
 
+	"orderstock/loadtest/faults"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/tables"
+	"orderstock/loadtest/texts"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/stock-service/deduct"
 )
 
-// texts is the file of a language: English texts, and what they are in the language. Places for values are {1}, {2}.
-type texts struct {
+// file is the file of a language: English texts, and what they are in the language. Places for values are {1}, {2}.
+type file struct {
 	Page   map[string]string `json:"page"`   // written as t`…` in the page's scripts
 	Server map[string]string `json:"server"` // sent by the server, shown with say
 }
 
-func chinese(t *testing.T) (all texts) {
+func chinese(t *testing.T) (all file) {
 	t.Helper()
 	if err := json.Unmarshal(read(t, "texts/zh.json"), &all); err != nil {
 		t.Fatal(err)
@@ -87,6 +90,43 @@ func serverTexts() []string {
 	return slices.DeleteFunc(all, func(text string) bool { return text == "" })
 }
 
+// names are English words that are the same in Chinese.
+const names = "orderstock ZooKeeper Redis Redlock redsync MySQL token fencing lost update mutual exclusion idempotency " +
+	"key ledger reconciler lock granularity context finally NodeExists GUID English PENDING REJECTED CONFIRMED CANCELLED " +
+	"ms stock order make console id stage CANCELLING redis mysql zookeeper"
+
+// TestPagesOfFaultsAreChinese, too: each fault has a page in that language, and no English word is left in it.
+func TestPagesOfFaultsAreChinese(t *testing.T) {
+	known := strings.Fields(names)
+	word := regexp.MustCompile(`[A-Za-z_]{2,}`)
+	ofCode := regexp.MustCompile("`[^`]*`|\\]\\([^)]*\\)|<[^>]*>")
+	for _, f := range tables.Published {
+		page, err := faults.Pages.ReadFile(path.Base(texts.Chinese().File(f.PageFile())))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if english := "\n[English](" + path.Base(f.PageFile()) + ")\n"; !strings.Contains(string(page), english) {
+			t.Errorf("%s: the page does not link its English one", f.Letter)
+		}
+		code := false
+		for line := range strings.Lines(string(page)) {
+			text := ofCode.ReplaceAllString(line, "")
+			if strings.HasPrefix(line, "```") {
+				code = !code
+				continue
+			}
+			if code {
+				_, text, _ = strings.Cut(line, "//")
+			}
+			for _, found := range word.FindAllString(text, -1) {
+				if !slices.Contains(known, found) {
+					t.Errorf("%s: %q is not Chinese in %q", f.Letter, found, line)
+				}
+			}
+		}
+	}
+}
+
 var place = regexp.MustCompile(`\{\d\}`)
 
 // TestNoTextIsMissingInChinese, and none is there that nobody writes. Each has the values of the English one.
@@ -136,12 +176,13 @@ func goSource(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
 	for _, dir := range []string{"..", "../../stock-service/deduct"} {
-		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			ofTexts := filepath.Ext(path) == ".go" || filepath.Base(filepath.Dir(path)) == "faults"
+		err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+			ofTexts := slices.Contains([]string{".go", ".html"}, filepath.Ext(name)) ||
+				filepath.Base(filepath.Dir(name)) == "faults"
 			if err != nil || d.IsDir() || !ofTexts || strings.HasPrefix(d.Name(), "texts_") {
 				return err
 			}
-			data, err := os.ReadFile(path)
+			data, err := os.ReadFile(name)
 			all.Write(data)
 			return err
 		})

@@ -2,23 +2,27 @@ package tables
 
 import (
 	"fmt"
+	"path"
 	"strings"
 	"time"
 
 	"orderstock/loadtest/lanes"
+	"orderstock/loadtest/texts"
 )
 
 // PageFile is the file of the fault's page, relative to the module's root.
 func (f Fault) PageFile() string { return "loadtest/faults/" + strings.ToLower(f.Letter) + ".md" }
 
-// Page returns the fault's page in Markdown. played is the part about a run: see Played.
+// Page returns the fault's page in Markdown, in English, with a link to the one in Chinese: see texts.Language.Document.
+// played is the part about a run: see Played.
 func (f Fault) Page(played string) string {
 	var b strings.Builder
 	link := func(l Link) string { return fmt.Sprintf("[`%s`](../../%s)", l.Name, l.File) }
-	fmt.Fprintf(&b, "# %s. %s\n\n%s\n\n```\n%s\n```\n\n", f.Letter, f.Title, f.Says, strings.TrimSpace(f.Idea))
+	fmt.Fprintf(&b, "# %s. %s\n\n[中文](%s)\n\n", f.Letter, f.Title, path.Base(texts.Chinese().File(f.PageFile())))
+	fmt.Fprintf(&b, "%s\n\n```\n%s\n```\n\n", f.Says, strings.TrimSpace(f.Idea))
 	fmt.Fprintf(&b, "## How it is right here\n\n%s\n\n", f.Fix)
 	fmt.Fprintf(&b, "## What happened\n\n%s\n%s\n%s\n\n", playedBegin, strings.TrimSpace(played), playedEnd)
-	fmt.Fprintf(&b, "## What differs from the product\n\nBroken%s\n\nFixed%s\n\n", f.changes(Broken), f.changes(Fixed))
+	fmt.Fprintf(&b, "## What differs from the product\n\n%s\n\n%s\n\n", f.changes("Broken", Broken), f.changes("Fixed", Fixed))
 	if lesson := f.Lesson(); lesson != "" {
 		b.WriteString(lesson + "\n\n")
 	}
@@ -28,20 +32,20 @@ func (f Fault) Page(played string) string {
 		b.WriteString(run.Command + "\n")
 	}
 	b.WriteString("```\n\n")
-	fmt.Fprintf(&b, "The code that brings it back: %s. The tests that keep it away:\n\n", link(f.Source))
+	fmt.Fprintf(&b, "This brings it back:\n\n- %s\n\nThese tests keep it away:\n\n", link(f.Source))
 	for _, test := range f.Tests {
 		fmt.Fprintf(&b, "- %s\n", link(test))
 	}
 	return b.String()
 }
 
-// changes lists what a side changes, after its name.
-func (f Fault) changes(s Side) string {
+// changes lists the changes of a side with that name.
+func (f Fault) changes(name string, s Side) string {
 	all := f.Changes(s)
 	if len(all) == 0 {
-		return " is the product."
+		return name + " is the product."
 	}
-	text := ":\n"
+	text := name + " changes:\n"
 	for _, c := range all {
 		text += fmt.Sprintf("\n- %s (`%s`)", c.Says, c.Name)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"orderstock/loadtest/report"
 	"orderstock/loadtest/tables"
+	"orderstock/loadtest/texts"
 	"orderstock/loadtest/verify"
 )
 
@@ -36,4 +37,15 @@ func caseStudyFaults(sources) (string, error) {
 			names(broken), names(both))
 	}
 	return table.Markdown(), nil
+}
+
+// faultsIn lists the published faults in a language for the README under .github in it.
+func faultsIn(l *texts.Language) func(sources) (string, error) {
+	return func(sources) (string, error) {
+		table := report.NewTable("", l.Say("fault"), l.Say("How it is right here"))
+		for _, f := range tables.Published {
+			table.Add(false, fmt.Sprintf("[%s](../%s)", f.Letter, l.File(f.PageFile())), l.Say(f.Title), l.Say(f.Fix))
+		}
+		return table.Markdown(), nil
+	}
 }

@@ -13,7 +13,7 @@ import (
 var (
 	linkTarget = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading    = regexp.MustCompile(`(?m)^#+ (.*)$`)
-	notAnchor  = regexp.MustCompile(`[^a-z0-9 _-]`)
+	notAnchor  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
 func TestLinksOfDocumentsLeadSomewhere(t *testing.T) {

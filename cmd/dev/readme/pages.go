@@ -9,9 +9,10 @@ import (
 	"path/filepath"
 
 	"orderstock/loadtest/tables"
+	"orderstock/loadtest/texts"
 )
 
-// pages writes the page of each fault, with the last run of both variants in the folder out. A page without one keeps
+// pages writes the page of each fault in all languages, with the last run of both variants in the folder out. A page without one keeps
 // the run that it has.
 func pages(root, out string) error {
 	var played tables.Pairs
@@ -35,7 +36,10 @@ func pages(root, out string) error {
 			}
 		}
 		err = os.MkdirAll(filepath.Dir(file), 0o755)
-		if err = errors.Join(err, os.WriteFile(file, []byte(f.Page(run)), 0o644)); err != nil {
+		for _, l := range texts.Languages() {
+			err = errors.Join(err, os.WriteFile(l.File(file), []byte(l.Document(f.Page(run))), 0o644))
+		}
+		if err != nil {
 			return fmt.Errorf("page of fault %s: %w", f.Letter, err)
 		}
 	}

@@ -6,16 +6,20 @@ import (
 	"testing"
 
 	"orderstock/loadtest/tables"
+	"orderstock/loadtest/texts"
 )
 
-// TestPagesOfFaults are as the code makes them, and show what happened in the variants.
+// TestPagesOfFaults are as the code makes them, in all languages, and show what happened in the variants.
 func TestPagesOfFaults(t *testing.T) {
 	t.Parallel()
 	for _, f := range tables.Published {
 		page := read(t, filepath.Join("..", "..", "..", filepath.FromSlash(f.PageFile())))
 		played := tables.Played(page)
-		if page != f.Page(played) {
-			t.Errorf("%s is older than the code: run make readme", f.PageFile())
+		for _, l := range texts.Languages() {
+			file := l.File(f.PageFile())
+			if read(t, filepath.Join("..", "..", "..", filepath.FromSlash(file))) != l.Document(f.Page(played)) {
+				t.Errorf("%s is older than the code: run make readme", file)
+			}
 		}
 		differ, _, _ := strings.Cut(played, "**As it runs here")
 		if scenes := strings.Count(differ, "\n| --: |"); scenes != 2 || !strings.Contains(played, "✗") {

@@ -13,6 +13,7 @@ import (
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/locks"
 	"orderstock/loadtest/tables"
+	"orderstock/loadtest/texts"
 	"orderstock/loadtest/trial"
 )
 
@@ -37,6 +38,7 @@ type sources struct {
 var all = []table{
 	{"invariants", loadtestDoc, invariants},
 	{"case-study-faults", resultsDoc, caseStudyFaults},
+	{"case-study-faults-zh", ".github/README.zh-CN.md", faultsIn(texts.Chinese())},
 	{"settings", "cmd/README.md", settings},
 	{"console", "README.md", console},
 	{"tour", resultsDoc, sheet[tables.Pairs]("tour.json")},

@@ -1,5 +1,5 @@
 // The left column: the published faults A to Q, and free play.
-import { Button, Empty, html, say, signal, t, useValue } from "./ui.js";
+import { Button, Empty, html, inLanguage, say, signal, t, useValue } from "./ui.js";
 import { published, choose, chosen, play, state, whyNotPlay } from "./state.js";
 import { sign } from "./format.js";
 import { FreePlay } from "./fire.js";
@@ -34,7 +34,7 @@ export const Idea = ({ of }) => html`<pre class="idea" tabindex="0" aria-label=$
 function Code({ of }) {
   const one = ({ name, file }) => html`<li key=${name}><code title=${file}>${name}</code> <small>${file}</small></li>`;
   return html`
-    <p class="page-of"><a href="faults/${of.letter.toLowerCase()}">${t`A recorded run of both, step by step`}</a></p>
+    <p class="page-of"><a href="faults/${inLanguage(`${of.letter.toLowerCase()}.md`)}">${t`A recorded run of both, step by step`}</a></p>
     <details><summary>${t`Code and tests`}</summary>
       <p>${t`This brings it back:`}</p><ul class="changes">${one(of.source)}</ul>
       <p>${t`These tests keep it away:`}</p><ul class="changes">${of.tests.map(one)}</ul></details>`;

@@ -9,6 +9,9 @@ export const otherLanguage = language === "en" ? "zh" : "en";
 export const otherName = NAMES[otherLanguage];
 document.documentElement.lang = { en: "en", zh: "zh-CN" }[language];
 
+// inLanguage returns the name of a document in the page's language: a.md is a.zh-CN.md in Chinese.
+export const inLanguage = (file) => (language === "en" ? file : file.replace(/\.md$/, `.${document.documentElement.lang}.md`));
+
 // speak changes the language. The state of the page is the server's, so it is read again.
 export function speak(name) {
   localStorage.setItem("language", name);

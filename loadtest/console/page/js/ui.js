@@ -1,9 +1,9 @@
 // What every module of the page draws with: Preact's h and htm, hooks, and a few small elements.
 import { h, html, render, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../vendor/htm/standalone.module.js";
 import { batch, computed, effect, signal } from "../vendor/signals/signals-core.module.js";
-import { many, say, t } from "./text.js";
+import { inLanguage, many, say, t } from "./text.js";
 
-export { batch, computed, effect, h, html, many, render, say, signal, t, useEffect, useLayoutEffect, useMemo, useRef, useState };
+export { batch, computed, effect, h, html, inLanguage, many, render, say, signal, t, useEffect, useLayoutEffect, useMemo, useRef, useState };
 
 // useValue returns a signal's value and renders the component again when it changes.
 export function useValue(source) {

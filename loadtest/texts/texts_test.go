@@ -1,0 +1,49 @@
+package texts_test
+
+import (
+	"testing"
+
+	"orderstock/loadtest/texts"
+)
+
+func TestSay(t *testing.T) {
+	for english, want := range map[string]string{
+		"the sale begins":            "开始销售",
+		"sold 1,609 of 300":          "库存 300 件，卖出 1,609 件",
+		"hears: rejected":            "得到应答：已拒绝",           // a value is a text
+		"hears: nothing in time":     "超时，没有得到应答",          // before a pattern
+		"1 order of 12 hang":         "1 order of 12 hang", // not known
+		"stock-1, 8 orders together": "stock-1，8 个订单一起",
+		"12 orders of 120 hang for ever: a process died, and nobody looks for its orders": "120 个订单中有 12 个订单永远悬着：" +
+			"进程崩溃，没有人再查它的订单",
+	} {
+		if got := texts.Chinese().Say(english); got != want {
+			t.Errorf("%q is %q, want %q", english, got, want)
+		}
+		if got := texts.English().Say(english); got != english {
+			t.Errorf("%q is %q in English", english, got)
+		}
+	}
+}
+
+// TestDocument: the texts are in the language; code, links, names and spaces stay.
+func TestDocument(t *testing.T) {
+	const english = "# A. The lock is released before the commit\n\n[中文](a.zh-CN.md)\n\n" +
+		"```\ncommit\nunlock(goods)          // in a finally, too early\n  ☠ the process dies here\n```\n\n" +
+		"**Broken: sold 4 of 3: 1 more than there were.**\n\n" +
+		"| | buyer, order …7 | stock-2 |\n| --: | --- | --- |\n| 0.0 ms | hears: done ──► | ◄── takes the lock<br>✗ dies |\n\n" +
+		"- No reconciler (`no-reconciler`)\n\nwhat nobody has translated"
+	const chinese = "# A. 提交之前就释放了锁\n\n[English](a.md)\n\n" +
+		"```\ncommit\nunlock(goods)          // 在 finally 里，太早\n  ☠ 进程在这里崩溃\n```\n\n" +
+		"**错误版：库存 3 件，卖出 4 件：超卖 1 件。**\n\n" +
+		"| | 买家，订单 …7 | stock-2 |\n| --: | --- | --- |\n| 0.0 ms | 得到应答：已完成 ──► | ◄── 拿到锁<br>✗ 崩溃 |\n\n" +
+		"- 没有对账程序 (`no-reconciler`)\n\nwhat nobody has translated"
+	for l, want := range map[*texts.Language]string{texts.English(): english, texts.Chinese(): chinese} {
+		if got := l.Document(english); got != want {
+			t.Errorf("in %s:\n%s\nwant\n%s", l.Tag, got, want)
+		}
+	}
+	if en, zh := texts.English().File("x/a.md"), texts.Chinese().File("x/a.md"); en != "x/a.md" || zh != "x/a.zh-CN.md" {
+		t.Errorf("the files are %s and %s", en, zh)
+	}
+}
