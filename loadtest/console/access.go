@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"orderstock/loadtest/texts"
 	"orderstock/pkg/httpapi"
 )
 
@@ -97,7 +98,9 @@ var locked = template.Must(template.New("locked").Parse(lockedFile))
 func askForToken(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(http.StatusUnauthorized)
-	_ = locked.Execute(w, r.URL.RequestURI()) // an error says that the client has gone
+	_ = locked.Execute(w, map[string]any{
+		"In": texts.For(r.Header.Get("Accept-Language")), "To": r.URL.RequestURI(),
+	}) // an error says that the client has gone
 }
 
 // admits reports whether the request carries the token or, without an Authorization header, the cookie.

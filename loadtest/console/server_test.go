@@ -3,6 +3,7 @@ package console_test
 import (
 	"bufio"
 	"encoding/json"
+	"html"
 	"maps"
 	"net"
 	"net/http"
@@ -24,9 +25,15 @@ import (
 // attached returns the server of a console whose stack does not answer.
 func attached(t *testing.T, cfg console.ServerConfig) *console.Server {
 	t.Helper()
+	return attachedIn(t, t.TempDir(), cfg)
+}
+
+// attachedIn returns one that keeps its runs in a folder.
+func attachedIn(t *testing.T, dir string, cfg console.ServerConfig) *console.Server {
+	t.Helper()
 	c, err := console.Attach(console.Target{Databases: verify.Databases{
 		OrderDSN: "u:secret@tcp(127.0.0.1:1)/o", StockDSN: "u:secret@tcp(127.0.0.1:1)/s",
-	}}, t.TempDir())
+	}}, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +285,7 @@ func TestPagesOfFaults(t *testing.T) {
 				`<html lang="` + l.Tag, l.Say(f.Title) + " ·", l.Say("To the console"), "<h1>" + f.Letter + ". " + l.Say(f.Title),
 				"<table>", "<td", f.Tests[0].Name, f.Tests[0].File,
 			} {
-				if !strings.Contains(page.Body.String(), want) {
+				if !strings.Contains(html.UnescapeString(page.Body.String()), want) {
 					t.Errorf("%s%s: its page lacks %s", f.Letter, name, want)
 				}
 			}

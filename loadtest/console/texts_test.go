@@ -175,7 +175,7 @@ func TestNoTextIsMissingInChinese(t *testing.T) {
 func goSource(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
-	for _, dir := range []string{"..", "../../stock-service/deduct"} {
+	for _, dir := range []string{"..", "../../stock-service/deduct", "../../pkg/httpapi"} {
 		err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 			ofTexts := slices.Contains([]string{".go", ".html"}, filepath.Ext(name)) ||
 				filepath.Base(filepath.Dir(name)) == "faults"
@@ -197,6 +197,6 @@ func goSource(t *testing.T) string {
 	for _, p := range patches {
 		all.WriteString(p.Title + "\n")
 	}
-	text := regexp.MustCompile(`" \+\n\s*"`).ReplaceAllString(all.String(), "")
-	return strings.ToLower(strings.ReplaceAll(text, `\"`, `"`))
+	text := regexp.MustCompile(`" ?\+\n\s*"`).ReplaceAllString(all.String(), "")
+	return strings.ToLower(strings.NewReplacer(`\"`, `"`, "%q", `"%s"`).Replace(text))
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"orderstock/loadtest/texts"
 )
 
 // StyleFile is the style sheet of reports in Style. The console's page has it, too.
@@ -21,12 +23,15 @@ const StyleFile = "css/parts.css"
 var Style embed.FS
 
 // Write writes the sheet to w as one HTML file that needs neither server nor network nor scripts.
-func (s Sheet) Write(w io.Writer) error {
+func (s Sheet) Write(w io.Writer) error { return s.WriteIn(w, texts.English()) }
+
+// WriteIn writes it in a language.
+func (s Sheet) WriteIn(w io.Writer, l *texts.Language) error {
 	style, err := Style.ReadFile(StyleFile)
 	if err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
-	if err := page.Execute(w, map[string]any{"Sheet": s, "Style": template.CSS(style)}); err != nil {
+	if err := page.Execute(w, map[string]any{"Sheet": s, "Style": template.CSS(style), "In": l}); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil
@@ -63,9 +68,21 @@ func marked(words string) template.HTML {
 	return template.HTML(strong.ReplaceAllString(text, "<b>$1</b>")) // the words were escaped
 }
 
+// ofPicture matches the words in a picture.
+var ofPicture = regexp.MustCompile(`(>|aria-label=")([^<>"]+)(</text>|")`)
+
+// pictured says the words in a picture in a language.
+func pictured(l *texts.Language, picture template.HTML) template.HTML {
+	return template.HTML(ofPicture.ReplaceAllStringFunc(string(picture), func(found string) string {
+		part := ofPicture.FindStringSubmatch(found)
+		return part[1] + l.Document(part[2]) + part[3] // as escaped as before
+	}))
+}
+
 //go:embed page.html
 var pageFile string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"sign": func(word string) [2]string { return signs[strings.ToUpper(word)] }, "marked": marked,
+	"pictured": pictured,
 }).Parse(pageFile))

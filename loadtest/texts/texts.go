@@ -1,6 +1,6 @@
-// Package texts says what people read, which is written in English, in other languages. A language has one file: the
-// English texts with their translations, in which {1} and {2} are the places of values. The console's page reads the
-// same file (js/text.js).
+// Package texts says texts for people, which are written in English, in other languages. A language has one file: the
+// English texts with their translations. {1} and {2} are the places of values. The console's page reads the same file
+// (js/text.js).
 package texts
 
 import (
@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"golang.org/x/text/language"
 )
 
 // Files holds the file of each language but English.
@@ -48,6 +50,14 @@ var Chinese = sync.OnceValue(func() *Language {
 
 // Languages lists all languages, English first.
 func Languages() []*Language { return []*Language{English(), Chinese()} }
+
+var matcher = language.NewMatcher([]language.Tag{language.English, language.SimplifiedChinese}) // as in Languages
+
+// For returns the language for a reader who sends that header Accept-Language.
+func For(accept string) *Language {
+	_, i := language.MatchStrings(matcher, accept)
+	return Languages()[i]
+}
 
 var place = regexp.MustCompile(`\\\{\d\\\}`)
 

@@ -18,9 +18,9 @@ async function call(method, path, body) {
   return value;
 }
 
-// sheet returns the body of a report, which the server has escaped.
+// sheet returns the body of a report in the page's language, which the server has escaped.
 export async function sheet(path) {
-  const response = await fetch(path);
+  const response = await fetch(path, { headers: { "Accept-Language": document.documentElement.lang } });
   if (!response.ok) throw new Error(t`the console answered ${response.status}`);
   return /<main[^>]*>([^]*)<\/main>/.exec(await response.text())[1]; // without the style, which the page has
 }
@@ -28,12 +28,12 @@ export async function sheet(path) {
 export const get = (path) => call("GET", path);
 export const post = (path, body = {}) => call("POST", path, body);
 
-// act posts and notes at the foot of the page what came of it. It returns the answer, or null if it failed.
-export async function act(path, body, said = "") {
+// act posts and notes at the foot of the page what came of it, if the answer says so. It returns the answer, or null if
+// it failed.
+export async function act(path, body) {
   try {
     const answer = await post(path, body);
-    const text = say(answer?.text) || said;
-    if (text) note(text);
+    if (answer?.text) note(say(answer.text));
     return answer || {};
   } catch (error) {
     note(error.message, true);

@@ -15,7 +15,7 @@ export async function fire() {
 const refuse = (why) => note(notNow(why));
 
 // strike breaks something now.
-export const strike = (fault) => (whyNotBreak.value ? refuse(whyNotBreak.value) : act("api/act", fault, t`${faultWords(fault)}: done`));
+export const strike = (fault) => (whyNotBreak.value ? refuse(whyNotBreak.value) : act("api/act", fault));
 
 // What K and P do to the chosen replica.
 export const kill = () => strike({ action: "kill", target: victim.value });

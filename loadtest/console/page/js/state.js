@@ -139,5 +139,5 @@ export async function play(which, letter = chosen.value) {
   await act("api/play", { fault: letter, variant: which, ...seed });
 }
 
-export const heal = () => act("api/heal", {}, t`everything is whole again`);
-export const halt = () => act("api/stop", {}, t`the run was stopped`);
+export const heal = () => act("api/heal", {});
+export const halt = () => act("api/stop", {});
