@@ -298,7 +298,8 @@ func TestPagesOfFaults(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"z", "a.fr.md", "a.txt", "a.md.md"} {
-		if page := get("/faults/" + name); page.Code != http.StatusNotFound || !strings.Contains(page.Body.String(), "there ") {
+		page := get("/faults/" + name)
+		if page.Code != http.StatusNotFound || !strings.Contains(page.Body.String(), "there ") {
 			t.Errorf("a page that is not there, %s: %d, %s", name, page.Code, page.Body)
 		}
 	}

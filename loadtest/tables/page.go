@@ -13,8 +13,8 @@ import (
 // PageFile is the file of the fault's page, relative to the module's root.
 func (f Fault) PageFile() string { return "loadtest/faults/" + strings.ToLower(f.Letter) + ".md" }
 
-// Page returns the fault's page in Markdown, in English, with a link to the one in Chinese: see texts.Language.Document.
-// played is the part about a run: see Played.
+// Page returns the fault's page in Markdown, in English, with a link to the one in Chinese, which
+// texts.Language.Document makes of it. played is the part about a run: see Played.
 func (f Fault) Page(played string) string {
 	var b strings.Builder
 	link := func(l Link) string { return fmt.Sprintf("[`%s`](../../%s)", l.Name, l.File) }
@@ -22,7 +22,8 @@ func (f Fault) Page(played string) string {
 	fmt.Fprintf(&b, "%s\n\n```\n%s\n```\n\n", f.Says, strings.TrimSpace(f.Idea))
 	fmt.Fprintf(&b, "## How it is right here\n\n%s\n\n", f.Fix)
 	fmt.Fprintf(&b, "## What happened\n\n%s\n%s\n%s\n\n", playedBegin, strings.TrimSpace(played), playedEnd)
-	fmt.Fprintf(&b, "## What differs from the product\n\n%s\n\n%s\n\n", f.changes("Broken", Broken), f.changes("Fixed", Fixed))
+	fmt.Fprintf(&b, "## What differs from the product\n\n%s\n\n%s\n\n",
+		f.changes("Broken", Broken), f.changes("Fixed", Fixed))
 	if lesson := f.Lesson(); lesson != "" {
 		b.WriteString(lesson + "\n\n")
 	}

@@ -31,7 +31,8 @@ func TestDocument(t *testing.T) {
 	const english = "# A. The lock is released before the commit\n\n[中文](a.zh-CN.md)\n\n" +
 		"```\ncommit\nunlock(goods)          // in a finally, too early\n  ☠ the process dies here\n```\n\n" +
 		"**Broken: sold 4 of 3: 1 more than there were.**\n\n" +
-		"| | buyer, order …7 | stock-2 |\n| --: | --- | --- |\n| 0.0 ms | hears: done ──► | ◄── takes the lock<br>✗ dies |\n\n" +
+		"| | buyer, order …7 | stock-2 |\n| --: | --- | --- |\n" +
+		"| 0.0 ms | hears: done ──► | ◄── takes the lock<br>✗ dies |\n\n" +
 		"- No reconciler (`no-reconciler`)\n\nwhat nobody has translated"
 	const chinese = "# A. 提交之前就释放了锁\n\n[English](a.md)\n\n" +
 		"```\ncommit\nunlock(goods)          // 在 finally 里，太早\n  ☠ 进程在这里崩溃\n```\n\n" +

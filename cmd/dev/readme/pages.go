@@ -12,8 +12,8 @@ import (
 	"orderstock/loadtest/texts"
 )
 
-// pages writes the page of each fault in all languages, with the last run of both variants in the folder out. A page without one keeps
-// the run that it has.
+// pages writes the page of each fault in all languages, with the last run of both variants in the folder out. A page
+// without one keeps the run that it has.
 func pages(root, out string) error {
 	var played tables.Pairs
 	data, err := os.ReadFile(filepath.Join(out, "tour.json"))
