@@ -52,7 +52,8 @@ func (b Books) line() string {
 // readOrders reads all orders of services that no other run had, by ascending id.
 func readOrders(ctx context.Context, db *sql.DB) ([]lanes.Order, error) {
 	columns := func(o *lanes.Order) []any { return []any{&o.ID, &o.Key, &o.Status, &o.Reason} }
-	return mysqldb.All(ctx, db, columns, "SELECT id, COALESCE(idempotency_key, ''), status, reason FROM orders ORDER BY id")
+	return mysqldb.All(ctx, db, columns,
+		"SELECT id, COALESCE(idempotency_key, ''), status, reason FROM orders ORDER BY id")
 }
 
 // readFlows reads the ledger, without the restocks.
