@@ -17,7 +17,6 @@ import (
 // asides judges the calls that concern no single order.
 func (j *judgement) asides() {
 	j.invented()
-	bounds := map[int]*levelBound{}
 	for i := range j.h.Asides {
 		a := &j.h.Asides[i]
 		if !a.Ended() {
@@ -39,7 +38,7 @@ func (j *judgement) asides() {
 			}
 			j.add(AnswerWellFormed, nil, int(a.Op), 0, expected, "%s", answered(a))
 		case a.Code == http.StatusOK && a.Method != http.MethodHead:
-			j.contentsOf(a, bounds)
+			j.contentsOf(a)
 		case a.Answer != "" || a.Next != 0 || len(a.Listed) > 0:
 			j.add(AnswerWellFormed, nil, int(a.Op), 0, "a refusal alone", "%s", answered(a))
 		}
@@ -95,7 +94,7 @@ func (j *judgement) unserved(a *history.Aside, last bool) {
 }
 
 // contentsOf judges the body of an answer that is right by its status.
-func (j *judgement) contentsOf(a *history.Aside, bounds map[int]*levelBound) {
+func (j *judgement) contentsOf(a *history.Aside) {
 	var text struct {
 		operation.Goods
 		All        *[]operation.Goods `json:"goods"`
@@ -148,13 +147,13 @@ func (j *judgement) contentsOf(a *history.Aside, bounds map[int]*levelBound) {
 	case text.All != nil:
 		j.goodsList(a, values, *text.All, text.Next)
 		for _, g := range *text.All {
-			j.level(a, g, bounds)
+			j.level(a, g)
 		}
 	case strings.HasPrefix(a.Route, "/v1/stock/{goods_id}"):
 		if values.Get("goods_id") != strconv.FormatInt(text.GoodsID, 10) {
 			j.add(AnswersTrue, nil, -1, text.GoodsID, "the product that was asked for", "%s", answered(a))
 		}
-		j.level(a, text.Goods, bounds)
+		j.level(a, text.Goods)
 	}
 }
 
@@ -218,15 +217,12 @@ func number[N int | int64](values map[string][]string, name string, otherwise N)
 
 // level judges the level of a product that was read: it lies between the pieces that may be left at most and at least
 // during the call.
-func (j *judgement) level(a *history.Aside, g operation.Goods, bounds map[int]*levelBound) {
+func (j *judgement) level(a *history.Aside, g operation.Goods) {
 	i, ours := j.h.Product(g.GoodsID)
 	if !ours {
 		return
 	}
-	if bounds[i] == nil {
-		bounds[i] = j.levelBound(i)
-	}
-	least, most := bounds[i].between(a.Sent, a.Done)
+	least, most := j.levelBound(i).between(a.Sent, a.Done)
 	least = max(least, 0)
 	if body, _, ok := j.restockIn(a); ok && j.restockUnder([]byte(body.Flag)).sent != firstly { // it shows its own pieces
 		least += body.Num

@@ -71,6 +71,7 @@ type judgement struct {
 	bodies       map[string]bool // the hashes of the bodies of the orders without a key
 	listed       []listing       // the orders on the pages that were read, by id
 	restocks     []restocked
+	bounds       []*levelBound // of the products, made when they are needed
 	// Buffers, reused for each entry.
 	op, deducts, restores []history.Item
 	replies               []reply
@@ -90,7 +91,8 @@ func newJudgement(h *history.History, v *Verdict, terms Terms) *judgement {
 	j := &judgement{
 		h: h, v: v, samples: terms.Samples, declared: map[string]bool{}, sums: map[int64]*goodsSum{}, forms: forms[h.Path],
 		byOrder: sortCalls(h), seen: make([]bool, h.Orders()),
-		sold: make([]int64, len(h.Goods)), calm: findCalm(h), unkeyed: map[int64]int{}, bodies: map[string]bool{},
+		sold: make([]int64, len(h.Goods)), bounds: make([]*levelBound, len(h.Goods)), calm: findCalm(h),
+		unkeyed: map[int64]int{}, bodies: map[string]bool{},
 	}
 	for _, c := range invariants {
 		v.Invariants = append(v.Invariants, Invariant{Name: c.name, Says: c.says, Sample: []string{}})

@@ -52,6 +52,16 @@ func (j *judgement) findRestocks() {
 // later returns the restocks in the middle of the run.
 func (j *judgement) later() []restocked { return j.restocks[len(j.h.Goods):] }
 
+// restocksOf returns the ones of Goods[i].
+func (j *judgement) restocksOf(i int) (all []restocked) {
+	for _, r := range j.later() {
+		if r.goods == i {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
 // restockUnder returns the run's restock under a flag, or nil.
 func (j *judgement) restockUnder(flag []byte) *restocked {
 	if i := j.h.RestockOf(flag); i >= 0 {
@@ -103,18 +113,10 @@ func (r *restocked) words() string {
 // mayBePriced reports whether Goods[i] may have had a price at some moment of a call: a restock's, unless a later
 // restock had replaced that before.
 func (j *judgement) mayBePriced(i int, price int64, from, to time.Duration) bool {
-	may := func(r *restocked) bool {
+	may := func(r restocked) bool {
 		return r.goods == i && r.Price != nil && *r.Price == price && r.sent < to && !j.replaced(i, r.done, from)
 	}
-	if may(&j.restocks[i]) {
-		return true
-	}
-	for k := range j.later() {
-		if may(&j.later()[k]) {
-			return true
-		}
-	}
-	return false
+	return may(j.restocks[i]) || slices.ContainsFunc(j.later(), may)
 }
 
 // replaced reports whether a price of Goods[i] that was set by a moment was replaced for certain by another one.

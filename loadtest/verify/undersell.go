@@ -27,10 +27,6 @@ import (
 // pieces of a product. If that suffices for the item that a rejection names, the rejection was wrong in any
 // interleaving: there are no false alarms. Without traffic around an order, the bound is the exact level.
 func (j *judgement) rejections() {
-	bounds := make([]*levelBound, len(j.h.Goods))
-	for i := range j.h.Goods {
-		bounds[i] = j.levelBound(i)
-	}
 	for _, r := range j.rejected {
 		n, at := int(r.n), j.times(int(r.n))
 		named := slices.ContainsFunc(j.h.Items(n), func(it history.Item) bool { return it.GoodsID == r.goods })
@@ -40,7 +36,7 @@ func (j *judgement) rejections() {
 			if named && it.GoodsID != r.goods {
 				continue
 			}
-			least, _ := bounds[i].between(at.sent, at.rejected)
+			least, _ := j.levelBound(i).between(at.sent, at.rejected)
 			fits = fits && ours && least >= it.Num
 		}
 		if fits {
@@ -95,15 +91,11 @@ func (j *judgement) times(n int) times {
 	return t
 }
 
-// levelBound bounds the stock level of one product from below.
+// levelBound bounds the stock level of one product. Restocks in the middle of the run count as restores.
 type levelBound struct {
-	stock    int64
-	deducts  timeline // by the earliest possible time of each
-	restores timeline // by the latest possible time of each
-	// The same the other way round.
-	lateDeducts, earlyRestores timeline
-	// more are the product's restocks in the middle of the run.
-	more []restocked
+	stock int64
+	// Each by its earliest and by its latest possible time.
+	earlyDeducts, lateDeducts, earlyRestores, lateRestores timeline
 }
 
 // timeline is a list of moments, each with the running total of pieces.
@@ -114,51 +106,54 @@ type moment struct {
 	sum int64
 }
 
-// levelBound returns the bound of the level of Goods[i].
+// levelBound returns the bound of the level of Goods[i]. The books must have been read.
 func (j *judgement) levelBound(i int) *levelBound {
-	g := j.h.Goods[i]
-	b := newLevelBound(g.Stock, j.sums[g.ID], j.times)
-	for _, r := range j.later() {
-		if r.goods == i {
-			b.more = append(b.more, r)
+	if j.bounds[i] == nil {
+		g := j.h.Goods[i]
+		j.bounds[i] = newLevelBound(g.Stock, j.sums[g.ID], j.restocksOf(i), j.times)
+	}
+	return j.bounds[i]
+}
+
+func newLevelBound(stock int64, sum *goodsSum, more []restocked, timesOf func(n int) times) *levelBound {
+	b := &levelBound{stock: stock}
+	for _, r := range more {
+		b.earlyRestores.add(r.sent, r.Num)
+		b.lateRestores.add(r.done, r.Num)
+	}
+	if sum == nil {
+		sum = &goodsSum{}
+	}
+	// An order outside the run may do either at any time.
+	for _, d := range sum.deducts {
+		t := times{sold: never}
+		if d.op >= 0 {
+			t = timesOf(int(d.op))
 		}
+		b.earlyDeducts.add(t.sent, d.num)
+		b.lateDeducts.add(t.sold, d.num)
+	}
+	for _, r := range sum.restores {
+		t := times{cancelled: never}
+		if r.op >= 0 {
+			if t = timesOf(int(r.op)); t.undone == never {
+				t.undone = 0
+			}
+		}
+		b.earlyRestores.add(t.undone, r.num)
+		b.lateRestores.add(t.cancelled, r.num)
+	}
+	for _, tl := range []timeline{b.earlyDeducts, b.lateDeducts, b.earlyRestores, b.lateRestores} {
+		tl.sumUp()
 	}
 	return b
 }
 
-func newLevelBound(stock int64, sum *goodsSum, timesOf func(n int) times) *levelBound {
-	b := &levelBound{stock: stock}
-	if sum == nil {
-		return b
+// add adds pieces at a moment, unless that is never.
+func (tl *timeline) add(at time.Duration, pieces int64) {
+	if at != never {
+		*tl = append(*tl, moment{at, pieces})
 	}
-	for _, d := range sum.deducts {
-		at := time.Duration(0) // an order outside the run: at any time
-		if d.op >= 0 {
-			t := timesOf(int(d.op))
-			if at = t.sent; t.sold != never {
-				b.lateDeducts = append(b.lateDeducts, moment{t.sold, d.num})
-			}
-		}
-		b.deducts = append(b.deducts, moment{at, d.num})
-	}
-	for _, r := range sum.restores {
-		early := time.Duration(0)
-		if r.op >= 0 {
-			t := timesOf(int(r.op))
-			if t.cancelled != never {
-				b.restores = append(b.restores, moment{t.cancelled, r.num})
-			}
-			if t.undone != never {
-				early = t.undone
-			}
-		}
-		b.earlyRestores = append(b.earlyRestores, moment{early, r.num})
-	}
-	b.lateDeducts.sumUp()
-	b.earlyRestores.sumUp()
-	b.deducts.sumUp()
-	b.restores.sumUp()
-	return b
 }
 
 func (tl timeline) sumUp() {
@@ -179,15 +174,7 @@ func (tl timeline) before(at time.Duration) int64 {
 
 // between returns the bounds of the product's level at any moment between sent and answered.
 func (b *levelBound) between(sent, told time.Duration) (least, most int64) {
-	least = b.stock - b.deducts.before(told) + b.restores.before(sent)
+	least = b.stock - b.earlyDeducts.before(told) + b.lateRestores.before(sent)
 	most = b.stock - b.lateDeducts.before(sent) + b.earlyRestores.before(told)
-	for i := range b.more {
-		if b.more[i].done < sent {
-			least += b.more[i].Num
-		}
-		if b.more[i].sent < told {
-			most += b.more[i].Num
-		}
-	}
 	return least, most
 }
