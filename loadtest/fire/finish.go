@@ -81,7 +81,7 @@ func (w *worker) finish(ctx context.Context, f *finishing) {
 func (w *worker) again(ctx context.Context, which unended, order int64) (c history.Call) {
 	op := int(which.op)
 	switch {
-	case which.kind == history.Again && w.f.h.FormOf(op) == history.Keyless:
+	case which.asks == history.Place && w.f.h.FormOf(op) == history.Keyless:
 		if order == 0 {
 			return history.Call{} // nobody can ask for it; it is no answer to a call
 		}
@@ -91,13 +91,13 @@ func (w *worker) again(ctx context.Context, which unended, order int64) (c histo
 			c.Kind = history.Again
 		}
 		return c
-	case which.kind == history.Again:
+	case which.asks == history.Place:
 		w.items, _ = w.f.plan.order(op, w.items[:0])
 		c = w.main.place(ctx, op, history.Again, w.items, time.Since(w.f.start))
-	case which.kind == history.Cancel:
+	case which.asks == history.Cancel:
 		c = w.main.cancel(ctx, op, order, time.Since(w.f.start))
 	default:
-		c = w.main.read(ctx, op, which.kind, order)
+		c = w.main.read(ctx, op, which.asks, order)
 	}
 	w.calls = append(w.calls, c)
 	return c

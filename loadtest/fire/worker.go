@@ -28,7 +28,7 @@ type worker struct {
 // unended names calls of one order that have no end yet: to place it, to cancel it, or to read it.
 type unended struct {
 	op   int32
-	kind history.Kind // Again, Cancel, ReadOrder or ReadLedger
+	asks history.Kind // as Kind.Asks returns it
 }
 
 // laterCall is a call to make once the worker has sent some more orders.
@@ -144,7 +144,7 @@ func (w *worker) insist(ctx context.Context, c history.Call) history.Call {
 		w.keep(c)
 	}
 	if c.Kind == history.Again && c.Ended() {
-		delete(w.open, unended{c.Op, history.Again})
+		delete(w.open, unended{c.Op, history.Place})
 	}
 	return c
 }
@@ -205,9 +205,5 @@ func (w *worker) keepOf(order int64, c history.Call) {
 	if c.Ended() || c.Failure == history.Unsent {
 		return
 	}
-	kind := c.Kind
-	if kind.Places() {
-		kind = history.Again
-	}
-	w.open[unended{c.Op, kind}] = order
+	w.open[unended{c.Op, c.Kind.Asks()}] = order
 }

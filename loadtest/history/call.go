@@ -28,6 +28,14 @@ var kindNames = [...]string{"place", "twin", "again", "cancel", "read", "ledger"
 
 func (k Kind) String() string { return kindNames[k] }
 
+// Asks returns the kind of a first call that asks for the same: Place for all that place the order.
+func (k Kind) Asks() Kind {
+	if k.Places() {
+		return Place
+	}
+	return k
+}
+
 // Places reports whether the call places the order.
 func (k Kind) Places() bool { return k <= Again }
 

@@ -12,31 +12,15 @@ import (
 // The model of the answers to valid calls has three parts: the forms here, the states of an order, and the order in the
 // books. All other parts of an answer follow from them: see judge.owed.
 
-// ask is the purpose of a call.
-type ask uint8
-
 const (
-	toPlace ask = iota
-	toCancel
-	toRead
-	toReadLedger
+	toPlace      = history.Place // and all that ask for the same
+	toCancel     = history.Cancel
+	toRead       = history.ReadOrder
+	toReadLedger = history.ReadLedger
 )
 
-func askOf(k history.Kind) ask {
-	switch k {
-	case history.Cancel:
-		return toCancel
-	case history.ReadOrder:
-		return toRead
-	case history.ReadLedger:
-		return toReadLedger
-	case history.Place, history.Twin, history.Again:
-	}
-	return toPlace
-}
-
 // routes are the calls of a run by method and path, on PathOrder and on PathDeduct.
-var routes = map[history.Path][4][2]string{
+var routes = map[history.Path]map[history.Kind][2]string{
 	history.PathOrder: {
 		toPlace: {"POST", "/v1/orders"}, toCancel: {"POST", "/v1/orders/{id}/cancel"}, toRead: {"GET", "/v1/orders/{id}"},
 		toReadLedger: {"GET", "/v1/flows"},
@@ -50,7 +34,7 @@ var routes = map[history.Path][4][2]string{
 // form is an answer that the contract allows for a valid call: the status and the problem in it, the aspect of the
 // order that this status shows, and the answer's other parts.
 type form struct {
-	ask     ask
+	asks    history.Kind
 	code    uint16
 	status  history.Status
 	problem history.Problem
@@ -139,7 +123,7 @@ var rowsOf = map[history.Rows]history.Status{
 
 // formOf returns the form of the answer to a valid call of order n, or nil if the contract has none.
 func (j *judgement) formOf(n int, c *history.Call) *form {
-	a := askOf(c.Kind)
+	asks := c.Kind.Asks()
 	switch {
 	case c.NoHint, c.Failure == history.Unreadable, (c.Code == 0) == (c.Failure == history.Answered),
 		c.Rows > history.GivenBack: // other rows than the items require
@@ -149,11 +133,11 @@ func (j *judgement) formOf(n int, c *history.Call) *form {
 			return nil
 		}
 		return &silence
-	case !j.named(a, c):
+	case !j.named(asks, c):
 		return nil
 	}
 	for i := range j.forms {
-		if f := &j.forms[i]; f.ask == a && f.code == c.Code && f.status == c.Status && f.problem == c.Problem {
+		if f := &j.forms[i]; f.asks == asks && f.code == c.Code && f.status == c.Status && f.problem == c.Problem {
 			return f
 		}
 	}
@@ -166,9 +150,9 @@ func (j *judgement) formOf(n int, c *history.Call) *form {
 
 // named reports whether the OpenAPI documents name the status of an answer. In a disturbance, a proxy that reaches
 // no service may answer 502 and 504.
-func (j *judgement) named(a ask, c *history.Call) bool {
+func (j *judgement) named(asks history.Kind, c *history.Call) bool {
 	proxy := c.Code == http.StatusBadGateway || c.Code == http.StatusGatewayTimeout
-	return j.routes[a] != nil && slices.Contains(j.routes[a].Statuses, int(c.Code)) ||
+	return j.routes[asks] != nil && slices.Contains(j.routes[asks].Statuses, int(c.Code)) ||
 		proxy && j.calm.excuses(c.Sent, c.Done)
 }
 

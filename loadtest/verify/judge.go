@@ -49,9 +49,9 @@ type judgement struct {
 	samples  int
 	declared map[string]bool
 
-	forms    []form             // of the run's path
-	routes   [4]*contract.Route // of its calls, by ask
-	byOrder  []int32            // indices of History.Calls, by order, then by time
+	forms    []form                                  // of the run's path
+	routes   [history.ReadLedger + 1]*contract.Route // of its calls, by kind
+	byOrder  []int32                                 // indices of History.Calls, by order, then by time
 	sums     map[int64]*goodsSum
 	seen     []bool // by order: the books have it
 	sold     []int64
@@ -97,8 +97,8 @@ func newJudgement(h *history.History, v *Verdict, terms Terms) *judgement {
 	for _, c := range invariants {
 		v.Invariants = append(v.Invariants, Invariant{Name: c.name, Says: c.says, Sample: []string{}})
 	}
-	for a, r := range routes[h.Path] {
-		j.routes[a] = contract.Find(r[0], r[1])
+	for asks, r := range routes[h.Path] {
+		j.routes[asks] = contract.Find(r[0], r[1])
 	}
 	j.findRestocks()
 	j.findKeyless()
