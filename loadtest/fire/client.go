@@ -49,7 +49,7 @@ func (c *client) close() {
 
 // begin records that a call is about to be sent.
 func (c *client) begin(call history.Call, items []history.Item) *Event {
-	call.Sent = time.Since(c.f.start)
+	call.Sent = c.f.now()
 	c.event = Event{Call: call, Items: items}
 	c.f.cfg.Live.begin()
 	return &c.event
@@ -139,7 +139,7 @@ func (c *client) byFunction(ctx context.Context, call history.Call, items []hist
 	} else {
 		placed, err = c.f.cfg.Place(ctx, key, items)
 	}
-	e.Done = time.Since(c.f.start)
+	e.Done = c.f.now()
 	switch {
 	case errors.As(err, &refused):
 		e.Code, e.Problem = uint16(refused.Status), history.ParseProblem(refused.Code)
@@ -181,7 +181,7 @@ func (c *client) read(ctx context.Context, op int, kind history.Kind, order int6
 		r.path = "/v1/flows?flag=" + c.flag(&history.Call{Op: int32(op)})
 		r.header = authorization(c.f.cfg.StockToken)
 	}
-	return c.send(ctx, history.Call{Op: int32(op), Kind: kind, Intended: time.Since(c.f.start)}, nil, r)
+	return c.send(ctx, history.Call{Op: int32(op), Kind: kind, Intended: c.f.now()}, nil, r)
 }
 
 // send sends r to a replica and reads the answer. A call that has begun is awaited within its timeout, even if ctx ends
@@ -195,7 +195,7 @@ func (c *client) send(ctx context.Context, call history.Call, items []history.It
 		to = &c.stock
 	}
 	a, address, attempts, err := to.do(context.WithoutCancel(ctx), r)
-	e.Done = time.Since(c.f.start)
+	e.Done = c.f.now()
 	e.Address, e.Attempts, e.Code, e.Resent, c.after = address, attempts, uint16(a.code), a.resent, a.after
 	e.Postponed = a.after > history.MostWait
 	switch {

@@ -193,12 +193,12 @@ func (c *client) level(ctx context.Context, turn int) history.Aside {
 func (c *client) ask(ctx context.Context, name string, q call) history.Aside {
 	a := history.Aside{
 		Row: name, Method: q.route.Method, Route: q.route.Path, Path: q.path, Token: q.token, Key: q.key, Body: q.body,
-		Op: q.op, Sent: time.Since(c.f.start),
+		Op: q.op, Sent: c.f.now(),
 	}
 	if q.head {
 		a.Method = http.MethodHead
 	}
-	id := c.f.h.Run + "-" + strconv.FormatInt(int64(a.Sent), 36)
+	id := c.f.h.Run + "-" + strconv.FormatInt(int64(time.Since(c.f.start)), 36)
 	r, to := request{method: a.Method, path: a.Path, body: []byte(a.Body)}, &c.orders
 	r.header = append(r.header, "X-Request-Id: "+id+"\r\n"...)
 	if q.route.Stock {
@@ -213,7 +213,7 @@ func (c *client) ask(ctx context.Context, name string, q call) history.Aside {
 		r.header = append(r.header, "Idempotency-Key: "+q.key+"\r\n"...)
 	}
 	got, _, _, err := to.do(context.WithoutCancel(ctx), r)
-	a.Done, a.Code, c.after = time.Since(c.f.start), uint16(got.code), got.after
+	a.Done, a.Code, c.after = c.f.now(), uint16(got.code), got.after
 	a.Postponed = got.after > history.MostWait
 	a.OtherID = err == nil && a.Ended() && got.requestID != id
 	switch {

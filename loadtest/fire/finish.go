@@ -93,9 +93,9 @@ func (w *worker) again(ctx context.Context, which unended, order int64) (c histo
 		return c
 	case which.asks == history.Place:
 		w.items, _ = w.f.plan.order(op, w.items[:0])
-		c = w.main.place(ctx, op, history.Again, w.items, time.Since(w.f.start))
+		c = w.main.place(ctx, op, history.Again, w.items, w.f.now())
 	case which.asks == history.Cancel:
-		c = w.main.cancel(ctx, op, order, time.Since(w.f.start))
+		c = w.main.cancel(ctx, op, order, w.f.now())
 	default:
 		c = w.main.read(ctx, op, which.asks, order)
 	}

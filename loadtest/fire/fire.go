@@ -189,9 +189,9 @@ func (f *firing) claim(ctx context.Context) (op int, intended time.Duration, ok 
 		return 0, 0, false
 	}
 	op = int(f.next.Add(1)) - 1
-	intended = time.Since(f.start)
+	intended = f.now()
 	if f.cfg.Rate > 0 {
-		intended = time.Duration(float64(op) / f.cfg.Rate * float64(time.Second))
+		intended = time.Duration(float64(op)/f.cfg.Rate*1e6) * time.Microsecond
 	}
 	if f.cfg.Orders > 0 && op >= f.cfg.Orders || f.cfg.Duration > 0 && intended >= f.cfg.Duration ||
 		op >= history.MaxOrders {
@@ -199,6 +199,9 @@ func (f *firing) claim(ctx context.Context) (op int, intended time.Duration, ok 
 	}
 	return op, intended, sleepUntil(ctx, f.start.Add(intended))
 }
+
+// now returns the time since the start of the run, in whole microseconds, as the history's file keeps it.
+func (f *firing) now() time.Duration { return time.Since(f.start).Truncate(time.Microsecond) }
 
 // sleepUntil waits until the given time and reports whether ctx was still alive then.
 func sleepUntil(ctx context.Context, at time.Time) bool {

@@ -140,7 +140,7 @@ func (w *worker) insist(ctx context.Context, c history.Call) history.Call {
 	ctx, limit := context.WithoutCancel(ctx), time.Now().Add(w.f.cfg.Insist)
 	unanswered := func() bool { return c.Unserved() || c.Failure == history.TimedOut }
 	for unanswered() && time.Now().Before(limit) && sleepUntil(ctx, w.insistAt(limit)) {
-		c = w.main.place(ctx, int(c.Op), history.Again, w.items, time.Since(w.f.start))
+		c = w.main.place(ctx, int(c.Op), history.Again, w.items, w.f.now())
 		w.keep(c)
 	}
 	if c.Kind == history.Again && c.Ended() {
@@ -159,7 +159,7 @@ func (w *worker) insistAt(limit time.Time) time.Time {
 }
 
 func (w *worker) late(ctx context.Context, l laterCall, sent int) {
-	intended := time.Since(w.f.start)
+	intended := w.f.now()
 	switch {
 	case l.restock:
 		w.stockTheRest(ctx)

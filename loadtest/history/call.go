@@ -1,6 +1,7 @@
 package history
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -102,40 +103,58 @@ var failureNames = [...]string{"", "refused", "broken", "timeout", "unreadable",
 
 func (f Failure) String() string { return failureNames[f] }
 
-// Call is one call and its answer. Times count from the start of the run.
+// MarshalText and UnmarshalText are for the file.
+func (f Failure) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (f *Failure) UnmarshalText(word []byte) error { return parse(f, failureNames[:], word) }
+
+// parse sets a number to the index of its name.
+func parse[T ~uint8](to *T, names []string, word []byte) error {
+	i := slices.Index(names, string(word))
+	if *to = T(max(i, 0)); i < 0 {
+		return fmt.Errorf("unknown: %q", word)
+	}
+	return nil
+}
+
+// Call is one call and its answer. Times count from the start of the run. The tags are of its line in the file.
 type Call struct {
 	// Op is the number of the order in the run; its key is History.Key(Op).
-	Op      int32
-	Kind    Kind
-	Status  Status
-	Failure Failure
+	Op      int32   `json:"op"`
+	Kind    Kind    `json:"-"`
+	Status  Status  `json:"status,omitzero"`
+	Failure Failure `json:"error,omitzero"`
 	// Replayed: the answer is marked as a repeat of an earlier one.
-	Replayed bool
+	Replayed bool `json:"replayed,omitzero"`
 	// Code is the HTTP status; 0 if there was no answer.
-	Code uint16
+	Code uint16 `json:"code,omitzero"`
 	// Problem is the code of the error in the answer.
-	Problem Problem
+	Problem Problem `json:"problem,omitzero"`
 	// Told identifies the items in the answer. History.ToldItems returns them.
-	Told Told
+	Told Told `json:"-"`
 	// Intended is the intended send time, Sent the real one, and Done when the answer was read or given up.
-	Intended, Sent, Done time.Duration
+	Intended time.Duration `json:"intended_us,format:micro"`
+	Sent     time.Duration `json:"sent_us,format:micro"`
+	Done     time.Duration `json:"done_us,format:micro"`
 	// Order is the id of the order in the answer, or 0, and Total the order's total.
-	Order, Total int64
+	Order int64 `json:"order,string,omitzero"`
+	Total int64 `json:"total,omitzero"`
 	// Created is the date of the order in the answer, in microseconds since 1970; 0 if there is none.
-	Created int64
+	Created int64 `json:"created_us,omitzero"`
 	// Reason is the reason in the answer, as History.Reason returns it.
-	Reason Reason
+	Reason Reason `json:"-"`
 	// Location is the order in the header of that name.
-	Location Location
+	Location Location `json:"location,omitzero"`
 	// Resent: the call was sent again, as the service closed its connection before it read the call. Something between
 	// the client and the service may have read it all the same.
-	Resent bool
+	Resent bool `json:"resent,omitzero"`
 	// Postponed: the answer asks for a longer wait than MostWait.
-	Postponed bool
+	Postponed bool `json:"postponed,omitzero"`
 	// NoHint: a service refused the call for now (503 or 429), and its answer has no header Retry-After.
-	NoHint bool
+	NoHint bool `json:"no_retry_after,omitzero"`
 	// Rows are the flow rows in the answer to ReadLedger.
-	Rows Rows
+	Rows Rows `json:"-"`
 }
 
 // MostWait is the longest wait that an answer can ask for. A call that should wait for longer is not repeated.
@@ -156,6 +175,12 @@ const (
 var locationNames = [...]string{"", "order", "elsewhere"}
 
 func (l Location) String() string { return locationNames[l] }
+
+// MarshalText and UnmarshalText are for the file.
+func (l Location) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (l *Location) UnmarshalText(word []byte) error { return parse(l, locationNames[:], word) }
 
 // Unserved reports whether a client may repeat the call elsewhere under its key: the answer is 503 or 429, or a proxy's
 // 502 or 504, or the connection was refused or broke.

@@ -25,30 +25,15 @@ type headerLine struct {
 }
 
 type callLine struct {
-	Line       int          `json:"line"`
-	Op         int64        `json:"op"`
-	Kind       string       `json:"kind"`
-	Key        string       `json:"key"`
-	Body       *bodyLine    `json:"body,omitzero"`
-	IntendedUs int64        `json:"intended_us"`
-	SentUs     int64        `json:"sent_us"`
-	DoneUs     int64        `json:"done_us"`
-	Code       uint16       `json:"code,omitzero"`
-	Status     string       `json:"status,omitzero"`
-	Order      int64        `json:"order,string,omitzero"`
-	Total      int64        `json:"total,omitzero"`
-	AsSent     bool         `json:"as_sent,omitzero"` // the items in the answer are ToldAsSent, and told_items is empty
-	ToldItems  []pricedLine `json:"told_items,omitzero"`
-	Reason     string       `json:"reason,omitzero"`
-	Created    int64        `json:"created_us,omitzero"`
-	Location   string       `json:"location,omitzero"`
-	Rows       []rowLine    `json:"rows,omitzero"`
-	Resent     bool         `json:"resent,omitzero"`
-	Postponed  bool         `json:"postponed,omitzero"`
-	NoHint     bool         `json:"no_retry_after,omitzero"`
-	Replayed   bool         `json:"replayed,omitzero"`
-	Problem    string       `json:"problem,omitzero"`
-	Error      string       `json:"error,omitzero"`
+	Line int       `json:"line"`
+	Kind string    `json:"kind"`
+	Key  string    `json:"key"`
+	Body *bodyLine `json:"body,omitzero"`
+	Call
+	AsSent    bool         `json:"as_sent,omitzero"` // the items in the answer are ToldAsSent, and told_items is empty
+	ToldItems []pricedLine `json:"told_items,omitzero"`
+	Reason    string       `json:"reason,omitzero"`
+	Rows      []rowLine    `json:"rows,omitzero"`
 }
 
 type bodyLine struct {
@@ -93,12 +78,8 @@ func (h *History) Write(w io.Writer) error {
 func (h *History) line(i int) callLine {
 	c := &h.Calls[i]
 	l := callLine{
-		Line: i + 2, Op: int64(c.Op), Kind: c.Kind.String(), Key: h.Key(int(c.Op)),
-		IntendedUs: c.Intended.Microseconds(), SentUs: c.Sent.Microseconds(), DoneUs: c.Done.Microseconds(),
-		Code: c.Code, Status: c.Status.String(), Order: c.Order, Total: c.Total, Resent: c.Resent, Replayed: c.Replayed,
-		Postponed: c.Postponed, NoHint: c.NoHint,
-		Error: c.Failure.String(), Problem: c.Problem.String(), Reason: h.Reason(c), Created: c.Created,
-		Location: c.Location.String(), AsSent: c.Told == ToldAsSent,
+		Line: i + 2, Kind: c.Kind.String(), Key: h.Key(int(c.Op)), Call: *c, AsSent: c.Told == ToldAsSent,
+		Reason: h.Reason(c),
 	}
 	if !l.AsSent {
 		l.ToldItems = priced(h.ToldItems(c))

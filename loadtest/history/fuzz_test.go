@@ -43,10 +43,10 @@ func TestAHistoryThatIsNotWholeIsUnusable(t *testing.T) {
 	unusable("twice", text+text)
 	for what, change := range map[string][2]string{
 		"a body that differs": {
-			`"op":0,"kind":"again","key":"r-0","body":{"items":[{"goods_id":"11","num":2`,
-			`"op":0,"kind":"again","key":"r-0","body":{"items":[{"goods_id":"11","num":3`,
+			`"kind":"again","key":"r-0","body":{"items":[{"goods_id":"11","num":2`,
+			`"kind":"again","key":"r-0","body":{"items":[{"goods_id":"11","num":3`,
 		},
-		"a line cut":             {`"code":503,"problem":"unavailable"}`, `"code":503,"prob`},
+		"a line cut":             {`"code":503,"problem":"unavailable"`, `"code":503,"prob`},
 		"an unknown kind":        {`"kind":"again"`, `"kind":"anew"`},
 		"no order of that":       {`"op":1`, `"op":7`},
 		"another key":            {`"key":"r-1"`, `"key":"r-01"`},
@@ -60,6 +60,9 @@ func TestAHistoryThatIsNotWholeIsUnusable(t *testing.T) {
 		"away the wrong way":     {`"to_us":2`, `"to_us":0`},
 		"an older file":          {`"format":3`, `"format":2`},
 		"items, and as sent":     {`"replayed":true`, `"as_sent":true,"replayed":true`},
+		"an unknown failure":     {`"code":503`, `"error":"lost","code":503`},
+		"an unknown location":    {`"code":503`, `"location":"there","code":503`},
+		"no kind":                {`"kind":"place",`, ``},
 		"done before it is sent": {`"sent_us":5,"done_us":6`, `"sent_us":5,"done_us":4`},
 	} {
 		changed := strings.Replace(text, change[0], change[1], 1)

@@ -55,6 +55,15 @@ var problemNames = [...]string{
 
 func (p Problem) String() string { return problemNames[p] }
 
+// MarshalText and UnmarshalText are for the file.
+func (p Problem) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. It never fails.
+func (p *Problem) UnmarshalText(code []byte) error {
+	*p = ParseProblem(string(code))
+	return nil
+}
+
 // ParseProblem returns the problem with that code, or OtherProblem.
 func ParseProblem(code string) Problem {
 	if i := slices.Index(problemNames[:], code); i >= 0 {

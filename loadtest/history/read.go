@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/go-json-experiment/json"
 )
@@ -126,22 +125,13 @@ func (r *reading) takeCall(l *callLine) error {
 	if l.Line != r.number {
 		return fmt.Errorf("the call of line %d", l.Line)
 	}
-	kind, failure := slices.Index(kindNames[:], l.Kind), slices.Index(failureNames[:], l.Error)
-	location := slices.Index(locationNames[:], l.Location)
-	if kind < 0 || failure < 0 || location < 0 || l.Op < 0 || l.Op >= MaxOrders || l.Op > int64(r.number+ahead) {
-		return fmt.Errorf("no call: op %d, kind %q, error %q", l.Op, l.Kind, l.Error)
+	c, kind := l.Call, slices.Index(kindNames[:], l.Kind)
+	if kind < 0 || c.Op < 0 || c.Op >= MaxOrders || int(c.Op) > r.number+ahead {
+		return fmt.Errorf("no call: op %d, kind %q", c.Op, l.Kind)
 	}
-	if l.SentUs < 0 || l.DoneUs < l.SentUs {
-		return fmt.Errorf("no call: sent at %d µs, done at %d µs", l.SentUs, l.DoneUs)
-	}
-	c := Call{
-		Op: int32(l.Op), Kind: Kind(kind), Failure: Failure(failure), Code: l.Code, Order: l.Order, Total: l.Total,
-		Resent: l.Resent, Postponed: l.Postponed, NoHint: l.NoHint, Replayed: l.Replayed,
-		Status: ParseStatus(l.Status), Problem: ParseProblem(l.Problem),
-		Created: l.Created, Location: Location(location),
-		Intended: time.Duration(l.IntendedUs) * time.Microsecond,
-		Sent:     time.Duration(l.SentUs) * time.Microsecond,
-		Done:     time.Duration(l.DoneUs) * time.Microsecond,
+	c.Kind = Kind(kind)
+	if c.Sent < 0 || c.Done < c.Sent {
+		return fmt.Errorf("no call: sent at %s, done at %s", c.Sent, c.Done)
 	}
 	if n := len(r.h.Calls); n > 0 && c.Sent < r.h.Calls[n-1].Sent {
 		return errors.New("sent before the call above it")
@@ -207,7 +197,7 @@ func rowsIn(lines []rowLine) []Row {
 func (r *reading) takeAside(l *asideLine) error {
 	a, ok := r.aside(l)
 	if n := len(r.h.Asides); !ok || n > 0 && a.Sent < r.h.Asides[n-1].Sent {
-		return fmt.Errorf("no aside, or sent before the one above it: %s", l.Aside)
+		return fmt.Errorf("no aside, or sent before the one above it: %s", l.Row)
 	}
 	r.h.Asides = append(r.h.Asides, a)
 	return nil
