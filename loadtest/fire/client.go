@@ -194,9 +194,9 @@ func (c *client) send(ctx context.Context, call history.Call, items []history.It
 	if c.f.cfg.Path == history.PathDeduct || call.Kind == history.ReadLedger {
 		to = &c.stock
 	}
-	a, address, attempts, err := to.do(context.WithoutCancel(ctx), r)
+	a, err := to.do(context.WithoutCancel(ctx), r)
 	e.Done = c.f.now()
-	e.Address, e.Attempts, e.Code, e.Resent, c.after = address, attempts, uint16(a.code), a.resent, a.after
+	e.Code, e.Resent, c.after = uint16(a.code), a.resent, a.after
 	e.Postponed = a.after > history.MostWait
 	switch {
 	case err != nil:

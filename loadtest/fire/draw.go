@@ -212,7 +212,7 @@ func (c *client) ask(ctx context.Context, name string, q call) history.Aside {
 	if q.key != "" {
 		r.header = append(r.header, "Idempotency-Key: "+q.key+"\r\n"...)
 	}
-	got, _, _, err := to.do(context.WithoutCancel(ctx), r)
+	got, err := to.do(context.WithoutCancel(ctx), r)
 	a.Done, a.Code, c.after = c.f.now(), uint16(got.code), got.after
 	a.Postponed = got.after > history.MostWait
 	a.OtherID = err == nil && a.Ended() && got.requestID != id

@@ -82,7 +82,7 @@ func restock(ctx context.Context, cfg Config, stock *replicas, h *history.Histor
 		header: authorization(cfg.StockToken), body: body,
 	}
 	return patiently(ctx, func() error {
-		a, _, _, err := stock.do(ctx, r)
+		a, err := stock.do(ctx, r)
 		if err != nil {
 			return err
 		}

@@ -15,10 +15,6 @@ type Event struct {
 	history.Call
 	// Items are the items of the order, in any order.
 	Items []history.Item
-	// Address is the base URL of the last replica tried, and Attempts the number of replicas tried: each but the last
-	// refused the connection. Both are zero if Config.Deduct or Config.Place made the call.
-	Address  string
-	Attempts int
 }
 
 // Live counts the calls of a run in progress. The zero value is ready for one run. All methods are safe for concurrent

@@ -57,9 +57,14 @@ func (f *firing) walk(ctx context.Context, c *client, last *finishing) {
 	if len(ops) == 0 {
 		return
 	}
-	limit := min(max(len(ops)/3, leastOnPage), mostOnPage)
+	limit, list := min(max(len(ops)/3, leastOnPage), mostOnPage), contract.Find(http.MethodGet, "/v1/orders")
 	for after := ops[0].id - 1; after < ops[len(ops)-1].id && ctx.Err() == nil; {
-		a := f.readOn(ctx, c, last, func() history.Aside { return c.page(context.WithoutCancel(ctx), ops, after, limit) })
+		path := "/v1/orders?limit=" + strconv.Itoa(limit) + "&after=" + strconv.FormatInt(after, 10)
+		a := f.readOn(ctx, c, last, func() history.Aside {
+			a := c.ask(context.WithoutCancel(ctx), history.RowPage, call{route: list, path: path, op: -1})
+			c.readList(&a, ops)
+			return a
+		})
 		if a.Code != http.StatusOK || a.Next <= after { // the last page, or one that would be read for ever
 			return
 		}
@@ -94,16 +99,6 @@ func (f *firing) orderIDs() []identity {
 		}
 	}
 	return some
-}
-
-// page reads the orders after the given id, limit at most.
-func (c *client) page(ctx context.Context, ops []identity, after int64, limit int) history.Aside {
-	a := c.ask(ctx, history.RowPage, call{
-		route: contract.Find(http.MethodGet, "/v1/orders"), op: -1,
-		path: "/v1/orders?limit=" + strconv.Itoa(limit) + "&after=" + strconv.FormatInt(after, 10),
-	})
-	c.readList(&a, ops)
-	return a
 }
 
 // readLists reads the pages of orders that were drawn.
@@ -153,7 +148,11 @@ func (c *client) readList(a *history.Aside, ops []identity) {
 		}) {
 			continue // another client's
 		}
-		listed.Told = c.tellListed(listed.Op, named)
+		var sent []history.Item
+		if listed.Op >= 0 {
+			sent = c.f.h.Items(int(listed.Op))
+		}
+		listed.Told = c.f.h.Tell(history.ReadOrder, sent, named)
 		a.Listed = append(a.Listed, listed)
 	}
 	if page.Next != "" {
@@ -163,13 +162,4 @@ func (c *client) readList(a *history.Aside, ops []identity) {
 		}
 	}
 	a.Failure, a.Answer, a.All = history.Answered, "", len(page.Orders)
-}
-
-// tellListed returns how the history records the items of an order on a page.
-func (c *client) tellListed(op int32, named []history.PricedItem) history.Told {
-	var sent []history.Item
-	if op >= 0 {
-		sent = c.f.h.Items(int(op))
-	}
-	return c.f.h.Tell(history.ReadOrder, sent, named)
 }

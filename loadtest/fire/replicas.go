@@ -31,19 +31,18 @@ func newReplicas(urls []string, timeout time.Duration, turn int) replicas {
 }
 
 // do sends q to the replica whose turn it is. If no connection to it can be made, do tries the others,
-// because nothing has reached a service yet. It returns the address tried last and how many were tried.
-func (r *replicas) do(ctx context.Context, q request) (a answer, address string, attempts int, err error) {
+// because nothing has reached a service yet.
+func (r *replicas) do(ctx context.Context, q request) (a answer, err error) {
 	for range r.conns {
 		c := r.conns[r.turn%len(r.conns)]
 		r.turn++
-		address, attempts = c.base, attempts+1
 		resent := a.resent
 		a, err = c.do(ctx, q)
 		if a.resent = a.resent || resent; !errors.Is(err, errDial) {
 			break
 		}
 	}
-	return a, address, attempts, err
+	return a, err
 }
 
 // reachable returns ErrUnreachable unless a connection to one of the replicas can be made.
