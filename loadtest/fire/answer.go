@@ -1,25 +1,40 @@
 package fire
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"orderstock/loadtest/history"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/stockapi"
 )
 
+// strict rejects fields that no answer has, names in other case, and duplicate names.
+var strict = json.RejectUnknownMembers(true)
+
+// problem is a problem in an answer, but for its status, which an order also has.
+type problem struct {
+	Type      string `json:"type"`
+	Title     string `json:"title"`
+	Detail    string `json:"detail"`
+	Code      string `json:"code"`
+	RequestID string `json:"request_id"`
+	GoodsID   string `json:"goods_id"`
+}
+
 // readOrder reads the order service's answer into the call. Sent are the items of the order.
 func (c *client) readOrder(e *history.Call, sent []history.Item, body []byte) {
 	var o struct {
 		orderAnswer
-		Status json.RawMessage `json:"status"` // a string in an order, a number in a problem
-		Code   string          `json:"code"`   // of a problem
+		problem
+		Status jsontext.Value `json:"status"` // a string in an order, a number in a problem
 	}
-	if err := json.Unmarshal(body, &o); err != nil {
+	if err := json.Unmarshal(body, &o, strict); err != nil || e.Kind.Places() && !o.UpdatedAt.IsZero() {
 		unreadable(e)
 		return
 	}
@@ -52,6 +67,7 @@ type orderAnswer struct {
 	} `json:"items"`
 	Reason    string    `json:"reason"`
 	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"` // not in the answer to a call that places it
 }
 
 // created returns the order's date in microseconds since 1970, or 0 if there is none. It is negative if the date has
@@ -81,9 +97,10 @@ func (o *orderAnswer) read(named []history.PricedItem) (id int64, _ []history.Pr
 func (c *client) readLedger(e *history.Call, sent []history.Item, body []byte) {
 	var o struct {
 		stockapi.FlowsResponse
-		Code string `json:"code"` // of a problem
+		problem
+		Status int `json:"status"` // of a problem
 	}
-	if err := json.Unmarshal(body, &o); err != nil || len(o.Operations) > 1 {
+	if err := json.Unmarshal(body, &o, strict); err != nil || len(o.Operations) > 1 {
 		unreadable(e)
 		return
 	}
@@ -123,9 +140,10 @@ func (c *client) flag(e *history.Call) string {
 func (c *client) readOperation(e *history.Call, sent []history.Item, body []byte) {
 	var o struct {
 		operation.Operation
-		Code string `json:"code"` // of a problem
+		problem
+		Status int `json:"status"` // of a problem
 	}
-	if err := json.Unmarshal(body, &o); err != nil {
+	if err := json.Unmarshal(body, &o, strict); err != nil {
 		unreadable(e)
 		return
 	}

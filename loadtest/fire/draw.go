@@ -2,7 +2,6 @@ package fire
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -10,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"orderstock/loadtest/contract"
 	"orderstock/loadtest/history"
@@ -220,11 +221,13 @@ func (c *client) ask(ctx context.Context, name string, q call) history.Aside {
 	case err != nil:
 		a.Failure = failureOf(err)
 	case got.code >= http.StatusBadRequest:
-		var problem struct {
-			Code string `json:"code"`
+		var p struct {
+			problem
+			Status int `json:"status"`
 		}
-		if json.Unmarshal(got.body, &problem) == nil {
-			a.Problem = history.ParseProblem(problem.Code)
+		if json.Unmarshal(got.body, &p, strict) == nil {
+			a.Problem = history.ParseProblem(p.Code)
+			a.OtherID = a.OtherID || a.Ended() && p.RequestID != id
 		}
 		a.NoHint = noHint(got, a.Problem)
 	default:

@@ -3,11 +3,12 @@ package fire
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"orderstock/loadtest/contract"
 	"orderstock/loadtest/history"
@@ -124,7 +125,7 @@ func (c *client) readList(a *history.Aside, ops []identity) {
 		Next string `json:"next"`
 	}
 	a.Failure = history.Unreadable
-	if json.Unmarshal([]byte(a.Answer), &page) != nil {
+	if json.Unmarshal([]byte(a.Answer), &page, strict) != nil {
 		return
 	}
 	for i := range page.Orders {

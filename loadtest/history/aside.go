@@ -35,7 +35,7 @@ type Aside struct {
 	// Postponed and NoHint are as in Call.
 	Postponed bool `json:"postponed,omitzero"`
 	NoHint    bool `json:"no_retry_after,omitzero"`
-	// OtherID: the answer has not the call's X-Request-Id.
+	// OtherID: the answer, or the problem in it, has not the call's X-Request-Id.
 	OtherID bool `json:"other_request_id,omitzero"`
 	// Answer is the body of an answer without a problem, unless it is a page of orders.
 	Answer string `json:"answer,omitzero"`
