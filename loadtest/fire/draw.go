@@ -153,16 +153,19 @@ func (w *worker) stockMore(ctx context.Context, sent int) {
 }
 
 // stockTheRest lowers the price again, sends the run's restock of the product again, as the price of before must not
-// come back, and stocks it in pairs at once.
+// come back, and stocks it in pairs at once: two restocks, or one twice.
 func (w *worker) stockTheRest(ctx context.Context) {
 	w.aside(w.main.ask(ctx, rowRestock+": a lower price", w.more(1)))
 	body := restockOf(w.f.h, history.Repriced)
 	body.GoodsID = w.f.h.Goods[history.Repriced].ID
 	w.aside(w.main.ask(ctx, rowRestock+": the first price again", restockCall(body)))
-	for k := 2; k < history.MorePieces; k += 2 {
-		other := make(chan history.Aside, 1)
-		go func() { other <- w.twin.ask(ctx, rowRestock+": two at once", w.more(k)) }()
-		w.aside(w.main.ask(ctx, rowRestock+": two at once", w.more(k+1)))
+	for _, pair := range [][2]int{{2, 3}, {4, 5}, {6, 6}, {7, 7}} {
+		name, other := rowRestock+": two at once", make(chan history.Aside, 1)
+		if pair[0] == pair[1] {
+			name = rowRestock + ": the same at once"
+		}
+		go func() { other <- w.twin.ask(ctx, name, w.more(pair[0])) }()
+		w.aside(w.main.ask(ctx, name, w.more(pair[1])))
 		w.aside(<-other)
 	}
 	w.aside(w.main.level(ctx, history.Repriced))

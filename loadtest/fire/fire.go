@@ -73,7 +73,7 @@ type firing struct {
 }
 
 func fire(ctx context.Context, cfg Config, h *history.History) error {
-	f := &firing{cfg: cfg, h: h, plan: newPlan(cfg, h.Goods), rows: shuffled(cfg), start: time.Now()}
+	f := &firing{cfg: cfg, h: h, plan: newPlan(cfg, h), rows: shuffled(cfg), start: time.Now()}
 	h.Started = f.start.UTC() // the origin of the calls' times
 	workers := make([]*worker, cfg.Concurrency)
 	for i := range workers {

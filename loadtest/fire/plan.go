@@ -14,6 +14,7 @@ import (
 // stored.
 type plan struct {
 	mix   Mix
+	h     *history.History
 	goods []history.Goods
 	// great, one basket in so many has a line of nearly as many pieces as the contract allows; 0 for none.
 	great int
@@ -33,15 +34,15 @@ type intent struct {
 	delay                      float64
 }
 
-func newPlan(cfg Config, goods []history.Goods) *plan {
+func newPlan(cfg Config, h *history.History) *plan {
 	mix := cfg.Mix
-	p := &plan{mix: mix, goods: goods}
+	p := &plan{mix: mix, h: h, goods: h.Goods}
 	if !cfg.Plain {
 		p.great = 200
 	}
 	if mix.Zipf > 0 {
 		sum := 0.0
-		for i := range goods {
+		for i := range h.Goods {
 			sum += math.Pow(float64(i+1), -mix.Zipf)
 			p.cumulative = append(p.cumulative, sum)
 		}
@@ -52,7 +53,7 @@ func newPlan(cfg Config, goods []history.Goods) *plan {
 // order draws order n and appends its items to dst, in the order drawn.
 func (p *plan) order(n int, dst []history.Item) ([]history.Item, intent) {
 	var src rand.PCG
-	src.Seed(p.mix.Seed, uint64(n)*0x9e3779b97f4a7c15) // spreads neighbours over the generator's states
+	src.Seed(p.mix.Seed, uint64(p.h.BasketOf(n))*0x9e3779b97f4a7c15) // spreads neighbours over the generator's states
 	r := rand.New(&src)
 	do := intent{
 		repeat:      r.Float64() < p.mix.Repeat,

@@ -19,8 +19,8 @@ type Goods struct {
 }
 
 // A run stocks the product Repriced again in its middle, MorePieces times by one piece: at a higher price, then at
-// NewPrice, which is lower, and then in pairs at once that leave the price. The product has so many pieces fewer at
-// first, so that in the end there are as many as asked.
+// NewPrice, which is lower, and then two or one of them twice at once, which leaves the price. The product has so many
+// pieces fewer at first, so that in the end there are as many as asked.
 const (
 	Repriced   = 0
 	MorePieces = 8

@@ -38,8 +38,20 @@ var relatives = []struct {
 	{"the tail", false, func(run, n string) string { return run + "-" + n + "-" + padding(run+n+"-") }},
 }
 
-// oddEvery is the number of orders among which one has a relative of the key before it, and one has none.
-const oddEvery = 50
+// oddEvery is the number of orders among which one has a relative of the key before it. Two have no key: keyless, and
+// the next one, which has the same items.
+const (
+	oddEvery = 50
+	keyless  = 40
+)
+
+// BasketOf returns the order whose items order n has: n, or the one before it of two without a key.
+func (h *History) BasketOf(n int) int {
+	if h.FormOf(n) == Keyless {
+		return n - n%2
+	}
+	return n
+}
 
 // FormOf returns the form of the key of order n.
 func (h *History) FormOf(n int) Form {
@@ -51,7 +63,7 @@ func (h *History) FormOf(n int) Form {
 			forms = flags
 		}
 		return related + Form((uint64(n/oddEvery)+h.Seed)%uint64(forms))
-	case n%oddEvery == 41 && !h.Disturbed && !h.Breakable && h.Path == PathOrder:
+	case n%oddEvery/2 == keyless/2 && !h.Disturbed && !h.Breakable && h.Path == PathOrder:
 		return Keyless
 	}
 	return Plain
