@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"orderstock/order-service/orderhttp"
 	"orderstock/stock-service/stockhttp"
@@ -34,6 +35,20 @@ func (r *Route) Has(name string) bool {
 	return slices.ContainsFunc(r.Parameters, func(p Parameter) bool { return p.Name == name })
 }
 
+// Fields returns the names of the body's fields that are numbers or texts, sorted.
+func (r *Route) Fields() (names []string) {
+	if r.Body == nil {
+		return nil
+	}
+	for name, s := range r.Body.Properties {
+		if s.Type == "integer" || s.Type == "string" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // Parameter is a parameter of a call.
 type Parameter struct {
 	Name     string  `json:"name"`
@@ -52,12 +67,13 @@ type Schema struct {
 	Minimum    *int64             `json:"minimum"`
 	Maximum    *int64             `json:"maximum"`
 	MaxItems   int                `json:"maxItems"`
+	MaxLength  int                `json:"maxLength"`
 	Items      *Schema            `json:"items"`
 	Properties map[string]*Schema `json:"properties"`
 	Required   []string           `json:"required"`
 }
 
-// Allows reports whether a value of a path or a query, as text, obeys the schema.
+// Allows reports whether a value of a path, a query or a field, as text, obeys the schema.
 func (s *Schema) Allows(text string) bool {
 	n, err := strconv.ParseInt(text, 10, 64)
 	whole := err == nil && strconv.FormatInt(n, 10) == text
@@ -73,7 +89,8 @@ func (s *Schema) Allows(text string) bool {
 	case strings.Contains(s.Pattern, "[0-9]"): // an id, which has 63 bits
 		return whole && n > 0 || text == "" && strings.Contains(s.Pattern, "?")
 	}
-	return s.Pattern == "" || regexp.MustCompile(s.Pattern).MatchString(text)
+	return (s.MaxLength == 0 || utf8.RuneCountInString(text) <= s.MaxLength) &&
+		(s.Pattern == "" || regexp.MustCompile(s.Pattern).MatchString(text))
 }
 
 // Routes returns the calls of both services under /v1, by path.
@@ -155,6 +172,9 @@ func (d *document) whole(s *Schema) *Schema {
 	}
 	if name, found := strings.CutPrefix(s.Ref, "#/components/schemas/"); found {
 		s = d.Components.Schemas[name]
+	}
+	if types, several := s.Type.([]any); several { // or null, which stands for no field
+		s.Type = types[0]
 	}
 	s.Items = d.whole(s.Items)
 	for name, p := range s.Properties {

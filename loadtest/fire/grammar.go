@@ -9,14 +9,17 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"orderstock/loadtest/contract"
 	"orderstock/loadtest/history"
 	"orderstock/pkg/operation"
 )
 
-// The grammar of a run's odd calls. One thing is odd in each call: the token, a parameter, a line of the basket, the
-// body under a used key, or the key. A way to be odd is a line in one of these tables; package verify knows the right
-// answer. Keys that services might take for each other are history's relatives: their orders are orders like others.
+// The grammar of a run's odd calls. One thing is odd in each call: the token, a parameter, a field or a line of the
+// basket, the body under a used key, or the key. A way to be odd is a line in one of these tables; package verify knows
+// the right answer. Keys that services might take for each other are history's relatives: their orders are orders like
+// others.
 
 // tokens are the ways to send the stock service's token, as header lines.
 var tokens = []struct {
@@ -296,6 +299,24 @@ func grammar(path history.Path, orders bool) (rows []row) {
 			return c, ok
 		})
 	}
+	for _, r := range contract.Routes() {
+		for _, name := range r.Fields() {
+			add("field", name+within[false]+", "+r.String(), func(d *drawing) (call, bool) {
+				return d.field(r, name, d.literal(r.Body.Properties[name])), true
+			})
+			if slices.Contains(r.Body.Required, name) {
+				add("field", "no "+name+", "+r.String(), func(d *drawing) (call, bool) { return d.field(r, name, ""), true })
+			}
+		}
+	}
+	if orders || path == history.PathDeduct {
+		add("used flag of an order", "a restock", func(d *drawing) (call, bool) {
+			of, ok := d.again(deduction, func(items []history.Item, _ []history.Goods) []history.Item { return items })
+			c := d.restock(func(r *operation.Restock) { r.Flag = of.path[strings.LastIndex(of.path, "/")+1:] })
+			c.op = of.op
+			return c, ok
+		})
+	}
 	add("used flag", "cancelled before", func(d *drawing) (call, bool) {
 		c, late := d.example(contract.Find(http.MethodPost, "/v1/operations/{flag}/cancel")), d.example(deduction)
 		c.next = &late
@@ -404,29 +425,62 @@ func (d *drawing) json(name string, s *contract.Schema) string {
 	return d.value(name, s)
 }
 
-// texts are values of parameters, valid or not by the schema.
+// field returns a call with one field of the body at a value in JSON, or without it.
+func (d *drawing) field(r *contract.Route, name, value string) call {
+	c, all := d.example(r), append(slices.Clone(r.Body.Required), name)
+	slices.Sort(all)
+	var fields []string
+	for _, f := range slices.Compact(all) {
+		text := value
+		if f != name {
+			text = d.json(f, r.Body.Properties[f])
+		}
+		if text != "" {
+			fields = append(fields, strconv.Quote(f)+":"+text)
+		}
+	}
+	c.body = "{" + strings.Join(fields, ",") + "}"
+	return c
+}
+
+// literal returns a value in JSON that the schema does not allow.
+func (d *drawing) literal(s *contract.Schema) string {
+	values := choices(s, false)
+	text := values[d.r.IntN(len(values))]
+	if s.Type == "integer" && jsontext.Value(text).IsValid() {
+		return text
+	}
+	return encode(text)
+}
+
+// texts are values of parameters and fields, valid or not by the schema.
 var texts = []string{
 	"0", "1", "2", "-1", "01", "+1", "1.5", "x", "9223372036854775807", "9223372036854775808", "true", "false", "maybe",
-	"confirmed", strings.Repeat("x", 64), strings.Repeat("x", 65), "a b", "\u00e9", "a'b", "%", "1\n",
+	"confirmed", strings.Repeat("x", 64), strings.Repeat("x", 65), strings.Repeat("x", 101), "a b", "\u00e9", "a'b", "%",
+	"1\n",
 }
 
 // parameter returns a call with one parameter at any valid value but its default, or at an invalid one. A list begins
 // near the client's own orders or products, so that the parameter should show.
 func (d *drawing) parameter(r *contract.Route, p contract.Parameter, valid bool) (call, bool) {
-	fit := slices.Clone(p.Schema.Enum)
-	fit = append(fit, texts...)
-	for _, bound := range []*int64{p.Schema.Minimum, p.Schema.Maximum} {
-		if bound != nil {
-			fit = append(fit, strconv.FormatInt(*bound, 10), strconv.FormatInt(*bound-1, 10), strconv.FormatInt(*bound+1, 10))
-		}
-	}
-	fit = slices.DeleteFunc(fit, func(text string) bool { // the default has no effect
-		return text == "" || text == string(p.Schema.Default) || p.Schema.Allows(text) != valid
-	})
+	fit := choices(p.Schema, valid)
 	if p.In == "path" { // a server cleans such paths, or takes them for others
 		fit = slices.DeleteFunc(fit, func(text string) bool { return text == "%" || text == "1\n" })
 	}
 	return d.with(r, p, fit[d.r.IntN(len(fit))], valid)
+}
+
+// choices returns values that the schema allows, or ones that it does not.
+func choices(s *contract.Schema, valid bool) []string {
+	fit := append(slices.Clone(s.Enum), texts...)
+	for _, bound := range []*int64{s.Minimum, s.Maximum} {
+		if bound != nil {
+			fit = append(fit, strconv.FormatInt(*bound, 10), strconv.FormatInt(*bound-1, 10), strconv.FormatInt(*bound+1, 10))
+		}
+	}
+	return slices.DeleteFunc(fit, func(text string) bool { // the default has no effect
+		return text == "" || text == string(s.Default) || s.Allows(text) != valid
+	})
 }
 
 // with returns a call with one parameter at a value.

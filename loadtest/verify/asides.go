@@ -1,13 +1,15 @@
 package verify
 
 import (
-	"encoding/json"
 	"math"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"orderstock/loadtest/contract"
 	"orderstock/loadtest/history"
@@ -99,12 +101,8 @@ func (j *judgement) contentsOf(a *history.Aside) {
 		operation.Goods
 		All        *[]operation.Goods `json:"goods"`
 		Next       string             `json:"next"`
-		Operations []struct {
-			Flag  string         `json:"flag"`
-			Items []history.Item `json:"items"`
-			Token string         `json:"fencing_token"`
-		} `json:"operations"`
-		Flows []operation.Flow `json:"flows"`
+		Operations []recorded         `json:"operations"`
+		Flows      []operation.Flow   `json:"flows"`
 	}
 	values, _ := parameters(contract.Find(a.Method, a.Route), a.Path)
 	switch a.Route {
@@ -112,38 +110,20 @@ func (j *judgement) contentsOf(a *history.Aside) {
 		j.orderList(a, values)
 		return
 	case together:
-		var sent struct{ Operations []any }
-		lines := strings.Count(strings.TrimSpace(a.Answer), "\n") + 1
-		if json.Unmarshal([]byte(a.Body), &sent) != nil || lines != len(sent.Operations) || a.Next != 0 || len(a.Listed) > 0 {
-			j.add(AnswerWellFormed, nil, int(a.Op), 0, "a line for each deduction", "%s: %s", answered(a), cut(a.Answer))
+		if a.Next != 0 || len(a.Listed) > 0 || !j.eachAnswered(a) {
+			j.add(AnswerWellFormed, nil, int(a.Op), 0, "a line for each deduction, as if it had come alone", "%s: %s",
+				answered(a), cut(a.Answer))
 		}
 		return
 	}
-	if a.Next != 0 || len(a.Listed) > 0 || json.Unmarshal([]byte(a.Answer), &text) != nil ||
+	if a.Next != 0 || len(a.Listed) > 0 || json.Unmarshal([]byte(a.Answer), &text, strict) != nil ||
 		(a.Route == "/v1/stock") != (text.All != nil) {
 		j.add(AnswerWellFormed, nil, int(a.Op), 0, "a body by the contract", "%s: %s", answered(a), cut(a.Answer))
 		return
 	}
 	switch {
 	case a.Route == "/v1/flows":
-		for _, op := range text.Operations {
-			if !slices.Contains(values["flag"], op.Flag) {
-				j.add(AnswersTrue, []byte(op.Flag), -1, 0, "operations of the flags that were asked for", "%s", answered(a))
-			}
-			n := j.ofFlag(op.Flag)
-			history.SortItems(op.Items)
-			if n >= 0 && len(op.Items) > 0 && !slices.Equal(op.Items, j.h.Items(n)) || !isToken(op.Token) {
-				j.add(AnswersTrue, []byte(op.Flag), n, 0, "the items of the order, and a token", "%s: %s", answered(a),
-					cut(a.Answer))
-			}
-		}
-		for _, f := range text.Flows {
-			at := f.CreatedAt.Sub(j.h.Started)
-			if _, ours := j.h.Product(f.GoodsID); ours && (at < -otherZone || at > a.Done+otherZone) {
-				j.add(AnswersTrue, []byte(f.Flag), -1, f.GoodsID, "a date within the run, or nearly", "%s: %s",
-					f.CreatedAt.UTC().Format(time.RFC3339), answered(a))
-			}
-		}
+		j.flows(a, values["flag"], text.Operations, text.Flows)
 	case text.All != nil:
 		j.goodsList(a, values, *text.All, text.Next)
 		for _, g := range *text.All {
@@ -155,6 +135,109 @@ func (j *judgement) contentsOf(a *history.Aside) {
 		}
 		j.level(a, text.Goods)
 	}
+}
+
+// strict rejects fields that no answer has, names in other case, and duplicate names.
+var strict = json.RejectUnknownMembers(true)
+
+// recorded is an operation in an answer.
+type recorded struct {
+	Flag   string         `json:"flag"`
+	State  history.Status `json:"state"`
+	Reason string         `json:"reason"`
+	Items  []history.Item `json:"items"`
+	Token  string         `json:"fencing_token"`
+	Repeat bool           `json:"repeat"`
+}
+
+// flows judges the records under some flags: operations, each with the items of its order, and their flow rows, which
+// are read after the operations.
+func (j *judgement) flows(a *history.Aside, flags []string, operations []recorded, flows []operation.Flow) {
+	for _, op := range operations {
+		n, gave := j.ofFlag(op.Flag), op.State == history.Done || op.State == history.Restored
+		right := slices.Contains(flags, op.Flag) && isToken(op.Token)
+		if n >= 0 && len(op.Items) > 0 {
+			right = right && slices.Equal(op.Items, j.h.Items(n))
+		}
+		for _, it := range op.Items {
+			right = right && (!gave || slices.ContainsFunc(flows, func(f operation.Flow) bool {
+				return f.Flag == op.Flag && f.Kind == operation.KindDeduct && f.GoodsID == it.GoodsID && f.Num == -it.Num
+			}))
+		}
+		if !right {
+			j.add(AnswersTrue, []byte(op.Flag), n, 0, "a flag that was asked for, the items of its order, their flow rows, and "+
+				"a token", "%s: %s", answered(a), cut(a.Answer))
+		}
+	}
+	for _, f := range flows {
+		n, at := j.ofFlag(f.Flag), f.CreatedAt.Sub(j.h.Started)
+		pieces := map[operation.Kind]int64{operation.KindDeduct: -f.Num, operation.KindRestore: f.Num}[f.Kind]
+		if !slices.Contains(flags, f.Flag) || n >= 0 &&
+			!slices.Contains(j.h.Items(n), history.Item{GoodsID: f.GoodsID, Num: pieces}) {
+			j.add(AnswersTrue, []byte(f.Flag), n, f.GoodsID, "flow rows of the flags that were asked for", "%s %+d: %s", f.Kind,
+				f.Num, answered(a))
+		}
+		if _, ours := j.h.Product(f.GoodsID); ours && (at < -otherZone || at > a.Done+otherZone) {
+			j.add(AnswersTrue, []byte(f.Flag), n, f.GoodsID, "a date within the run, or nearly", "%s: %s",
+				f.CreatedAt.UTC().Format(time.RFC3339), answered(a))
+		}
+	}
+}
+
+// eachAnswered reports whether each of several deductions in one call has a line in the answer that is right for it.
+func (j *judgement) eachAnswered(a *history.Aside) bool {
+	var sent struct {
+		Operations []struct {
+			Flag  string         `json:"flag"`
+			Items jsontext.Value `json:"items"`
+		} `json:"operations"`
+	}
+	if json.Unmarshal([]byte(a.Body), &sent) != nil {
+		return false
+	}
+	lines := strings.Split(strings.TrimSpace(a.Answer), "\n")
+	seen := map[int]bool{}
+	for _, text := range lines {
+		var line struct {
+			Index     int       `json:"index"`
+			Operation *recorded `json:"operation"`
+			Problem   *struct {
+				Status uint16 `json:"status"`
+				Code   string `json:"code"`
+			} `json:"problem"`
+		}
+		if json.Unmarshal([]byte(text), &line) != nil || line.Index < 0 || line.Index >= len(sent.Operations) {
+			return false
+		}
+		of, got := sent.Operations[line.Index], want{code: http.StatusOK}
+		seen[line.Index] = true
+		if line.Problem != nil {
+			got = want{code: line.Problem.Status, problem: history.ParseProblem(line.Problem.Code)}
+		}
+		bad := j.badBody(contract.Find(http.MethodPut, together+"/{flag}"), `{"items":`+string(of.Items)+`}`)
+		switch {
+		case (line.Problem == nil) == (line.Operation == nil):
+			return false
+		case line.Problem != nil && refuses(got.code, got.problem):
+		case len(bad) > 0:
+			if !slices.ContainsFunc(bad, func(w want) bool { return w.code == got.code && w.problem == got.problem }) {
+				return false
+			}
+		case line.Problem != nil || line.Operation.Flag != of.Flag || !asSent(line.Operation.Items, of.Items):
+			return false
+		}
+	}
+	return len(seen) == len(sent.Operations) && len(lines) == len(seen)
+}
+
+// asSent reports whether a recorded operation has the items of a basket, or none, as one that was cancelled before.
+func asSent(recorded []history.Item, basket jsontext.Value) bool {
+	var items []history.Item
+	if json.Unmarshal(basket, &items) != nil {
+		return false
+	}
+	history.SortItems(items)
+	return len(recorded) == 0 || slices.Equal(recorded, items)
 }
 
 // ofFlag returns the order with that flag, or -1 if no answer has named it.

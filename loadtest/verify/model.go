@@ -70,7 +70,7 @@ func (j *judgement) allowed(a *history.Aside) []want {
 	case strings.HasPrefix(a.Route, "/v1/orders/{id}"):
 		return []want{{http.StatusNotFound, history.OrderNotFound, "there is no such order"}}
 	case a.Op >= 0:
-		return j.underUsedKey(a, route)
+		return j.underUsedKey(a, route, values.Get("flag"))
 	case a.Route == together:
 		return []want{{http.StatusOK, history.NoProblem, "each deduction is answered as if it had come alone"}}
 	case route.Body != nil && strings.HasSuffix(a.Route, "/restock"):
@@ -165,7 +165,7 @@ type sentBody struct {
 // strictly reads a body as the services do: each field once, by its exact name, and nothing else. It returns what is
 // wrong with it, if anything is.
 func strictly(text string, body *sentBody) (p history.Problem, why string) {
-	err := json.Unmarshal([]byte(text), body, json.RejectUnknownMembers(true))
+	err := json.Unmarshal([]byte(text), body, strict)
 	switch {
 	case err == nil:
 		return history.NoProblem, ""
@@ -177,10 +177,48 @@ func strictly(text string, body *sentBody) (p history.Problem, why string) {
 	return history.InvalidField, "is not as documented"
 }
 
-// badBody returns the answers to a basket that breaks rules. The answer may name any broken rule.
+// broken are the problems of fields that break rules.
+var broken = map[string]history.Problem{
+	"flag": history.InvalidFlag, "num": history.InvalidNum, "name": history.InvalidName, "price": history.InvalidPrice,
+}
+
+// badFields returns the answers to a body whose numbers or texts break rules. null stands for no field.
+func badFields(r *contract.Route, text string) (bad []want) {
+	var fields map[string]jsontext.Value
+	if err := json.Unmarshal([]byte(text), &fields); err != nil {
+		return []want{{http.StatusBadRequest, history.MalformedJSON, "the body is none: " + err.Error()}}
+	}
+	for _, name := range r.Fields() {
+		s, value := r.Body.Properties[name], fields[name]
+		if len(value) == 0 || value.Kind() == 'n' {
+			if slices.Contains(r.Body.Required, name) {
+				bad = append(bad, want{http.StatusUnprocessableEntity, broken[name], "there is no " + name})
+			}
+			continue
+		}
+		text, err := string(value), error(nil)
+		if s.Type == "integer" {
+			_, err = strconv.ParseInt(text, 10, 64)
+		} else {
+			err = json.Unmarshal(value, &text)
+		}
+		switch why := name + " cannot be " + string(value); {
+		case err != nil:
+			bad = append(bad, want{http.StatusBadRequest, history.InvalidField, why})
+		case !s.Allows(text):
+			bad = append(bad, want{http.StatusUnprocessableEntity, broken[name], why})
+		}
+	}
+	return bad
+}
+
+// badBody returns the answers to a body that breaks rules. The answer may name any broken rule.
 func (j *judgement) badBody(r *contract.Route, text string) (bad []want) {
-	if r.Body == nil || !slices.Contains(r.Body.Required, "items") {
+	switch {
+	case r.Body == nil:
 		return nil
+	case !slices.Contains(r.Body.Required, "items"):
+		return badFields(r, text)
 	}
 	add := func(p history.Problem, format string, args ...any) {
 		bad = append(bad, want{http.StatusUnprocessableEntity, p, fmt.Sprintf(format, args...)})
@@ -224,10 +262,13 @@ func (j *judgement) near(goods int64) bool {
 	return len(j.h.Goods) > 0 && goods >= j.h.Goods[0].ID && goods < j.h.Goods[0].ID+1_000_000
 }
 
-// underUsedKey returns the answers to other items under the key or the flag of an order. A client must have had an
-// answer that shows it, or nothing is known.
-func (j *judgement) underUsedKey(a *history.Aside, r *contract.Route) []want {
-	n := int(a.Op)
+// underUsedKey returns the answers to other items, or a restock, under the key or the flag of an order. A client must
+// have had an answer that shows it, or nothing is known.
+func (j *judgement) underUsedKey(a *history.Aside, r *contract.Route, flag string) []want {
+	n, sent := int(a.Op), a.Key+flag
+	if body, _, ok := j.restockIn(a); ok {
+		sent = body.Flag
+	}
 	ofOrder := r.Stock && j.h.Path == history.PathOrder // the order's id is the flag
 	used := slices.ContainsFunc(j.callsOf(n), func(i int32) bool {
 		c := &j.h.Calls[i]
@@ -235,9 +276,9 @@ func (j *judgement) underUsedKey(a *history.Aside, r *contract.Route) []want {
 			return false
 		}
 		sold := c.Status == history.Confirmed || c.Status == history.Rejected
-		return !ofOrder || sold && strings.HasSuffix(a.Path, "/"+strconv.FormatInt(c.Order, 10))
+		return !ofOrder || sold && sent == strconv.FormatInt(c.Order, 10)
 	})
-	if !used || !ofOrder && !strings.Contains(a.Key+a.Path, j.h.Key(n)) ||
+	if !used || !ofOrder && sent != j.h.Key(n) ||
 		a.Body == string(history.AppendBody(nil, j.h.Items(n))) {
 		return nil
 	}

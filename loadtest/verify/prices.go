@@ -36,11 +36,15 @@ func (j *judgement) findRestocks() {
 			continue
 		}
 		r := j.restockUnder([]byte(body.Flag))
+		worked := mayHaveWorked(&history.Call{Failure: a.Failure, Code: a.Code, Problem: a.Problem})
 		if r == nil {
+			if !worked {
+				continue
+			}
 			j.restocks = append(j.restocks, restocked{Restock: body, goods: g, sent: never, done: never})
 			r = &j.restocks[len(j.restocks)-1]
 		}
-		if mayHaveWorked(&history.Call{Failure: a.Failure, Code: a.Code, Problem: a.Problem}) {
+		if worked {
 			r.sent = min(r.sent, a.Sent)
 		}
 		if a.Failure == history.Answered && a.Code == http.StatusOK {

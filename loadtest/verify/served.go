@@ -30,7 +30,8 @@ const hung = 10 * time.Second
 // ends judges whether each call of order n got its end: at once in calm, and under faults after repeats.
 func (j *judgement) ends(n int, calls []int32) {
 	var last [history.ReadLedger + 1]*history.Call // by what they ask for
-	unfinished := false                            // a call was excused: the others of its order may wait for the reconciler
+	// A call was excused: the others of its order may wait for the reconciler.
+	unfinished := false
 	for _, i := range calls {
 		c := &j.h.Calls[i]
 		if l := &last[c.Kind.Asks()]; *l == nil || c.Sent >= (*l).Sent {
