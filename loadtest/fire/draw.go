@@ -20,7 +20,7 @@ import (
 // An odd call follows one order in drawEvery, and one in rarely after the first drawOften: a long run has drawn each
 // row of the grammar by then.
 const (
-	drawEvery = 16
+	drawEvery = 15
 	rarely    = 64
 	drawOften = 4000
 )

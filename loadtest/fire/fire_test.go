@@ -679,6 +679,9 @@ func TestAnswersAreReadAsTheContractSays(t *testing.T) {
 		{503, `<html>no server is available</html>`, history.NoStatus, history.Answered},
 		{201, `<html>welcome</html>`, history.NoStatus, history.Unreadable},
 		{201, `{"id":7,"status":"CONFIRMED"}`, history.NoStatus, history.Unreadable},
+		{201, `{"id":"7","status":"CONFIRMED","idempotency_key":"k"}`, history.NoStatus, history.Unreadable},
+		{201, `{"id":"7","Status":"CONFIRMED"}`, history.NoStatus, history.Unreadable},
+		{201, `{"id":"7","status":"CONFIRMED","updated_at":"2026-01-02T03:04:05Z"}`, history.NoStatus, history.Unreadable},
 		{201, `{"id":"7","status":201}`, history.NoStatus, history.Unreadable},
 		{201, `{"id":"7","status":"SOLD"}`, history.Unheard, history.Answered},
 	} {

@@ -15,6 +15,11 @@ import (
 func TestOddCalls(t *testing.T) {
 	t.Parallel()
 	const place, put, pages, stock = "/v1/orders", "/v1/operations/{flag}", "/v1/orders", "/v1/stock"
+	const restock = stock + "/{goods_id}/restock"
+	recorded := `{"flag":"` + flag(0) + `","state":"DONE","reason":"","items":[{"goods_id":"1","num":1}],` +
+		`"fencing_token":"","repeat":true}`
+	twoDeductions := `{"operations":[{"flag":"odd","items":[{"goods_id":"1","num":0}]},` +
+		`{"flag":"` + flag(0) + `","items":[{"goods_id":"1","num":1}]}]}`
 	for name, try := range map[string]struct {
 		call history.Aside
 		want string // part of the violation; "" for none
@@ -62,9 +67,100 @@ func TestOddCalls(t *testing.T) {
 		},
 		"another restock under the flag": {
 			history.Aside{
-				Method: "POST", Route: "/v1/stock/{goods_id}/restock", Path: "/v1/stock/1/restock", Op: -1, Code: 200,
+				Method: "POST", Route: restock, Path: "/v1/stock/1/restock", Op: -1, Code: 200,
 				Body: `{"flag":"restock-proof-0","num":6,"name":"load test proof","price":100}`,
 			}, "want 409 flag_conflict, as this flag has a restock of 5 of product 1 at 100, found 200",
+		},
+		"a restock of fewer than none": {
+			history.Aside{
+				Method: "POST", Route: restock, Path: "/v1/stock/1/restock", Op: -1, Code: 200, Body: `{"flag":"f","num":-5}`,
+			}, "want 422 invalid_num, as num cannot be -5, found 200",
+		},
+		"a restock of a text": {
+			history.Aside{
+				Method: "POST", Route: restock, Path: "/v1/stock/1/restock", Op: -1, Code: 400, Problem: history.InvalidField,
+				Body: `{"flag":"f","num":"5"}`,
+			}, "",
+		},
+		"a restock without a flag": {
+			history.Aside{
+				Method: "POST", Route: restock, Path: "/v1/stock/1/restock", Op: -1, Code: 200, Body: `{"num":5}`,
+			}, "want 422 invalid_flag, as there is no flag, found 200",
+		},
+		"a price below zero": {
+			history.Aside{
+				Method: "POST", Route: restock, Path: "/v1/stock/1/restock", Op: -1, Code: 422, Problem: history.InvalidPrice,
+				Body: `{"flag":"f","num":5,"price":-1}`,
+			}, "",
+		},
+		"a name with a control character": {
+			history.Aside{
+				Method: "POST", Route: restock, Path: "/v1/stock/1/restock", Op: -1, Code: 200,
+				Body: `{"flag":"f","num":5,"name":"a\n"}`,
+			}, `want 422 invalid_name, as name cannot be "a\n", found 200`,
+		},
+		"no name and no price": {
+			history.Aside{
+				Method: "POST", Route: restock, Path: "/v1/stock/1/restock", Op: -1, Code: 422, Problem: history.InvalidNum,
+				Body: `{"flag":"f","num":0,"name":null,"price":null}`,
+			}, "",
+		},
+		"a restock under an order's flag": {
+			history.Aside{
+				Method: "POST", Route: restock, Path: "/v1/stock/1/restock", Op: 0, Code: 409, Problem: history.FlagConflict,
+				Body: `{"flag":"` + flag(0) + `","num":5}`,
+			}, "",
+		},
+		"a restock taken under an order's flag": {
+			history.Aside{
+				Method: "POST", Route: restock, Path: "/v1/stock/1/restock", Op: 0, Code: 200,
+				Body: `{"flag":"` + flag(0) + `","num":5}`,
+			}, "want 409 flag_conflict, as this key has an order of 1 of product 1, found 200",
+		},
+		"deductions together": {
+			history.Aside{
+				Method: "POST", Route: "/v1/operations", Path: "/v1/operations", Op: -1, Code: 200, Body: twoDeductions,
+				Answer: `{"index":1,"operation":` + recorded + `}` + "\n" +
+					`{"index":0,"problem":{"type":"about:blank","status":422,"code":"invalid_num"}}` + "\n",
+			}, "",
+		},
+		"deductions together, one for another": {
+			history.Aside{
+				Method: "POST", Route: "/v1/operations", Path: "/v1/operations", Op: -1, Code: 200, Body: twoDeductions,
+				Answer: `{"index":1,"operation":` + recorded + `}` + "\n" + `{"index":0,"operation":` + recorded + `}` + "\n",
+			}, "want a line for each deduction, as if it had come alone",
+		},
+		"deductions together, one twice": {
+			history.Aside{
+				Method: "POST", Route: "/v1/operations", Path: "/v1/operations", Op: -1, Code: 200, Body: twoDeductions,
+				Answer: `{"index":1,"operation":` + recorded + `}` + "\n" + `{"index":1,"operation":` + recorded + `}` + "\n",
+			}, "want a line for each deduction, as if it had come alone",
+		},
+		"flow rows": {
+			history.Aside{
+				Method: "GET", Route: "/v1/flows", Path: "/v1/flows?flag=none&flag=" + flag(0), Op: -1, Code: 200,
+				Answer: `{"operations":[` + recorded + `],"flows":[{"flag":"` + flag(0) +
+					`","goods_id":"1","kind":"deduct","num":-1,"created_at":"0001-01-01T00:00:01Z"}]}`,
+			}, "",
+		},
+		"flow rows that are missing": {
+			history.Aside{
+				Method: "GET", Route: "/v1/flows", Path: "/v1/flows?flag=none&flag=" + flag(0), Op: -1, Code: 200,
+				Answer: `{"operations":[` + recorded + `],"flows":[]}`,
+			}, "want a flag that was asked for, the items of its order, their flow rows",
+		},
+		"flow rows of another flag": {
+			history.Aside{
+				Method: "GET", Route: "/v1/flows", Path: "/v1/flows?flag=none", Op: -1, Code: 200,
+				Answer: `{"operations":[],"flows":[{"flag":"` + flag(0) +
+					`","goods_id":"1","kind":"deduct","num":-1,"created_at":"0001-01-01T00:00:01Z"}]}`,
+			}, "want flow rows of the flags that were asked for, found deduct -1",
+		},
+		"a field that no document names": {
+			history.Aside{
+				Method: "GET", Route: stock + "/{goods_id}", Path: stock + "/1", Op: -1, Code: 200,
+				Answer: `{"goods_id":"1","name":"load test proof","price":100,"num":4,"cost":7}`,
+			}, "want a body by the contract",
 		},
 		"a page of one status": {
 			history.Aside{Method: "GET", Route: pages, Path: pages + "?status=REJECTED", Op: -1, Code: 200}, "",

@@ -32,19 +32,15 @@ func (j *judgement) findRestocks() {
 	for i := range j.h.Asides {
 		a := &j.h.Asides[i]
 		body, g, ok := j.restockIn(a)
-		if !ok || a.Token != "" {
-			continue
+		if !ok || a.Token != "" || a.Op >= 0 || len(badFields(routeOf(a), a.Body)) > 0 {
+			continue // it must not work
 		}
 		r := j.restockUnder([]byte(body.Flag))
-		worked := mayHaveWorked(&history.Call{Failure: a.Failure, Code: a.Code, Problem: a.Problem})
 		if r == nil {
-			if !worked {
-				continue
-			}
 			j.restocks = append(j.restocks, restocked{Restock: body, goods: g, sent: never, done: never})
 			r = &j.restocks[len(j.restocks)-1]
 		}
-		if worked {
+		if mayHaveWorked(&history.Call{Failure: a.Failure, Code: a.Code, Problem: a.Problem}) {
 			r.sent = min(r.sent, a.Sent)
 		}
 		if a.Failure == history.Answered && a.Code == http.StatusOK {

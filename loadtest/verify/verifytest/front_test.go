@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -205,6 +206,52 @@ func restockingAgain(fire.Target) front {
 	}))
 }
 
+// restockingAtOnce gives a restock another flag if one under the same flag is on its way.
+func restockingAtOnce(fire.Target) front {
+	var under sync.Map
+	return where(restocks, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		body := decoded(r)
+		flag := fmt.Sprint(body["flag"])
+		if _, another := under.LoadOrStore(flag, true); another {
+			body["flag"] = flag + "-again"
+			replace(r, body)
+		} else {
+			defer under.Delete(flag)
+			time.Sleep(50 * time.Millisecond) // as a slow network
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// takingEqualOrdersForOne answers an order without a key as an earlier one with the same body.
+func takingEqualOrdersForOne(fire.Target) front {
+	var mu sync.Mutex
+	firsts := map[string]*httptest.ResponseRecorder{}
+	return where(func(r *http.Request) bool {
+		return places(r) && r.Header.Get("Idempotency-Key") == ""
+	}, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		mu.Lock()
+		defer mu.Unlock()
+		text := fmt.Sprint(decoded(r))
+		if firsts[text] == nil {
+			firsts[text] = httptest.NewRecorder()
+			next.ServeHTTP(firsts[text], r)
+		}
+		maps.Copy(w.Header(), firsts[text].Header())
+		w.WriteHeader(firsts[text].Code)
+		_, _ = w.Write(firsts[text].Body.Bytes()) // the client may be gone
+	})
+}
+
+// restockingAnyNumber adds one piece if a restock has no number of pieces.
+var restockingAnyNumber = stateless(where(restocks, passing(func(r *http.Request) {
+	body := decoded(r)
+	if n, err := strconv.Atoi(fmt.Sprint(body["num"])); err != nil || n < 1 {
+		body["num"] = 1
+		replace(r, body)
+	}
+})))
+
 // decode returns a JSON object.
 func decode(from io.Reader) (body map[string]any) {
 	decoder := json.NewDecoder(from)
@@ -353,6 +400,12 @@ var fronts = []struct {
 		verify.Unexplained, true,
 	},
 	{"a restock repeated under its flag adds again", restockingAgain, verify.Unexplained, false},
+	{"a restock sent twice at once adds twice", restockingAtOnce, verify.Unexplained, false},
+	{"equal orders without a key taken for one", takingEqualOrdersForOne, verify.AnswersTrue, false},
+	{"a restock of any number", restockingAnyNumber, verify.AnswerWellFormed, true},
+	{"orders with the keys of all clients", changing("/v1/orders", func(body map[string]any) {
+		body["idempotency_key"] = "k"
+	}), verify.AnswerWellFormed, false},
 	{"calls without a token let in", letIn, verify.AnswerWellFormed, true},
 	{"restocks without a token let in", lettingIn(restocks), verify.AnswerWellFormed, true},
 	{
