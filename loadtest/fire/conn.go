@@ -3,6 +3,7 @@ package fire
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,7 +56,8 @@ type request struct {
 	method, path string
 	header       []byte // whole lines, each with its CRLF
 	body         []byte
-	once         bool // it must not be sent again: it has no key
+	media        string // of the body; application/json if it is empty
+	once         bool   // it must not be sent again: it has no key
 }
 
 // answer is valid until the connection's next call.
@@ -179,7 +181,9 @@ func (c *conn) encode(b []byte, r request) []byte {
 	b = append(b, "\r\n"...)
 	b = append(b, r.header...)
 	if len(r.body) > 0 {
-		b = append(b, "Content-Type: application/json\r\n"...)
+		b = append(b, "Content-Type: "...)
+		b = append(b, cmp.Or(r.media, "application/json")...)
+		b = append(b, "\r\n"...)
 	}
 	b = append(b, "Content-Length: "...)
 	b = strconv.AppendInt(b, int64(len(r.body)), 10)

@@ -197,14 +197,17 @@ func (c *client) level(ctx context.Context, turn int) history.Aside {
 func (c *client) ask(ctx context.Context, name string, q call) history.Aside {
 	a := history.Aside{
 		Row: name, Method: q.route.Method, Route: q.route.Path, Path: q.path, Token: q.token, Key: q.key, Body: q.body,
-		Op: q.op, Sent: c.f.now(),
+		Media: q.media, Op: q.op, Sent: c.f.now(),
 	}
 	if q.head {
 		a.Method = http.MethodHead
 	}
 	id := c.f.h.Run + "-" + strconv.FormatInt(int64(time.Since(c.f.start)), 36)
-	r, to := request{method: a.Method, path: a.Path, body: []byte(a.Body)}, &c.orders
-	r.header = append(r.header, "X-Request-Id: "+id+"\r\n"...)
+	r, to := request{method: a.Method, path: a.Path, body: []byte(a.Body), media: a.Media}, &c.orders
+	named := name != history.RowLevel && name != history.RowPage // the service gives the others an id
+	if named {
+		r.header = append(r.header, "X-Request-Id: "+id+"\r\n"...)
+	}
 	if q.route.Stock {
 		to = &c.stock
 		for _, t := range tokens {
@@ -219,7 +222,10 @@ func (c *client) ask(ctx context.Context, name string, q call) history.Aside {
 	got, err := to.do(context.WithoutCancel(ctx), r)
 	a.Done, a.Code, c.after = c.f.now(), uint16(got.code), got.after
 	a.Postponed = got.after > history.MostWait
-	a.OtherID = err == nil && a.Ended() && got.requestID != id
+	if !named {
+		id = got.requestID
+	}
+	a.OtherID = err == nil && a.Ended() && (got.requestID != id || id == "")
 	switch {
 	case err != nil:
 		a.Failure = failureOf(err)

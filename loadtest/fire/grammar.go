@@ -81,6 +81,14 @@ var baskets = []struct {
 		return append(lines, line{lines[at].goods, lines[at].num + "0"})
 	}},
 	{"no line", func([]line, int) []line { return nil }},
+	{"100 lines, of unknown products but for one", func(lines []line, at int) []line {
+		first, _ := strconv.ParseInt(lines[at].goods, 10, 64)
+		lines = lines[at : at+1]
+		for i := range operation.MaxItems - 1 {
+			lines = append(lines, line{strconv.FormatInt(first+500_000+int64(i), 10), "1"})
+		}
+		return lines
+	}},
 	{"101 lines", func(lines []line, at int) []line {
 		return append(slices.Repeat([]line{{"1", "1"}}, 101-len(lines)), lines...)
 	}},
@@ -98,6 +106,9 @@ var bodies = []struct {
 	{"an end too early", func(basket string) string { return basket[:len(basket)-1] }},
 	{"a list", func(basket string) string { return "[" + basket + "]" }},
 }
+
+// medias are media types of a body that a service must refuse.
+var medias = []string{"text/plain", "application/json; charset=latin1"}
 
 // line is a line of a basket, its number as JSON.
 type line struct{ goods, num string }
@@ -174,6 +185,7 @@ type call struct {
 	path       string // with its query
 	token, key string // token is a name of tokens
 	body       string
+	media      string // of the body, if it is odd
 	op         int32
 	times      int   // how often it is made, if above 1
 	next       *call // is made after it, if not nil
@@ -281,6 +293,13 @@ func grammar(path history.Path, orders bool) (rows []row) {
 		})
 	}
 	deduction := contract.Find(http.MethodPut, "/v1/operations/{flag}")
+	for _, media := range medias {
+		add("media type", media, func(d *drawing) (call, bool) {
+			c := d.example(place)
+			c.media = media
+			return c, true
+		})
+	}
 	if orders || path == history.PathDeduct {
 		for _, o := range others {
 			add("used key", o.name, func(d *drawing) (call, bool) { return d.again(place, o.of) })

@@ -24,6 +24,8 @@ type Aside struct {
 	// Key is the header Idempotency-Key; "" if there was none.
 	Key  string `json:"key,omitzero"`
 	Body string `json:"body,omitzero"`
+	// Media is the media type of the body; "" if it was as it must be.
+	Media string `json:"media,omitzero"`
 	// Op is the order whose key, flag or id the call uses, or -1.
 	Op   int32         `json:"-"`
 	Sent time.Duration `json:"sent_us,format:micro"`

@@ -19,8 +19,8 @@ type Goods struct {
 }
 
 // A run stocks the product Repriced again in its middle, MorePieces times by one piece: at a higher price, then at
-// NewPrice, which is lower, and then two or one of them twice at once, which leaves the price. The product has so many
-// pieces fewer at first, so that in the end there are as many as asked.
+// NewPrice, which is lower, under NewName, and then two or one of them twice at once, which leaves both. The product
+// has so many pieces fewer at first, so that in the end there are as many as asked.
 const (
 	Repriced   = 0
 	MorePieces = 8
@@ -40,16 +40,19 @@ func (h *History) Promised() (pieces int64) {
 // NewPrice returns the price of the product Repriced after its changes.
 func (h *History) NewPrice() int64 { return h.Goods[Repriced].Price + 51 }
 
+// NewName returns the name of the product Repriced after its changes.
+func (h *History) NewName() string { return h.GoodsName() + " \u00fc" }
+
 // More returns restock k in the middle of the run.
 func (h *History) More(k int) operation.Restock {
 	r := operation.Restock{Flag: "more-" + h.Run + "-" + strconv.Itoa(k), Num: 1}
-	price := h.NewPrice()
+	name, price := h.NewName(), h.NewPrice()
 	switch k {
 	case 0:
 		price += 102
 		r.Price = &price
 	case 1:
-		r.Price = &price
+		r.Name, r.Price = &name, &price
 	}
 	return r
 }

@@ -40,6 +40,7 @@ const (
 	InvalidField
 	UnknownField
 	MalformedJSON
+	UnsupportedMedia
 
 	// Problems is the number of problems.
 	Problems
@@ -51,6 +52,7 @@ var problemNames = [...]string{
 	"invalid_idempotency_key", "idempotency_key_missing", "idempotency_key_reused", "invalid_flag", "flag_conflict",
 	"unauthorized", "invalid_items", "invalid_goods_id", "invalid_order_id", "invalid_page", "invalid_price",
 	"invalid_name", "total_overflow", "level_overflow", "invalid_field", "unknown_field", "malformed_json",
+	"unsupported_media_type",
 }
 
 func (p Problem) String() string { return problemNames[p] }

@@ -48,10 +48,11 @@ func (j *judgement) asides() {
 }
 
 // documented reports whether the OpenAPI documents name the status of an answer to a call of which nothing else is
-// known but that its token, if it needs one, is right.
+// known but that its token, if it needs one, and its media type are right.
 func documented(a *history.Aside) bool {
 	r := routeOf(a)
-	return r != nil && slices.Contains(r.Statuses, int(a.Code)) && a.Code != http.StatusUnauthorized
+	return r != nil && slices.Contains(r.Statuses, int(a.Code)) && a.Code != http.StatusUnauthorized &&
+		a.Code != http.StatusUnsupportedMediaType
 }
 
 // answered describes a call and its answer.
@@ -310,8 +311,9 @@ func (j *judgement) level(a *history.Aside, g operation.Goods) {
 	if body, _, ok := j.restockIn(a); ok && j.restockUnder([]byte(body.Flag)).sent != firstly { // it shows its own pieces
 		least += body.Num
 	}
-	if g.Num < least || g.Num > most || !j.mayBePriced(i, g.Price, a.Sent, a.Done) || g.Name != j.h.GoodsName() {
+	if g.Num < least || g.Num > most || !j.mayBePriced(i, g.Price, a.Sent, a.Done) ||
+		!j.mayBeNamed(i, g.Name, a.Sent, a.Done) {
 		j.add(AnswersTrue, nil, -1, g.GoodsID, strconv.FormatInt(least, 10)+" to "+strconv.FormatInt(most, 10)+
-			" pieces at a price in force", "%d at %d: %s", g.Num, g.Price, answered(a))
+			" pieces at a price in force, under the name", "%d at %d, %q: %s", g.Num, g.Price, g.Name, answered(a))
 	}
 }

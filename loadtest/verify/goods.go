@@ -80,9 +80,9 @@ func (j *judgement) levels(products iter.Seq2[ProductRow, error]) error {
 			j.add(StockBalances, nil, -1, p.Goods, "the sum of the flow rows, "+strconv.FormatInt(s.all, 10), "%d pieces",
 				p.Num)
 		}
-		if string(p.Name) != j.h.GoodsName() || !j.mayBePriced(i, p.Price, never, never) {
-			j.add(Unexplained, nil, -1, p.Goods, "the name and the last price that the run set, "+j.h.GoodsName(), "%s and %d",
-				p.Name, p.Price)
+		if !j.mayBeNamed(i, string(p.Name), never, never) || !j.mayBePriced(i, p.Price, never, never) {
+			j.add(Unexplained, nil, -1, p.Goods, "the last name and the last price that the run set", "%s and %d", p.Name,
+				p.Price)
 		}
 	}
 	for goods, s := range j.sums {

@@ -63,6 +63,9 @@ func (j *judgement) allowed(a *history.Aside) []want {
 			return []want{{http.StatusBadRequest, history.InvalidKey, "the key " + strconv.Quote(key) + " is none"}}
 		}
 	}
+	if a.Media != "" {
+		return []want{{http.StatusUnsupportedMediaType, history.UnsupportedMedia, "the body is said to be " + a.Media}}
+	}
 	if bad := j.badBody(route, a.Body); len(bad) > 0 {
 		return bad
 	}

@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -162,6 +163,20 @@ func TestOddCalls(t *testing.T) {
 				Answer: `{"goods_id":"1","name":"load test proof","price":100,"num":4,"cost":7}`,
 			}, "want a body by the contract",
 		},
+		"a media type that is let in": {
+			history.Aside{
+				Method: "POST", Route: place, Path: place, Key: "k", Media: "text/plain", Op: -1, Code: 422,
+				Problem: history.UnknownGoods, Body: `{"items":[{"goods_id":"1","num":1}]}`,
+			}, "want 415 unsupported_media_type, as the body is said to be text/plain, found 422",
+		},
+		"a page that ends too early": {
+			history.Aside{
+				Method: "GET", Route: pages, Path: pages + "?limit=50", Op: -1, Code: 200, All: 20, Next: firstOrder,
+				Listed: slices.Repeat([]history.Listed{{
+					Order: firstOrder, Total: 100, Told: history.ToldAsSent, Status: history.Confirmed, AsAnswered: true,
+				}}, 20),
+			}, "want up to 50 orders on a page, and so many if there are more; found 20",
+		},
 		"a page of one status": {
 			history.Aside{Method: "GET", Route: pages, Path: pages + "?status=REJECTED", Op: -1, Code: 200}, "",
 		},
@@ -199,7 +214,7 @@ func TestOddCalls(t *testing.T) {
 			history.Aside{
 				Method: "GET", Route: stock + "/{goods_id}", Path: stock + "/1", Op: -1, Code: 200,
 				Answer: `{"goods_id":"1","name":"load test proof","price":100,"num":5}`,
-			}, "want 4 to 4 pieces at a price in force, found 5 at 100",
+			}, "want 4 to 4 pieces at a price in force, under the name, found 5 at 100",
 		},
 		"a refusal without a hint": {
 			history.Aside{

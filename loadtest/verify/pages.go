@@ -79,8 +79,9 @@ func (j *judgement) invented() {
 }
 
 const (
-	// fullPage is how many orders a page that is not the last has at least: a page holds 1,000 items at most.
-	fullPage = 10
+	// fullPage is how many orders a page that is not the last has at least, if it has fewer than its limit: a page holds
+	// 1,000 items at most, and an order 100. So it has at least fullItems then, if all of its orders are known.
+	fullPage, fullItems = 10, 901
 	// tooYoung is an age that an order on a page with follow cannot have: a page ends before orders less than a minute
 	// old, and the clocks of the services may differ by half of it.
 	tooYoung = 30 * time.Second
@@ -100,7 +101,9 @@ func (j *judgement) orderList(a *history.Aside, values map[string][]string) {
 	if a.Next != 0 {
 		upTo = a.Next
 	}
-	if a.All > limit || a.All < min(limit, fullPage) && a.Next != 0 && !follow {
+	short := a.Next != 0 && !follow && (a.All < min(limit, fullPage) ||
+		a.All < limit && a.All == len(a.Listed) && j.itemsOn(a) < fullItems)
+	if a.All > limit || short {
 		wrong(0, -1, "up to "+strconv.Itoa(limit)+" orders on a page, and so many if there are more; found "+
 			strconv.Itoa(a.All))
 	}
@@ -138,6 +141,15 @@ func (j *judgement) orderList(a *history.Aside, values map[string][]string) {
 			return
 		}
 	}
+}
+
+// itemsOn counts the items on a page.
+func (j *judgement) itemsOn(a *history.Aside) (items int) {
+	for i := range a.Listed {
+		o := &a.Listed[i]
+		items += len(j.h.Named(o.Told, history.ReadOrder, int(o.Op)))
+	}
+	return items
 }
 
 // stays reports whether order n had a status when a call was sent, as answers say, and still has it when the call is

@@ -110,20 +110,24 @@ func (r *restocked) words() string {
 	return text
 }
 
-// mayBePriced reports whether Goods[i] may have had a price at some moment of a call: a restock's, unless a later
-// restock had replaced that before.
+// mayBePriced and mayBeNamed report whether Goods[i] may have had a price, or a name, at some moment of a call.
 func (j *judgement) mayBePriced(i int, price int64, from, to time.Duration) bool {
-	may := func(r restocked) bool {
-		return r.goods == i && r.Price != nil && *r.Price == price && r.sent < to && !j.replaced(i, r.done, from)
-	}
-	return may(j.restocks[i]) || slices.ContainsFunc(j.later(), may)
+	return mayHave(j, i, func(r restocked) *int64 { return r.Price }, price, from, to)
 }
 
-// replaced reports whether a price of Goods[i] that was set by a moment was replaced for certain by another one.
-func (j *judgement) replaced(i int, set, by time.Duration) bool {
-	return slices.ContainsFunc(j.later(), func(r restocked) bool {
-		return r.goods == i && r.Price != nil && r.sent > set && r.done < by
-	})
+func (j *judgement) mayBeNamed(i int, name string, from, to time.Duration) bool {
+	return mayHave(j, i, func(r restocked) *string { return r.Name }, name, from, to)
+}
+
+// mayHave reports whether a restock of Goods[i] set a field to a value, and no later one had replaced that for certain
+// before the call.
+func mayHave[T comparable](j *judgement, i int, of func(restocked) *T, value T, from, to time.Duration) bool {
+	sets := func(r restocked) bool { return r.goods == i && of(r) != nil }
+	replaced := func(set time.Duration) bool {
+		return slices.ContainsFunc(j.later(), func(r restocked) bool { return sets(r) && r.sent > set && r.done < from })
+	}
+	may := func(r restocked) bool { return sets(r) && *of(r) == value && r.sent < to && !replaced(r.done) }
+	return may(j.restocks[i]) || slices.ContainsFunc(j.later(), may)
 }
 
 // pricedAs compares the items of order n in the books with the items that were sent, at prices that the run's products

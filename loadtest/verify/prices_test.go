@@ -48,6 +48,11 @@ func TestAPriceThatChanges(t *testing.T) {
 				h.Asides[0] = repriced(h, 5, h.Asides[0].Sent, h.Asides[0].Done)
 			}, verify.AnswersTrue,
 		},
+		"the restock answered under the old name": {
+			14000, 15000, after, func(h *history.History) {
+				h.Asides[0].Answer = strings.Replace(h.Asides[0].Answer, h.NewName(), h.GoodsName(), 1)
+			}, verify.AnswersTrue,
+		},
 		"items at the old price, the new paid": {
 			12000, 15000, after, func(h *history.History) { h.Calls[0].Told = history.ToldAsSent }, verify.AnswersTrue,
 		},
@@ -101,7 +106,7 @@ func repriced(h *history.History, left int, sent, done time.Duration) history.As
 	return history.Aside{
 		Row: "restock", Method: http.MethodPost, Route: "/v1/stock/{goods_id}/restock", Path: "/v1/stock/1/restock",
 		Body: string(body), Op: -1, Code: http.StatusOK, Sent: sent, Done: done,
-		Answer: fmt.Sprintf(`{"goods_id":"1","name":%q,"price":%d,"num":%d}`, h.GoodsName(), h.NewPrice(), left),
+		Answer: fmt.Sprintf(`{"goods_id":"1","name":%q,"price":%d,"num":%d}`, h.NewName(), h.NewPrice(), left),
 	}
 }
 
@@ -124,9 +129,9 @@ func soldAt(h *history.History, price int64) verify.Books {
 		},
 		Restocks: []verify.RestockRow{
 			{Flag: restock, Goods: 1, Name: []byte(h.GoodsName()), Price: &first},
-			{Flag: reprice, Goods: 1, Price: &then},
+			{Flag: reprice, Goods: 1, Name: []byte(h.NewName()), Price: &then},
 		},
-		Products: []verify.ProductRow{{Goods: 1, Name: []byte(h.GoodsName()), Price: then, Num: 5}},
+		Products: []verify.ProductRow{{Goods: 1, Name: []byte(h.NewName()), Price: then, Num: 5}},
 	}
 	return books.Books()
 }

@@ -99,6 +99,7 @@ func (c *change) changeAside(r *rand.Rand) bool {
 		{"NoHint", func() { a.NoHint = !a.NoHint }},
 		{"OtherID", func() { a.OtherID = !a.OtherID }},
 		{"Token", func() { a.Token = map[bool]string{true: "none"}[a.Token == ""] }},
+		{"Media", func() { a.Media = map[bool]string{true: "text/plain"}[a.Media == ""] }},
 		{"Answer", func() { a.Answer = changeNumber(r, a.Answer) }},
 		{"Path", func() { a.Path = changeNumber(r, a.Path) }},
 		{"Next", func() { a.Next = pick(r, 0, a.Next+1+r.Int64N(1e9)) }},
