@@ -29,7 +29,7 @@ const hung = 10 * time.Second
 
 // ends judges whether each call of order n got its end: at once in calm, and under faults after repeats.
 func (j *judgement) ends(n int, calls []int32) {
-	var last [history.ReadLedger + 1]*history.Call // by what they ask for
+	var last [history.ReadLedger + 1]*history.Call // by Kind.Asks
 	// A call was excused: the others of its order may wait for the reconciler.
 	unfinished := false
 	for _, i := range calls {
