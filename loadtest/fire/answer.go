@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"orderstock/loadtest/history"
+	"orderstock/pkg/httpapi"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/stockapi"
 )
@@ -17,21 +18,11 @@ import (
 // strict rejects fields that no answer has, names in other case, and duplicate names.
 var strict = json.RejectUnknownMembers(true)
 
-// problem is a problem in an answer, but for its status, which an order also has.
-type problem struct {
-	Type      string `json:"type"`
-	Title     string `json:"title"`
-	Detail    string `json:"detail"`
-	Code      string `json:"code"`
-	RequestID string `json:"request_id"`
-	GoodsID   string `json:"goods_id"`
-}
-
 // readOrder reads the order service's answer into the call. Sent are the items of the order.
 func (c *client) readOrder(e *history.Call, sent []history.Item, body []byte) {
 	var o struct {
 		orderAnswer
-		problem
+		httpapi.Problem
 		Status jsontext.Value `json:"status"` // a string in an order, a number in a problem
 	}
 	if err := json.Unmarshal(body, &o, strict); err != nil || e.Kind.Places() && !o.UpdatedAt.IsZero() {
@@ -97,8 +88,7 @@ func (o *orderAnswer) read(named []history.PricedItem) (id int64, _ []history.Pr
 func (c *client) readLedger(e *history.Call, sent []history.Item, body []byte) {
 	var o struct {
 		stockapi.FlowsResponse
-		problem
-		Status int `json:"status"` // of a problem
+		httpapi.Problem
 	}
 	if err := json.Unmarshal(body, &o, strict); err != nil || len(o.Operations) > 1 {
 		unreadable(e)
@@ -140,8 +130,7 @@ func (c *client) flag(e *history.Call) string {
 func (c *client) readOperation(e *history.Call, sent []history.Item, body []byte) {
 	var o struct {
 		operation.Operation
-		problem
-		Status int `json:"status"` // of a problem
+		httpapi.Problem
 	}
 	if err := json.Unmarshal(body, &o, strict); err != nil {
 		unreadable(e)

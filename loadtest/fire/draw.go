@@ -14,6 +14,7 @@ import (
 
 	"orderstock/loadtest/contract"
 	"orderstock/loadtest/history"
+	"orderstock/pkg/httpapi"
 	"orderstock/pkg/operation"
 )
 
@@ -230,10 +231,7 @@ func (c *client) ask(ctx context.Context, name string, q call) history.Aside {
 	case err != nil:
 		a.Failure = failureOf(err)
 	case got.code >= http.StatusBadRequest:
-		var p struct {
-			problem
-			Status int `json:"status"`
-		}
+		var p httpapi.Problem
 		if json.Unmarshal(got.body, &p, strict) == nil {
 			a.Problem = history.ParseProblem(p.Code)
 			a.OtherID = a.OtherID || a.Ended() && p.RequestID != id

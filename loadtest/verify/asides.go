@@ -14,6 +14,7 @@ import (
 	"orderstock/loadtest/contract"
 	"orderstock/loadtest/history"
 	"orderstock/pkg/operation"
+	"orderstock/pkg/stockapi"
 )
 
 // asides judges the calls that concern no single order.
@@ -100,10 +101,9 @@ func (j *judgement) unserved(a *history.Aside, last bool) {
 func (j *judgement) contentsOf(a *history.Aside) {
 	var text struct {
 		operation.Goods
-		All        *[]operation.Goods `json:"goods"`
-		Next       string             `json:"next"`
-		Operations []recorded         `json:"operations"`
-		Flows      []operation.Flow   `json:"flows"`
+		All  *[]operation.Goods `json:"goods"`
+		Next string             `json:"next"`
+		stockapi.FlowsResponse
 	}
 	values, _ := parameters(contract.Find(a.Method, a.Route), a.Path)
 	switch a.Route {
@@ -141,22 +141,12 @@ func (j *judgement) contentsOf(a *history.Aside) {
 // strict rejects fields that no answer has, names in other case, and duplicate names.
 var strict = json.RejectUnknownMembers(true)
 
-// recorded is an operation in an answer.
-type recorded struct {
-	Flag   string         `json:"flag"`
-	State  history.Status `json:"state"`
-	Reason string         `json:"reason"`
-	Items  []history.Item `json:"items"`
-	Token  string         `json:"fencing_token"`
-	Repeat bool           `json:"repeat"`
-}
-
 // flows judges the records under some flags: operations, each with the items of its order, and their flow rows, which
 // are read after the operations.
-func (j *judgement) flows(a *history.Aside, flags []string, operations []recorded, flows []operation.Flow) {
+func (j *judgement) flows(a *history.Aside, flags []string, operations []operation.Operation, flows []operation.Flow) {
 	for _, op := range operations {
-		n, gave := j.ofFlag(op.Flag), op.State == history.Done || op.State == history.Restored
-		right := slices.Contains(flags, op.Flag) && isToken(op.Token)
+		n, gave := j.ofFlag(op.Flag), op.State == operation.Done || op.State == operation.Restored
+		right := slices.Contains(flags, op.Flag)
 		if n >= 0 && len(op.Items) > 0 {
 			right = right && slices.Equal(op.Items, j.h.Items(n))
 		}
@@ -166,8 +156,8 @@ func (j *judgement) flows(a *history.Aside, flags []string, operations []recorde
 			}))
 		}
 		if !right {
-			j.add(AnswersTrue, []byte(op.Flag), n, 0, "a flag that was asked for, the items of its order, their flow rows, and "+
-				"a token", "%s: %s", answered(a), cut(a.Answer))
+			j.add(AnswersTrue, []byte(op.Flag), n, 0, "a flag that was asked for, the items of its order, and their "+
+				"flow rows", "%s: %s", answered(a), cut(a.Answer))
 		}
 	}
 	for _, f := range flows {
@@ -199,21 +189,14 @@ func (j *judgement) eachAnswered(a *history.Aside) bool {
 	lines := strings.Split(strings.TrimSpace(a.Answer), "\n")
 	seen := map[int]bool{}
 	for _, text := range lines {
-		var line struct {
-			Index     int       `json:"index"`
-			Operation *recorded `json:"operation"`
-			Problem   *struct {
-				Status uint16 `json:"status"`
-				Code   string `json:"code"`
-			} `json:"problem"`
-		}
-		if json.Unmarshal([]byte(text), &line) != nil || line.Index < 0 || line.Index >= len(sent.Operations) {
+		var line stockapi.DeductAnswer
+		if json.Unmarshal([]byte(text), &line, strict) != nil || line.Index < 0 || line.Index >= len(sent.Operations) {
 			return false
 		}
 		of, got := sent.Operations[line.Index], want{code: http.StatusOK}
 		seen[line.Index] = true
 		if line.Problem != nil {
-			got = want{code: line.Problem.Status, problem: history.ParseProblem(line.Problem.Code)}
+			got = want{code: uint16(line.Problem.Status), problem: history.ParseProblem(line.Problem.Code)}
 		}
 		bad := j.badBody(contract.Find(http.MethodPut, together+"/{flag}"), `{"items":`+string(of.Items)+`}`)
 		switch {
@@ -251,11 +234,6 @@ func (j *judgement) ofFlag(flag string) int {
 		return int(j.h.Calls[i].Op)
 	}
 	return -1
-}
-
-// isToken reports whether a text is a token in hexadecimal, or none.
-func isToken(text string) bool {
-	return text == "" || len(text) == 2*len(operation.Token{}) && strings.Trim(text, "0123456789abcdef") == ""
 }
 
 // otherZone is how far a date in the ledger may lie outside of the run. Clocks differ by less, and time zones by more.

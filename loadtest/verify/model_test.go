@@ -19,6 +19,7 @@ func TestOddCalls(t *testing.T) {
 	const restock = stock + "/{goods_id}/restock"
 	recorded := `{"flag":"` + flag(0) + `","state":"DONE","reason":"","items":[{"goods_id":"1","num":1}],` +
 		`"fencing_token":"","repeat":true}`
+	refused := `{"type":"about:blank","title":"T","status":422,"code":"invalid_num","request_id":"r"}`
 	twoDeductions := `{"operations":[{"flag":"odd","items":[{"goods_id":"1","num":0}]},` +
 		`{"flag":"` + flag(0) + `","items":[{"goods_id":"1","num":1}]}]}`
 	for name, try := range map[string]struct {
@@ -122,7 +123,7 @@ func TestOddCalls(t *testing.T) {
 			history.Aside{
 				Method: "POST", Route: "/v1/operations", Path: "/v1/operations", Op: -1, Code: 200, Body: twoDeductions,
 				Answer: `{"index":1,"operation":` + recorded + `}` + "\n" +
-					`{"index":0,"problem":{"type":"about:blank","status":422,"code":"invalid_num"}}` + "\n",
+					`{"index":0,"problem":` + refused + `}` + "\n",
 			}, "",
 		},
 		"deductions together, one for another": {
@@ -148,7 +149,7 @@ func TestOddCalls(t *testing.T) {
 			history.Aside{
 				Method: "GET", Route: "/v1/flows", Path: "/v1/flows?flag=none&flag=" + flag(0), Op: -1, Code: 200,
 				Answer: `{"operations":[` + recorded + `],"flows":[]}`,
-			}, "want a flag that was asked for, the items of its order, their flow rows",
+			}, "want a flag that was asked for, the items of its order, and their flow rows",
 		},
 		"flow rows of another flag": {
 			history.Aside{
