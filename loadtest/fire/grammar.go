@@ -357,22 +357,23 @@ func basket(lines []line) string {
 	return `{"items":[` + strings.Join(texts, ",") + `]}`
 }
 
-// again returns a call with other items under the key of an order that has ended.
+// again returns a call with other items under the key of an order that has ended: the client's first or its last.
 func (d *drawing) again(r *contract.Route, of func([]history.Item, []history.Goods) []history.Item) (call, bool) {
-	if len(d.known.items) == 0 || d.h.FormOf(int(d.known.op)) == history.Keyless {
+	used := []known{d.first, d.known}[d.r.IntN(2)]
+	if len(used.items) == 0 || d.h.FormOf(int(used.op)) == history.Keyless {
 		return call{}, false
 	}
-	items := of(slices.Clone(d.known.items), d.h.Goods)
+	items := of(slices.Clone(used.items), d.h.Goods)
 	c := d.example(r)
-	c.op, c.key, c.body = d.known.op, d.h.Key(int(d.known.op)), string(history.AppendBody(nil, items))
+	c.op, c.key, c.body = used.op, d.h.Key(int(used.op)), string(history.AppendBody(nil, items))
 	if r.Stock {
 		flag := c.key
 		if d.h.Path == history.PathOrder {
-			flag = strconv.FormatInt(d.known.order, 10)
+			flag = strconv.FormatInt(used.order, 10)
 		}
 		c.path, c.key = strings.Replace(r.Path, "{flag}", flag, 1), ""
 	}
-	return c, len(items) > 0 && (d.known.order != 0 || d.h.Path == history.PathDeduct)
+	return c, len(items) > 0 && (used.order != 0 || d.h.Path == history.PathDeduct)
 }
 
 // restock returns the run's restock of a product, changed.
