@@ -357,9 +357,22 @@ func basket(lines []line) string {
 	return `{"items":[` + strings.Join(texts, ",") + `]}`
 }
 
-// again returns a call with other items under the key of an order that has ended: the client's first or its last.
-func (d *drawing) again(r *contract.Route, of func([]history.Item, []history.Goods) []history.Item) (call, bool) {
-	used := []known{d.first, d.known}[d.r.IntN(2)]
+// again returns a call with other items under the key of an order that has ended: the client's first or its last, as
+// drawn, or the other one, if the first drawn has no such items.
+func (d *drawing) again(
+	r *contract.Route, of func([]history.Item, []history.Goods) []history.Item,
+) (c call, ok bool) {
+	for _, i := range d.r.Perm(2) {
+		if c, ok = d.under([]known{d.first, d.known}[i], r, of); ok {
+			break
+		}
+	}
+	return c, ok
+}
+
+func (d *drawing) under(
+	used known, r *contract.Route, of func([]history.Item, []history.Goods) []history.Item,
+) (call, bool) {
 	if len(used.items) == 0 || d.h.FormOf(int(used.op)) == history.Keyless {
 		return call{}, false
 	}
