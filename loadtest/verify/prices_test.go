@@ -48,9 +48,13 @@ func TestAPriceThatChanges(t *testing.T) {
 				h.Asides[0] = repriced(h, 5, h.Asides[0].Sent, h.Asides[0].Done)
 			}, verify.AnswersTrue,
 		},
-		"the restock answered under the old name": {
+		"the old name long after": {
 			14000, 15000, after, func(h *history.History) {
-				h.Asides[0].Answer = strings.Replace(h.Asides[0].Answer, h.NewName(), h.GoodsName(), 1)
+				h.Asides = append(h.Asides, history.Aside{
+					Row: "level", Method: http.MethodGet, Route: "/v1/stock/{goods_id}", Path: "/v1/stock/1", Op: -1,
+					Code: http.StatusOK, Sent: 20 * time.Second, Done: 21 * time.Second,
+					Answer: fmt.Sprintf(`{"goods_id":"1","name":%q,"price":%d,"num":5}`, h.GoodsName(), h.NewPrice()),
+				})
 			}, verify.AnswersTrue,
 		},
 		"items at the old price, the new paid": {
