@@ -199,7 +199,8 @@ func badFields(r *contract.Route, text string) (bad []want) {
 			}
 			continue
 		}
-		text, err := string(value), error(nil)
+		var err error
+		text := string(value)
 		if s.Type == "integer" {
 			_, err = strconv.ParseInt(text, 10, 64)
 		} else {
