@@ -2,9 +2,12 @@ package verifytest_test
 
 import (
 	"bytes"
+	"math"
 	"net/http"
+	"net/url"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +54,9 @@ var exemptions = []exemption{
 		"asides", "Media", "the call is refused all the same, for one reason or for the other",
 		func(c *change) bool { return c.before.(history.Aside).Code >= http.StatusBadRequest },
 	},
+	{"asides", "Path", "no product of the run lies between the cursors", sameCursor},
+	{"asides", "Media", "no answer came, and the books do not have the restock", lostAside},
+	{"asides", "Token", "no answer came, and the books do not have the restock", lostAside},
 	{"asides", "Token", "the call needs no token", func(c *change) bool {
 		return strings.HasPrefix(c.before.(history.Aside).Route, "/v1/orders")
 	}},
@@ -59,6 +65,32 @@ var exemptions = []exemption{
 	{"calls", "Replayed", "something between may have sent the call again", sentAgain},
 	{"calls", "Replayed", "the lost call that the answer repeated may not have arrived", lostFirst},
 	{"calls", "Status", "the cancellation was under way: the deduction may have been read before it or after", underWay},
+}
+
+// lostAside reports whether a call that may write was not answered, and the books have no restock under its flag.
+func lostAside(c *change) bool {
+	a := c.before.(history.Aside)
+	return a.Code == 0 && !slices.ContainsFunc(c.of.books.Restocks, func(r verify.RestockRow) bool {
+		return strings.Contains(a.Body, `"`+string(r.Flag)+`"`)
+	})
+}
+
+// sameCursor reports whether a list of products begins before the run's products, as it did.
+func sameCursor(c *change) bool {
+	before, after := c.before.(history.Aside), c.after.(history.Aside)
+	return before.Route == "/v1/stock" && slices.Max([]int64{cursor(before.Path), cursor(after.Path)}) <
+		c.of.history.Goods[0].ID
+}
+
+// cursor returns the parameter after of a path, or the highest number.
+func cursor(path string) int64 {
+	_, query, _ := strings.Cut(path, "?")
+	values, _ := url.ParseQuery(query) // as the run has sent it
+	n, err := strconv.ParseInt(values.Get("after"), 10, 64)
+	if err != nil {
+		return math.MaxInt64
+	}
+	return n
 }
 
 // exempt returns why a change need not be found, or "".
