@@ -140,7 +140,8 @@ type Call struct {
 	// Order is the id of the order in the answer, or 0, and Total the order's total.
 	Order int64 `json:"order,string,omitzero"`
 	Total int64 `json:"total,omitzero"`
-	// Created is the date of the order in the answer, in microseconds since 1970; 0 if there is none.
+	// Created is the date of the order in the answer, in microseconds since 1970; 0 if there is none, and negative if it
+	// has parts of a microsecond.
 	Created int64 `json:"created_us,omitzero"`
 	// Reason is the reason in the answer, as History.Reason returns it.
 	Reason Reason `json:"-"`

@@ -291,7 +291,10 @@ func (j *judgement) level(a *history.Aside, g operation.Goods) {
 	}
 	if g.Num < least || g.Num > most || !j.mayBePriced(i, g.Price, a.Sent, a.Done) ||
 		!j.mayBeNamed(i, g.Name, a.Sent, a.Done) {
-		j.add(AnswersTrue, nil, -1, g.GoodsID, strconv.FormatInt(least, 10)+" to "+strconv.FormatInt(most, 10)+
-			" pieces at a price in force, under the name", "%d at %d, %q: %s", g.Num, g.Price, g.Name, answered(a))
+		pieces := strconv.FormatInt(least, 10) + " to " + strconv.FormatInt(most, 10) + " pieces"
+		if most < least {
+			pieces = "no level, as more is deducted than the run stocked, but one"
+		}
+		j.add(AnswersTrue, nil, -1, g.GoodsID, pieces+" at a price in force, under the name", "%d at %d, %q: %s", g.Num, g.Price, g.Name, answered(a))
 	}
 }

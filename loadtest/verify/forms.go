@@ -243,7 +243,11 @@ func (j *judgement) differing(f, others facts, r *reply) string {
 	}
 	say(f.order != others.order || f.total != others.total,
 		"order "+strconv.FormatInt(f.order, 10)+" with a total of "+strconv.FormatInt(f.total, 10))
-	say(f.created != others.created, "the date "+strconv.FormatInt(f.created, 10)+" µs")
+	date := "the date " + strconv.FormatInt(f.created, 10) + " µs"
+	if f.created < 0 { // see history.Call
+		date = "the date " + strconv.FormatInt(-f.created, 10) + " µs and a part of one"
+	}
+	say(f.created != others.created, date)
 	say(f.told != others.told, words(j.itemsOf(f.told, r)))
 	say(f.reason != others.reason, "the reason "+strconv.Quote(f.reason))
 	say(f.location != others.location, "the header Location: "+strconv.Quote(f.location.String()))
