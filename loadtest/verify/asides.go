@@ -295,6 +295,7 @@ func (j *judgement) level(a *history.Aside, g operation.Goods) {
 		if most < least {
 			pieces = "no level, as more is deducted than the run stocked, but one"
 		}
-		j.add(AnswersTrue, nil, -1, g.GoodsID, pieces+" at a price in force, under the name", "%d at %d, %q: %s", g.Num, g.Price, g.Name, answered(a))
+		j.add(AnswersTrue, nil, -1, g.GoodsID, pieces+" at a price in force, under the name", "%d at %d, %q: %s", g.Num,
+			g.Price, g.Name, answered(a))
 	}
 }
