@@ -61,6 +61,7 @@ var exemptions = []exemption{
 		return strings.HasPrefix(c.before.(history.Aside).Route, "/v1/orders")
 	}},
 	{"asides", "Code", "an empty list shows nothing, and the call may have failed beside a disturbance", emptyList},
+	{"asides", "Next", "no earlier answer shows an order of that status beyond the page", noneBeyond},
 	{"asides", "listed deleted", "no earlier answer says that the order has the status of the page for good", notKnown},
 	{"calls", "Replayed", "something between may have sent the call again", sentAgain},
 	{"calls", "Replayed", "the lost call that the answer repeated may not have arrived", lostFirst},
@@ -173,6 +174,12 @@ func emptyList(c *change) bool {
 	before, after := c.before.(history.Aside), c.after.(history.Aside)
 	return before.Route == "/v1/orders" && before.Answer == "" && len(before.Listed) == 0 &&
 		after.Code >= http.StatusInternalServerError
+}
+
+// noneBeyond reports whether a page of one status now says that it is the last.
+func noneBeyond(c *change) bool {
+	after := c.after.(history.Aside)
+	return after.Next == 0 && strings.Contains(after.Path, "status=")
 }
 
 // notKnown reports whether an order stood on a page of one status alone, before any answer showed that it has it and
