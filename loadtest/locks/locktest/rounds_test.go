@@ -114,23 +114,31 @@ func (r *round) run(ctx context.Context, length time.Duration) (err error) {
 	return r.judge(ctx)
 }
 
-// state says which part each server plays, who is in the queue, and the last records of each process, by the clock
-// of now.
+// state says which part each server plays and whom it shows in the queue, and what each process did last. Servers that
+// show different queues have lost what they had acknowledged: then a contender may wait for a node that others do not
+// see.
 func (r *round) state(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	var says []string
+	says := []string{fmt.Sprintf("at %d", now())}
 	for i, s := range r.servers {
 		mode, err := s.Mode(ctx)
 		says = append(says, fmt.Sprintf("server %d: %s %v", i+1, mode, err))
+		session, err := zklock.Connect(ctx, []string{s.Addr()}, silent)
+		if err != nil {
+			says = append(says, err.Error())
+			continue
+		}
+		names, _, err := session.Conn().Children(r.lock())
+		slices.SortFunc(names, func(a, b string) int { return strings.Compare(a[len(a)-10:], b[len(b)-10:]) })
+		says = append(says, fmt.Sprintf("%d in the queue, the first %s %v", len(names), names[:min(3, len(names))], err))
+		_ = session.Close()
 	}
-	queue, err := zklock.Inspect(ctx, r.session, r.lock())
-	says = append(says, fmt.Sprintf("queue: %+v %v", queue, err))
 	for i, m := range r.members {
 		records := m.History()
 		says = append(says, fmt.Sprintf("process %d, paused %t, last: %+v", i+1, m.paused, records[max(0, len(records)-6):]))
 	}
-	return fmt.Sprintf("at %d: %s", now(), strings.Join(says, "\n"))
+	return strings.Join(says, "\n")
 }
 
 func (r *round) prepare(ctx context.Context) (err error) {
