@@ -116,10 +116,9 @@ func (w *worker) lookAgain(ctx context.Context, l laterCall, sent int) {
 	if r.IntN(4) == 0 {
 		w.read(ctx, l.op, history.ReadLedger, l.order)
 	}
-	if list := contract.Find(http.MethodGet, "/v1/orders"); r.IntN(4) == 0 && w.f.cfg.Path == history.PathOrder {
+	if r.IntN(4) == 0 && w.f.cfg.Path == history.PathOrder {
 		status := []history.Status{history.Confirmed, history.Cancelled}[r.IntN(2)]
-		path := fmt.Sprintf("%s?after=%d&limit=3&status=%s", list.Path, l.order-1, status)
-		w.aside(w.main.ask(ctx, rowCancelled, call{route: list, path: path, op: -1}))
+		w.list(ctx, fmt.Sprintf("after=%d&limit=3&status=%s", l.order-1, status))
 	}
 	if r.IntN(4) == 0 {
 		w.schedule(laterCall{op: l.op, cancel: true, again: true, order: l.order}, r.Float64(), sent)
@@ -136,6 +135,16 @@ func (w *worker) read(ctx context.Context, op int, kind history.Kind, order int6
 		return
 	}
 	w.keepOf(order, w.main.read(ctx, op, kind, order))
+}
+
+// list reads a page of orders, unless another client does: the order service keeps its pages to a tenth of one
+// connection's time, so many of them would wait for seconds.
+func (w *worker) list(ctx context.Context, query string) {
+	if w.f.listing.TryLock() {
+		defer w.f.listing.Unlock()
+		list := contract.Find(http.MethodGet, "/v1/orders")
+		w.aside(w.main.ask(ctx, rowCancelled, call{route: list, path: list.Path + "?" + query, op: -1}))
+	}
 }
 
 func (w *worker) aside(a history.Aside) { w.asides = append(w.asides, a) }

@@ -68,6 +68,8 @@ type firing struct {
 	next  atomic.Int64
 	over  atomic.Bool  // by Config.Enough
 	left  atomic.Int64 // calls without an end that are repeated now
+	// listing is locked while orders are listed after a cancellation.
+	listing sync.Mutex
 	// telling guards the parts of the history that answers add to.
 	telling sync.Mutex
 }

@@ -2,6 +2,7 @@ package fire_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -827,6 +828,46 @@ func TestFireDrawsEachRowOfTheGrammar(t *testing.T) {
 	if levels := h.Asides[len(h.Asides)-6]; last.Kind != history.Again || levels.Row != history.RowLevel ||
 		levels.Sent < last.Done {
 		t.Errorf("at last: %s; and %s at %s, want a repeat, and levels after it", last.Kind, levels.Row, levels.Sent)
+	}
+}
+
+// TestOneListAtATime: clients that have cancelled orders do not list orders at once. The order service lets pages wait
+// for one another.
+func TestOneListAtATime(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	var id atomic.Int64
+	s.answer = func(w http.ResponseWriter) {
+		w.WriteHeader(http.StatusCreated)
+		_, _ = fmt.Fprintf(w, `{"id":"%d","status":"CONFIRMED","total":1}`, id.Add(1))
+	}
+	others := s.Config.Handler
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet || r.URL.Path != "/v1/orders" {
+			others.ServeHTTP(w, r)
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+		_, _ = io.WriteString(w, `{"orders":[]}`)
+	})
+	cfg := s.config()
+	cfg.Plain, cfg.Orders, cfg.Mix = false, 1000, fire.Mix{Goods: 5, Stock: 1000, Cancel: 0.5, Seed: 1}
+	h, _ := run(t, cfg)
+	var lists []history.Aside
+	for _, a := range h.Asides {
+		if a.Row == "list: after a cancellation" {
+			lists = append(lists, a)
+		}
+	}
+	slices.SortFunc(lists, func(a, b history.Aside) int { return cmp.Compare(a.Sent, b.Sent) })
+	for i := 1; i < len(lists); i++ {
+		if lists[i].Sent < lists[i-1].Done {
+			t.Fatalf("of %d lists, one is sent at %s, and the one before is answered at %s", len(lists), lists[i].Sent,
+				lists[i-1].Done)
+		}
+	}
+	if len(lists) < 10 {
+		t.Errorf("%d lists after some 500 cancellations", len(lists))
 	}
 }
 
