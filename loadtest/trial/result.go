@@ -75,7 +75,7 @@ func (c *Counts) add(other Counts) {
 	c.RetriedLost += other.RetriedLost
 }
 
-// forget drops what the run's figures and verdict were made of: a table has hundreds of runs, of some 3 MB.
+// forget drops the history and the books of a run that is judged: a table has hundreds of runs, of some 3 MB each.
 func (r *Result) forget() {
 	r.History, r.evidence = nil, verify.Evidence{}
 }
