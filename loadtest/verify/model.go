@@ -133,7 +133,11 @@ func badParameters(r *contract.Route, values url.Values) []want {
 			case "flag":
 				return []want{{http.StatusUnprocessableEntity, history.InvalidFlag, why}}
 			case "goods_id":
-				return []want{{http.StatusUnprocessableEntity, history.InvalidGoods, why}, page}
+				goods := want{http.StatusUnprocessableEntity, history.InvalidGoods, why}
+				if strings.Contains(r.Path, "{goods_id}") {
+					return []want{goods}
+				}
+				return []want{goods, page}
 			case "after":
 				return []want{page, {http.StatusUnprocessableEntity, history.InvalidGoods, why}}
 			}
