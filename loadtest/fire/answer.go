@@ -9,14 +9,12 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"orderstock/loadtest/contract"
 	"orderstock/loadtest/history"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/stockapi"
 )
-
-// strict rejects fields that no answer has, names in other case, and duplicate names.
-var strict = json.RejectUnknownMembers(true)
 
 // readOrder reads the order service's answer into the call. Sent are the items of the order.
 func (c *client) readOrder(e *history.Call, sent []history.Item, body []byte) {
@@ -25,7 +23,7 @@ func (c *client) readOrder(e *history.Call, sent []history.Item, body []byte) {
 		httpapi.Problem
 		Status jsontext.Value `json:"status"` // a string in an order, a number in a problem
 	}
-	if err := json.Unmarshal(body, &o, strict); err != nil || e.Kind.Places() && !o.UpdatedAt.IsZero() {
+	if err := json.Unmarshal(body, &o, contract.Strict); err != nil || e.Kind.Places() && !o.UpdatedAt.IsZero() {
 		unreadable(e)
 		return
 	}
@@ -90,7 +88,7 @@ func (c *client) readLedger(e *history.Call, sent []history.Item, body []byte) {
 		stockapi.FlowsResponse
 		httpapi.Problem
 	}
-	if err := json.Unmarshal(body, &o, strict); err != nil || len(o.Operations) > 1 {
+	if err := json.Unmarshal(body, &o, contract.Strict); err != nil || len(o.Operations) > 1 {
 		unreadable(e)
 		return
 	}
@@ -132,7 +130,7 @@ func (c *client) readOperation(e *history.Call, sent []history.Item, body []byte
 		operation.Operation
 		httpapi.Problem
 	}
-	if err := json.Unmarshal(body, &o, strict); err != nil {
+	if err := json.Unmarshal(body, &o, contract.Strict); err != nil {
 		unreadable(e)
 		return
 	}

@@ -241,7 +241,7 @@ func (c *client) ask(ctx context.Context, name string, q call) history.Aside {
 		a.Failure = failureOf(err)
 	case got.code >= http.StatusBadRequest:
 		var p httpapi.Problem
-		if json.Unmarshal(got.body, &p, strict) == nil {
+		if json.Unmarshal(got.body, &p, contract.Strict) == nil {
 			a.Problem = history.ParseProblem(p.Code)
 			a.OtherID = a.OtherID || a.Ended() && p.RequestID != id
 		}

@@ -158,6 +158,15 @@ func (s *shop) place(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, `{"id":"%d","status":%q,"total":1}`, s.orders[key], s.ends[key])
 }
 
+// confirmAll has each order confirmed under another id.
+func (s *shop) confirmAll() {
+	var id atomic.Int64
+	s.answer = func(w http.ResponseWriter) {
+		w.WriteHeader(http.StatusCreated)
+		_, _ = fmt.Fprintf(w, `{"id":"%d","status":"CONFIRMED","total":1}`, id.Add(1))
+	}
+}
+
 func (s *shop) cancelOrder(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -795,11 +804,7 @@ func TestFireDoesNotWaitForADay(t *testing.T) {
 func TestFireDrawsEachRowOfTheGrammar(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	var id atomic.Int64
-	s.answer = func(w http.ResponseWriter) {
-		w.WriteHeader(http.StatusCreated)
-		_, _ = fmt.Fprintf(w, `{"id":"%d","status":"CONFIRMED","total":1}`, id.Add(1))
-	}
+	s.confirmAll()
 	cfg := s.config()
 	cfg.Plain, cfg.Orders, cfg.Mix = false, 2000, fire.Mix{Goods: 5, Stock: 1000, Repeat: 0.1, Cancel: 0.1, Seed: 1}
 	h, report := run(t, cfg)
@@ -836,11 +841,7 @@ func TestFireDrawsEachRowOfTheGrammar(t *testing.T) {
 func TestOneListAtATime(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	var id atomic.Int64
-	s.answer = func(w http.ResponseWriter) {
-		w.WriteHeader(http.StatusCreated)
-		_, _ = fmt.Fprintf(w, `{"id":"%d","status":"CONFIRMED","total":1}`, id.Add(1))
-	}
+	s.confirmAll()
 	others := s.Config.Handler
 	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet || r.URL.Path != "/v1/orders" {
@@ -869,6 +870,57 @@ func TestOneListAtATime(t *testing.T) {
 	if len(lists) < 10 {
 		t.Errorf("%d lists after some 500 cancellations", len(lists))
 	}
+}
+
+// TestRequestIDs: an answer has the id of its request, or a new one, and a problem in it has the same.
+func TestRequestIDs(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answer func(w http.ResponseWriter, sent string) (inProblem string)
+		other  bool
+	}{
+		"sent back, or made": {
+			func(w http.ResponseWriter, sent string) string { return named(w, cmp.Or(sent, "made")) }, false,
+		},
+		"only sent back": {named, true},
+		"cut in a problem": {
+			func(w http.ResponseWriter, sent string) string { return named(w, cmp.Or(sent, "made"))[:3] }, true,
+		},
+	} {
+		s := newShop(t)
+		s.confirmAll()
+		others := s.Config.Handler
+		s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost || r.URL.Path == "/openapi.json" {
+				others.ServeHTTP(w, r)
+				return
+			}
+			id := c.answer(w, r.Header.Get("X-Request-Id"))
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = fmt.Fprintf(w, `{"type":"about:blank","title":"T","status":404,"code":"not_found","request_id":%q}`, id)
+		})
+		cfg := s.config()
+		cfg.Plain, cfg.Orders, cfg.Mix = false, 1000, fire.Mix{Goods: 5, Stock: 1000, Seed: 1}
+		h, _ := run(t, cfg)
+		reads, wrong := 0, 0
+		for _, a := range h.Asides {
+			if a.Method == http.MethodGet {
+				reads++
+				if a.OtherID {
+					wrong++
+				}
+			}
+		}
+		if reads == 0 || (wrong > 0) != c.other {
+			t.Errorf("%s: %d of %d reads have another id", name, wrong, reads)
+		}
+	}
+}
+
+// named sets the header of an answer.
+func named(w http.ResponseWriter, id string) string {
+	w.Header().Set("X-Request-Id", id)
+	return id
 }
 
 // An interrupted run does not wait until each call has an end.

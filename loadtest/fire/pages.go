@@ -125,7 +125,7 @@ func (c *client) readList(a *history.Aside, ops []identity) {
 		Next string `json:"next"`
 	}
 	a.Failure = history.Unreadable
-	if json.Unmarshal([]byte(a.Answer), &page, strict) != nil {
+	if json.Unmarshal([]byte(a.Answer), &page, contract.Strict) != nil {
 		return
 	}
 	for i := range page.Orders {

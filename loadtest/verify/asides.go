@@ -117,7 +117,7 @@ func (j *judgement) contentsOf(a *history.Aside) {
 		}
 		return
 	}
-	if a.Next != 0 || len(a.Listed) > 0 || json.Unmarshal([]byte(a.Answer), &text, strict) != nil ||
+	if a.Next != 0 || len(a.Listed) > 0 || json.Unmarshal([]byte(a.Answer), &text, contract.Strict) != nil ||
 		(a.Route == "/v1/stock") != (text.All != nil) {
 		j.add(AnswerWellFormed, nil, int(a.Op), 0, "a body by the contract", "%s: %s", answered(a), cut(a.Answer))
 		return
@@ -137,9 +137,6 @@ func (j *judgement) contentsOf(a *history.Aside) {
 		j.level(a, text.Goods)
 	}
 }
-
-// strict rejects fields that no answer has, names in other case, and duplicate names.
-var strict = json.RejectUnknownMembers(true)
 
 // flows judges the records under some flags: operations, each with the items of its order, and their flow rows, which
 // are read after the operations.
@@ -190,7 +187,8 @@ func (j *judgement) eachAnswered(a *history.Aside) bool {
 	seen := map[int]bool{}
 	for _, text := range lines {
 		var line stockapi.DeductAnswer
-		if json.Unmarshal([]byte(text), &line, strict) != nil || line.Index < 0 || line.Index >= len(sent.Operations) {
+		err := json.Unmarshal([]byte(text), &line, contract.Strict)
+		if err != nil || line.Index < 0 || line.Index >= len(sent.Operations) {
 			return false
 		}
 		of, got := sent.Operations[line.Index], want{code: http.StatusOK}

@@ -172,7 +172,7 @@ type sentBody struct {
 // strictly reads a body as the services do: each field once, by its exact name, and nothing else. It returns what is
 // wrong with it, if anything is.
 func strictly(text string, body *sentBody) (p history.Problem, why string) {
-	err := json.Unmarshal([]byte(text), body, strict)
+	err := json.Unmarshal([]byte(text), body, contract.Strict)
 	switch {
 	case err == nil:
 		return history.NoProblem, ""

@@ -138,6 +138,13 @@ func TestOddCalls(t *testing.T) {
 				Answer: `{"index":1,"operation":` + recorded + `}` + "\n" + `{"index":1,"operation":` + recorded + `}` + "\n",
 			}, "want a line for each deduction, as if it had come alone",
 		},
+		"deductions together, with other items": {
+			history.Aside{
+				Method: "POST", Route: "/v1/operations", Path: "/v1/operations", Op: -1, Code: 200, Body: twoDeductions,
+				Answer: `{"index":1,"operation":` + strings.Replace(recorded, `"num":1`, `"num":2`, 1) + `}` + "\n" +
+					`{"index":0,"problem":` + refused + `}` + "\n",
+			}, "want a line for each deduction, as if it had come alone",
+		},
 		"flow rows": {
 			history.Aside{
 				Method: "GET", Route: "/v1/flows", Path: "/v1/flows?flag=none&flag=" + flag(0), Op: -1, Code: 200,
