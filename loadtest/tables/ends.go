@@ -189,7 +189,9 @@ func (e Ends) sentence(f Fault, side Side, v *verify.Verdict) string {
 	}
 	switch {
 	case f.Rate != "":
-		text = English.Sprintf("%.0f orders a second: %s", e.OrdersPerS, f.variant(side).Says)
+		if text = English.Sprintf("%.0f orders a second", e.OrdersPerS); side != Here {
+			text += ": " + f.variant(side).Says
+		}
 	case v.Outcome == verify.Violation && f.Went != nil && side == Broken:
 		text = f.Went(e)
 	}
