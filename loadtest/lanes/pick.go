@@ -249,8 +249,8 @@ func (r *Run) gone(flag string) (n int64) {
 	return n
 }
 
-// failed returns an order that failed, though its pieces are gone: the first that the action struck, or the first at
-// all, which only suffered from the one that was struck, as by waiting for its lock; "" if there is none.
+// failed returns an order that failed, though its pieces are gone; "" if there is none. It prefers one that the action
+// struck: others may only have waited for the lock of that one.
 func (r *Run) failed(a faultpoint.Action) string {
 	var failed []string
 	for _, o := range r.Orders {
