@@ -174,7 +174,9 @@ func TestReportIsChinese(t *testing.T) {
 		header http.Header
 		want   []string
 	}{
-		{"/api/runs/" + record.Run.ID + "/report", bearing(nil), []string{"发生了什么", "违规", "得到应答：失败", "每秒应答的订单"}},
+		{"/api/runs/" + record.Run.ID + "/report", bearing(nil), []string{
+			"发生了什么", "违规", "得到应答：失败", "每秒应答的订单", "违反次数",
+		}},
 		{"/", http.Header{}, []string{"本页需要控制台的令牌"}},
 	} {
 		get := func(language string) string {

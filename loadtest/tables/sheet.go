@@ -30,7 +30,7 @@ func (r *Record) Sheet() report.Sheet {
 	s.Add(r.Scene.Part("What happened"))
 	s.Add(report.Part{Title: "The books", Says: r.Books.Unequal, Table: report.TableOf(r.Books.Rows)})
 	if r.Verdict != nil {
-		table := report.NewTable("What must hold", "Broken", "For example")
+		table := report.NewTable("What must hold", "Times broken", "For example")
 		for _, i := range r.Verdict.Invariants {
 			example := ""
 			if len(i.Sample) > 0 {
