@@ -78,7 +78,10 @@ func (p *Process) read(records io.Reader) {
 	_ = p.cmd.Wait() // stderr has the reason of a failure
 }
 
-// Await returns the first record of the phase after the first skip records.
+// ErrLate says that the limit of Await has passed.
+var ErrLate = errors.New("no contender got that far in time")
+
+// Await returns the first record of the phase after the first skip records, or ErrLate.
 func (p *Process) Await(skip int, want Phase, limit time.Duration) (Record, error) {
 	timeout := time.After(limit)
 	for {
@@ -95,7 +98,7 @@ func (p *Process) Await(skip int, want Phase, limit time.Duration) (Record, erro
 		case <-p.ended:
 			return Record{}, fmt.Errorf("a process of contenders ended before it was %s: %s", want, p.stderr.String())
 		case <-timeout:
-			return Record{}, fmt.Errorf("no contender of a process was %s within %s", want, limit)
+			return Record{}, fmt.Errorf("no contender of a process was %s within %s: %w", want, limit, ErrLate)
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"orderstock/loadtest/locks"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
@@ -46,6 +48,7 @@ type round struct {
 
 	faults     map[string]int // that struck
 	violations []string       // what does not hold
+	unknown    string         // why the round shows nothing but the history of its grants; "" if it shows all
 	says       string         // the figures, for people
 }
 
@@ -79,6 +82,25 @@ func (r *round) run(ctx context.Context, length time.Duration) (err error) {
 			err = errors.Join(err, r.session.Close())
 		}
 	}()
+	err = r.disturb(ctx, length)
+	if errors.Is(err, locks.ErrLate) {
+		err = r.stuck(ctx, err.Error())
+	}
+	if err != nil {
+		return err
+	}
+	for _, m := range r.members {
+		if err := m.Finish(); err != nil {
+			r.violations = append(r.violations, err.Error())
+		}
+		r.retire(m)
+	}
+	return r.judge(ctx)
+}
+
+// disturb lets everybody contend, strikes and heals for that long, and then waits until each process has had the lock
+// again.
+func (r *round) disturb(ctx context.Context, length time.Duration) error {
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
@@ -90,7 +112,7 @@ func (r *round) run(ctx context.Context, length time.Duration) (err error) {
 		}
 		f := faults[i%len(faults)]
 		if err := f.strike(); err != nil {
-			return fmt.Errorf("%s: %w: %s", f.name, err, r.state(ctx))
+			return fmt.Errorf("%s: %w", f.name, err)
 		}
 		r.faults[f.name]++
 		if err := trial.Sleep(ctx, time.Duration(r.rand.Int64N(int64(time.Second)))); err != nil {
@@ -102,21 +124,83 @@ func (r *round) run(ctx context.Context, length time.Duration) (err error) {
 	}
 	for _, m := range r.members { // everybody goes on
 		if _, err := m.Await(len(m.History()), locks.Granted, patience); err != nil {
-			r.violations = append(r.violations, "after the faults, "+err.Error()+": "+r.state(ctx))
+			return fmt.Errorf("after the faults, %w", err)
 		}
 	}
-	for _, m := range r.members {
-		if err := m.Finish(); err != nil {
-			r.violations = append(r.violations, err.Error())
-		}
-		r.retire(m)
-	}
-	return r.judge(ctx)
+	return nil
 }
 
-// state says which part each server plays and whom it shows in the queue, and what each process did last. Servers that
-// show different queues have lost what they had acknowledged: then a contender may wait for a node that others do not
-// see.
+// stuck notes that the round does not go on, or that something stays for ever. The lock is to blame if the servers
+// agree about its queue. If they do not, one of them has lost what it had acknowledged, and no lock can do its work.
+func (r *round) stuck(ctx context.Context, finding string) error {
+	if err := r.healed(); err != nil { // all servers are to be asked
+		return fmt.Errorf("%s: %w", finding, err)
+	}
+	differ, err := r.compare(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: compare the servers: %w: %s", finding, err, r.state(ctx))
+	}
+	if differ != "" {
+		r.unknown = fmt.Sprintf("%s: %s: %s", finding, differ, r.state(ctx))
+		return nil
+	}
+	r.violations = append(r.violations, finding+": "+r.state(ctx))
+	return nil
+}
+
+// compare says how the servers differ about the queue, or "" if they agree: each lists it twice, in turn.
+func (r *round) compare(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	var looks [][]string
+	for range 2 {
+		for i, s := range r.servers {
+			names, err := r.queue(ctx, s)
+			if err != nil {
+				return "", fmt.Errorf("list the queue on server %d: %w", i+1, err)
+			}
+			looks = append(looks, names)
+		}
+	}
+	return difference(looks[:len(r.servers)], looks[len(r.servers):]), nil
+}
+
+// difference finds a node that one server shows in both of its looks, and another server does not show in its look
+// between them. As each look follows a sync, and no name comes twice, a node that has only just come, or has gone by
+// now, is none.
+func difference(first, second [][]string) string {
+	looks := slices.Concat(first, second)
+	for i := range first {
+		for k := i + 1; k < i+len(first); k++ {
+			for _, name := range first[i] {
+				if slices.Contains(second[i], name) && !slices.Contains(looks[k], name) {
+					return fmt.Sprintf("server %d has %s, and server %d has not", i+1, name, k%len(first)+1)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// queue lists the nodes under the lock's path as the server has them, when it knows all that was committed before.
+func (r *round) queue(ctx context.Context, s *servers.ZooKeeper) ([]string, error) {
+	session, err := zklock.Connect(ctx, []string{s.Addr()}, silent)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = session.Close() }()
+	if _, err := session.Conn().Sync(r.lock()); err != nil {
+		return nil, err
+	}
+	names, _, err := session.Conn().Children(r.lock())
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, nil
+	}
+	slices.SortFunc(names, func(a, b string) int { return strings.Compare(a[len(a)-10:], b[len(b)-10:]) })
+	return names, err
+}
+
+// state says which role each server plays and whom it shows in the queue, and what each process did last.
 func (r *round) state(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
@@ -124,15 +208,8 @@ func (r *round) state(ctx context.Context) string {
 	for i, s := range r.servers {
 		mode, err := s.Mode(ctx)
 		says = append(says, fmt.Sprintf("server %d: %s %v", i+1, mode, err))
-		session, err := zklock.Connect(ctx, []string{s.Addr()}, silent)
-		if err != nil {
-			says = append(says, err.Error())
-			continue
-		}
-		names, _, err := session.Conn().Children(r.lock())
-		slices.SortFunc(names, func(a, b string) int { return strings.Compare(a[len(a)-10:], b[len(b)-10:]) })
+		names, err := r.queue(ctx, s)
 		says = append(says, fmt.Sprintf("%d in the queue, the first %s %v", len(names), names[:min(3, len(names))], err))
-		_ = session.Close()
 	}
 	for i, m := range r.members {
 		records := m.History()
@@ -332,11 +409,21 @@ func (r *round) judge(ctx context.Context) error {
 	if n := overlaps(r.awake); n > 0 {
 		violated("%d holders that were never paused believed that they held beside another", n)
 	}
-	if len(all) < r.least {
-		violated("only %d grants", len(all))
+	r.says = fmt.Sprintf("hand-off %d, %d processes: %d grants, %d lost, %d failed; %v", r.handoff, len(r.histories),
+		len(all), lost, failed, r.faults)
+	if len(all) < r.least && r.unknown == "" {
+		if err := r.stuck(ctx, fmt.Sprintf("only %d grants", len(all))); err != nil {
+			return err
+		}
+	}
+	if r.unknown != "" {
+		return nil
 	}
 	if lost == 0 {
 		violated("no holder lost its lock: the faults had no effect")
+	}
+	if err := r.leftovers(ctx); err != nil || r.unknown != "" {
+		return err
 	}
 	data, _, err := r.session.Conn().Get(r.counter())
 	if err != nil {
@@ -346,16 +433,14 @@ func (r *round) judge(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the counter: %w", err)
 	}
-	r.says = fmt.Sprintf("hand-off %d, %d processes: %d grants, %d lost, %d failed; counter %d; %v", r.handoff,
-		len(r.histories), len(all), lost, failed, counter, r.faults)
 	if counter < counted || counter > counted+unknown {
 		violated("the counter says %d after it was raised %d times, or up to %d more", counter, counted, unknown)
 	}
-	return r.leftovers(ctx, violated)
+	return nil
 }
 
 // leftovers looks for nodes that outlive their sessions.
-func (r *round) leftovers(ctx context.Context, violated func(string, ...any)) error {
+func (r *round) leftovers(ctx context.Context) error {
 	for deadline := time.Now().Add(3 * shortSession); ; {
 		left, _, err := r.session.Conn().Children(r.lock())
 		if err != nil {
@@ -365,8 +450,7 @@ func (r *round) leftovers(ctx context.Context, violated func(string, ...any)) er
 			return nil
 		}
 		if time.Now().After(deadline) {
-			violated("%d nodes are left in the queue, such as %s", len(left), left[0])
-			return nil
+			return r.stuck(ctx, fmt.Sprintf("%d nodes are left in the queue, such as %s", len(left), left[0]))
 		}
 		if err := trial.Sleep(ctx, 50*time.Millisecond); err != nil {
 			return err
