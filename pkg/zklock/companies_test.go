@@ -322,4 +322,10 @@ func TestLead(t *testing.T) {
 	if err := s.Lead(t.Context(), path, rest, nil); err == nil {
 		t.Error("Lead accepts no work")
 	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := s.Lead(ended, path, -rest, func(context.Context, *zklock.Lock) error { return nil })
+	if err == nil || !strings.Contains(err.Error(), "rest") {
+		t.Errorf("Lead with a negative rest: %v", err)
+	}
 }

@@ -3,6 +3,7 @@ package zklock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"orderstock/pkg/zklock/internal/conn"
@@ -23,8 +24,13 @@ func (s *Session) Lead(
 	o := optionsOf(s, opts, Option.setLock)
 	o.handoffs = 1
 	lead := &Mutex{newQueued(s, path, o)}
-	if work == nil || lead.opts.invalid != nil {
-		return errors.Join(errors.New("zklock: Lead was called without work, or with a bad option"), lead.opts.invalid)
+	switch {
+	case work == nil:
+		return errors.New("lead " + path + ": there is no work")
+	case rest < 0:
+		return fmt.Errorf("lead %s: a rest of %s: want 0 or more", path, rest)
+	case lead.opts.invalid != nil:
+		return lead.opts.invalid
 	}
 	for ctx.Err() == nil {
 		err := Do(ctx, lead, func(ctx context.Context, lock *Lock) error {

@@ -1,6 +1,7 @@
 package zklock
 
 import (
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
@@ -39,10 +40,11 @@ func (set sessionOption) setConnect(o *sessionOptions) { set(o) }
 func (set connectOption) setConnect(o *sessionOptions) { set(o) }
 
 func sessionOptionsOf[O any](opts []O, set func(O, *sessionOptions)) sessionOptions {
-	o := sessionOptions{Options: conn.Options{Timeout: 10 * time.Second, Log: slog.Default()}}
+	o := sessionOptions{Options: conn.Options{Timeout: 10 * time.Second}}
 	for _, opt := range opts {
 		set(opt, &o)
 	}
+	o.Log = cmp.Or(o.Log, slog.Default())
 	return o
 }
 
@@ -71,7 +73,7 @@ func WithNamespace(namespace string) SessionOption {
 }
 
 // WithLogger sets the logger for lost sessions, for trouble with the connection, and, with the level debug, for the
-// client library's own messages. Default: slog.Default.
+// client library's own messages. Default, also for nil: slog.Default.
 func WithLogger(log *slog.Logger) SessionOption {
 	return sessionOption(func(o *sessionOptions) { o.Log = log })
 }
@@ -143,6 +145,10 @@ func (o *options) check(path string) error {
 			return fmt.Errorf("lock name %q is empty or holds a slash: give WithNames another", name)
 		}
 	}
+	if o.handoffs < 1 || o.handoff < 0 {
+		return fmt.Errorf("local hand-off of %d acquisitions within %s: give WithHandoff 1 or more, and no time below 0",
+			o.handoffs, o.handoff)
+	}
 	if len(o.owner.Label) > maxLabel {
 		return fmt.Errorf("label of %d bytes: give WithLabel at most %d", len(o.owner.Label), maxLabel)
 	}
@@ -165,7 +171,8 @@ var hostname = sync.OnceValue(func() string {
 // WithHandoff bounds the local hand-off of a Mutex while another process waits: the lock goes to the other process
 // after count acquisitions, or when d has passed since it was seen waiting, if that is earlier. A holder is not
 // interrupted, so d may be exceeded by one hold. A count of 1 turns local hand-off off: then each acquisition queues in
-// ZooKeeper by itself, in one order for all processes. Default: 4096 and 25 ms.
+// ZooKeeper by itself, in one order for all processes. With a count below 1, or a negative d, each acquisition fails.
+// Default: 4096 and 25 ms.
 //
 // All Mutex values on one path of a Session share a queue, with the options of the value that began it.
 func WithHandoff(count int, d time.Duration) MutexOption {

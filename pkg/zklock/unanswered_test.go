@@ -148,6 +148,18 @@ func TestImpossibleLocksAreRefused(t *testing.T) {
 		}
 	}
 	dir := newRoot(t)
+	for _, handoff := range []zklock.MutexOption{
+		zklock.WithHandoff(0, time.Second), zklock.WithHandoff(-1, 0), zklock.WithHandoff(16, -time.Second),
+	} {
+		for _, m := range []zklock.Locker{
+			zklock.NewMutex(s, dir+"/lock", handoff), zklock.NewReentrantMutex(s, dir+"/lock", handoff),
+		} {
+			_, err := m.TryAcquire(zklock.WithOwner(t.Context()))
+			if err == nil || !strings.Contains(err.Error(), "WithHandoff") {
+				t.Fatalf("an impossible hand-off: %v", err)
+			}
+		}
+	}
 	long := zklock.NewMutex(s, dir+"/lock", zklock.WithLabel(strings.Repeat("x", 2<<20)))
 	if _, err := long.Acquire(t.Context()); err == nil || !strings.Contains(err.Error(), "label") {
 		t.Errorf("a label of 2 MiB: %v", err)
@@ -295,6 +307,10 @@ func TestRefusedConnectionIsNamed(t *testing.T) {
 	if !strings.Contains(log.String(), "connection refused") {
 		t.Errorf("the log says %q", log)
 	}
+	ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err = zklock.Connect(ctx, []string{listener.Addr().String()}, zklock.WithLogger(nil)) // it logs to the default one
+	wantErr(t, err, syscall.ECONNREFUSED, "Connect with no logger")
 }
 
 // A server that has as many connections as it may ends further ones without a word, and one that asks for
