@@ -12,10 +12,9 @@ import (
 type Store interface {
 	// FindByKey returns the order with that idempotency key, or ErrNotFound.
 	FindByKey(ctx context.Context, key string) (Order, error)
-	// Insert writes a pending order with its items and key, in one transaction. The
-	// store's clock sets UpdatedAt, here and in Move.
-	// If the key is in use, Insert writes nothing and returns the order that has
-	// the key, and false. After ErrUnanswered the order may have been written.
+	// Insert writes a pending order with its items and key, in one transaction. The store's clock sets UpdatedAt, here and
+	// in Move. If the key is in use, Insert writes nothing and returns the order that has the key, and false. After
+	// ErrUnanswered the order may have been written.
 	Insert(ctx context.Context, o Order) (stored Order, inserted bool, err error)
 	// Move changes the status by a guarded update, and sets the outcome if To is one and the order has none. It returns
 	// true if this call made the change. After false it may have made it, too: read the order to learn its status.

@@ -77,9 +77,8 @@ func (l *Limits) Close() error {
 	return nil
 }
 
-// Limit returns a handler that lets each client send requests at the rate, counted under the name, and refuses
-// further ones with 429 rate_limited. Answers carry RateLimit and RateLimit-Policy
-// (draft-ietf-httpapi-ratelimit-headers).
+// Limit returns a handler that lets each client send requests at the rate, counted under the name, and refuses further
+// ones with 429 rate_limited. Answers carry RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers).
 func (l *Limits) Limit(name string, rate Rate) gin.HandlerFunc {
 	if rate == (Rate{}) {
 		return func(*gin.Context) {}

@@ -52,8 +52,7 @@ import (
 // after that time.
 type Run[In, Out any] func(ctx context.Context, take func() []*Call[In, Out])
 
-// Queue runs concurrent calls of Do in batches. Safe for concurrent use. Make one
-// with New or Func.
+// Queue runs concurrent calls of Do in batches. Safe for concurrent use. Make one with New or Func.
 type Queue[In, Out any] struct {
 	run    Run[In, Out]
 	opts   options
@@ -119,9 +118,8 @@ func Shared[In, Out any](fn func(ctx context.Context, ins []In) (out Out, err er
 	}, opts...)
 }
 
-// Do adds in to the next batch and waits for the answer. It returns ErrFull or
-// ErrClosed at once if the call cannot be queued. If ctx ends first, Do returns
-// ctx's error, with ErrWithdrawn if no batch has taken the call yet.
+// Do adds in to the next batch and waits for the answer. It returns ErrFull or ErrClosed at once if the call cannot be
+// queued. If ctx ends first, Do returns ctx's error, with ErrWithdrawn if no batch has taken the call yet.
 func (q *Queue[In, Out]) Do(ctx context.Context, in In) (Out, error) {
 	var none Out
 	if err := ctx.Err(); err != nil {
@@ -154,8 +152,7 @@ func (q *Queue[In, Out]) Waiting() int {
 	return q.waiting
 }
 
-// Close refuses further calls, waits until all queued calls are answered, and
-// then ends the queue's context.
+// Close refuses further calls, waits until all queued calls are answered, and then ends the queue's context.
 func (q *Queue[In, Out]) Close() {
 	q.mu.Lock()
 	q.closed = true
@@ -193,9 +190,8 @@ func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout =
 // for it. ctx belongs to the queue.
 func WithIdle(f func(ctx context.Context)) Option { return func(o *options) { o.idle = f } }
 
-// WithGather delays a batch until the queue is as long as the previous batch
-// plus the calls that it left waiting, but for at most 1/part of that batch's
-// duration and 5 ms. Callers that call again as soon as they are answered then
-// share one batch instead of falling into cohorts that take turns. A call that
-// follows a batch of one does not wait. Default: no delay.
+// WithGather delays a batch until the queue is as long as the previous batch plus the calls that it left waiting, but
+// for at most 1/part of that batch's duration and 5 ms. Callers that call again as soon as they are answered then share
+// one batch instead of falling into cohorts that take turns. A call that follows a batch of one does not wait. Default:
+// no delay.
 func WithGather(part int) Option { return func(o *options) { o.gather = max(1, part) } }

@@ -47,9 +47,8 @@ func (c *Call[In, Out]) Resolve(out Out, err error) {
 var (
 	// ErrFull is returned by Do at once if the queue is full.
 	ErrFull = errors.New("batch: queue full")
-	// ErrWithdrawn is returned by Do, together with the context's error, if the
-	// context ended before a batch took the call: nothing was or will be done for
-	// it. A context error without ErrWithdrawn means that a batch has taken the
+	// ErrWithdrawn is returned by Do, together with the context's error, if the context ended before a batch took the
+	// call: nothing was or will be done for it. A context error without ErrWithdrawn means that a batch has taken the
 	// call, and that its outcome is unknown.
 	ErrWithdrawn = errors.New("batch: withdrawn before it was taken")
 	// ErrClosed is returned by Do after Close.

@@ -1,5 +1,4 @@
-// Package command runs the project's programs from their command lines, and gives them all the same
-// exit codes.
+// Package command runs the project's programs from their command lines, and gives them all the same exit codes.
 package command
 
 import (
@@ -47,8 +46,7 @@ func (e *ExitError) Error() string {
 
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Fail returns err, the finding of a check, as an ExitError with the code Failed.
-// It returns nil for nil.
+// Fail returns err, the finding of a check, as an ExitError with the code Failed. It returns nil for nil.
 func Fail(err error) error {
 	if err == nil {
 		return nil

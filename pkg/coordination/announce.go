@@ -20,8 +20,7 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// Dir returns the node below root under which the replicas of the service announce
-// themselves.
+// Dir returns the node below root under which the replicas of the service announce themselves.
 func Dir(root, service string) string { return root + "/replicas/" + service }
 
 // shortPauses are the ones between tries while ZooKeeper does not answer.

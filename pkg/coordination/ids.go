@@ -140,8 +140,7 @@ func (i *IDs) usable() error {
 	return nil
 }
 
-// drop ends the lease and wakes keep, which leases again at the current wall time.
-// The caller holds the mutex.
+// drop ends the lease and wakes keep, which leases again at the current wall time. The caller holds the mutex.
 func (i *IDs) drop() {
 	i.lease = nil
 	select {

@@ -32,10 +32,9 @@ var (
 	ErrPlain    = errors.New("plain HTTP where HTTPS is expected")
 )
 
-// Watch calls changed with the addresses that are announced under dir on these terms, sorted, and
-// again whenever they change, until ctx ends. While ZooKeeper is away it reports no
-// change. It never reports an empty set: a caller could do nothing with it, and
-// after a restart of ZooKeeper the replicas announce themselves again.
+// Watch calls changed with the addresses that are announced under dir on these terms, sorted, and again whenever they
+// change, until ctx ends. While ZooKeeper is away it reports no change. It never reports an empty set: a caller could
+// do nothing with it, and after a restart of ZooKeeper the replicas announce themselves again.
 func Watch(ctx context.Context, s *zklock.Session, dir string, terms Terms, changed func(addrs []string)) {
 	type listing struct {
 		names  []string

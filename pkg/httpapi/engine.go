@@ -28,8 +28,7 @@ type Options struct {
 	WriteTimeout time.Duration
 	// Metrics, if not nil, registers the counts and durations of requests.
 	Metrics prometheus.Registerer
-	// Problem is the service's one table from errors to problems; it returns nil
-	// for an error that it lacks.
+	// Problem is the service's one table from errors to problems; it returns nil for an error that it lacks.
 	Problem func(error) *Problem
 }
 

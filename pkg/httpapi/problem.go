@@ -60,9 +60,8 @@ func (p *Problem) For(ctx context.Context) *Problem {
 // RetrySeconds returns RetryAfter as it goes over the wire: whole seconds, rounded up.
 func (p *Problem) RetrySeconds() int64 { return int64((p.RetryAfter + time.Second - 1) / time.Second) }
 
-// Handle turns a handler that returns an error into a gin handler. The error becomes the response: a *Problem
-// as it is, any other through the table given to NewEngine, and an error missing from the table as 500 "internal",
-// logged.
+// Handle turns a handler that returns an error into a gin handler. The error becomes the response: a *Problem as it is,
+// any other through the table given to NewEngine, and an error missing from the table as 500 "internal", logged.
 func Handle(fn func(c *gin.Context) error) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if err := fn(c); err != nil {

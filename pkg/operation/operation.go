@@ -45,11 +45,9 @@ type State string
 const (
 	// Done: every item was deducted.
 	Done State = "DONE"
-	// Rejected: the stock of an item was short. Nothing was deducted, and nothing
-	// will ever be deducted under this flag.
+	// Rejected: the stock of an item was short. Nothing was deducted, and nothing will ever be deducted under this flag.
 	Rejected State = "REJECTED"
-	// Cancelled: the flag was cancelled before anything was deducted. A late
-	// deduction does nothing.
+	// Cancelled: the flag was cancelled before anything was deducted. A late deduction does nothing.
 	Cancelled State = "CANCELLED"
 	// Restored: the items were deducted and then returned, once.
 	Restored State = "RESTORED"
