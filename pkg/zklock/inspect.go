@@ -62,11 +62,8 @@ func Inspect(ctx context.Context, s *Session, path string, names ...string) (Sta
 	if errors.Is(err, zk.ErrNoNode) {
 		return status, nil
 	}
-	if err != nil {
-		return status, fmt.Errorf("inspect %s: %w", path, err)
-	}
-	members, err := ordered(children, append(slices.Clip(o.names), readKind, writeKind)...)
-	if err != nil {
+	members, e := ordered(children, append(slices.Clip(o.names), readKind, writeKind)...)
+	if err = errors.Join(err, e); err != nil {
 		return status, fmt.Errorf("inspect %s: %w", path, err)
 	}
 	for _, name := range children { // it is better to fail than to show a lock as free that is held

@@ -24,13 +24,9 @@ func (s *Session) Lead(
 	o := optionsOf(s, opts, Option.setLock)
 	o.handoffs = 1
 	lead := &Mutex{newQueued(s, path, o)}
-	switch {
-	case work == nil:
-		return errors.New("lead " + path + ": there is no work")
-	case rest < 0:
-		return fmt.Errorf("lead %s: a rest of %s: want 0 or more", path, rest)
-	case lead.opts.invalid != nil:
-		return lead.opts.invalid
+	if work == nil || rest < 0 || lead.opts.invalid != nil {
+		return errors.Join(fmt.Errorf("lead %s: want work, a rest of 0 or more, not %s, and possible options", path, rest),
+			lead.opts.invalid)
 	}
 	for ctx.Err() == nil {
 		err := Do(ctx, lead, func(ctx context.Context, lock *Lock) error {

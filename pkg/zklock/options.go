@@ -40,11 +40,10 @@ func (set sessionOption) setConnect(o *sessionOptions) { set(o) }
 func (set connectOption) setConnect(o *sessionOptions) { set(o) }
 
 func sessionOptionsOf[O any](opts []O, set func(O, *sessionOptions)) sessionOptions {
-	o := sessionOptions{Options: conn.Options{Timeout: 10 * time.Second}}
+	o := sessionOptions{Options: conn.Options{Timeout: 10 * time.Second, Log: slog.Default()}}
 	for _, opt := range opts {
 		set(opt, &o)
 	}
-	o.Log = cmp.Or(o.Log, slog.Default())
 	return o
 }
 
@@ -75,7 +74,7 @@ func WithNamespace(namespace string) SessionOption {
 // WithLogger sets the logger for lost sessions, for trouble with the connection, and, with the level debug, for the
 // client library's own messages. Default, also for nil: slog.Default.
 func WithLogger(log *slog.Logger) SessionOption {
-	return sessionOption(func(o *sessionOptions) { o.Log = log })
+	return sessionOption(func(o *sessionOptions) { o.Log = cmp.Or(log, slog.Default()) })
 }
 
 // WithAuth authenticates the session, for example with the scheme "digest" and the secret

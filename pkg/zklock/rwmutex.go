@@ -24,8 +24,7 @@ type side struct {
 	write bool
 }
 
-func (m side) Acquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, false) }
-
+func (m side) Acquire(ctx context.Context) (*Lock, error)    { return m.acquire(ctx, false) }
 func (m side) TryAcquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, true) }
 
 func (m side) acquire(ctx context.Context, try bool) (*Lock, error) {

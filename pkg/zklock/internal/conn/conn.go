@@ -59,30 +59,23 @@ type Auth struct {
 	Secret []byte
 }
 
-// dialer returns how to connect to the servers that h chooses.
-func (o Options) dialer(h *hosts) zk.Dialer {
-	dial := o.Dial
-	if dial == nil {
-		dial = net.DialTimeout
-	}
-	if o.TLS == nil {
-		return dial
-	}
+// secured returns a dialer that speaks TLS, on connections of dial, with the servers that h chooses.
+func secured(dial zk.Dialer, with *tls.Config, h *hosts) zk.Dialer {
 	return func(network, address string, timeout time.Duration) (net.Conn, error) {
 		raw, err := dial(network, address, timeout)
 		if err != nil {
 			return nil, err
 		}
-		config := o.TLS.Clone()
+		config := with.Clone()
 		config.ServerName = cmp.Or(config.ServerName, h.nameOf(address))
-		secured := tls.Client(raw, config)
+		client := tls.Client(raw, config)
 		ctx, cancel := context.WithTimeout(context.Background(), timeout) //nolint:forbidigo // the library gives none
 		defer cancel()
-		if err := secured.HandshakeContext(ctx); err != nil {
+		if err := client.HandshakeContext(ctx); err != nil {
 			_ = raw.Close()
 			return nil, fmt.Errorf("TLS handshake with %s at %s: %w", config.ServerName, address, err)
 		}
-		return secured, nil
+		return client, nil
 	}
 }
 
@@ -92,9 +85,11 @@ func Connect(ctx context.Context, servers []string, o Options) (*Conn, error) {
 		return nil, fmt.Errorf("connect to ZooKeeper: session timeout %s: want 1ms to %s", o.Timeout,
 			math.MaxInt32*time.Millisecond)
 	}
-	monitor, hosts := NewMonitor(nil), newHosts()
+	monitor, hosts := NewMonitor(o.Dial), newHosts()
 	monitor.leaves = true
-	monitor.dial = o.dialer(hosts)
+	if o.TLS != nil {
+		monitor.dial = secured(monitor.dial, o.TLS, hosts)
+	}
 	zkConn, events, err := zk.Connect(servers, o.Timeout,
 		zk.WithDialer(monitor.Dial), zk.WithHostProvider(hosts),
 		zk.WithLogger(clientLog{o.Log}), zk.WithLogInfo(false))
