@@ -228,40 +228,6 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-func TestReadersShare(t *testing.T) {
-	s := connect(t)
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
-	m := herd.NewQueue(s, path)
-	read, write := of(m.Share), of(m.Acquire)
-	one, two := acquire(t, within(t), read), acquire(t, within(t), read)
-	writing := make(chan lock)
-	go func() { writing <- acquireOrNil(within(t), write) }()
-	awaitChildren(t, s, path, 3)
-	release(t, one)
-	select {
-	case <-writing:
-		t.Fatal("a writer beside a reader")
-	case <-time.After(200 * time.Millisecond):
-	}
-	release(t, two)
-	writer := <-writing
-	reading := make(chan lock)
-	go func() { reading <- acquireOrNil(within(t), read) }()
-	awaitChildren(t, s, path, 2)
-	select {
-	case <-reading:
-		t.Fatal("a reader beside a writer")
-	case <-time.After(200 * time.Millisecond):
-	}
-	release(t, writer)
-	release(t, <-reading)
-}
-
-func acquireOrNil(ctx context.Context, f acquireFunc) lock {
-	lock, _ := f(ctx) // a nil lock fails the test at its release
-	return lock
-}
-
 // TestHerd shows the herd effect: each release wakes all waiters, and one of zklock's mutex.
 func TestHerd(t *testing.T) {
 	const waiters = 12

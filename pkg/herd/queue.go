@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
@@ -11,8 +12,8 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// Queue is the case study's lock of sequential nodes all of whose waiters watch the path: exclusive, or shared by
-// readers. Each release, and each arrival, wakes all waiters, which then list the queue.
+// Queue is the case study's lock of sequential nodes all of whose waiters watch the path. Each release, and each
+// arrival, wakes all waiters, which then list the queue.
 type Queue struct {
 	// Woken is called for each watch event that wakes a waiter of this value, by many at once. It may be nil.
 	Woken func()
@@ -24,18 +25,8 @@ type Queue struct {
 // NewQueue returns a lock on path, whose node holds the queue.
 func NewQueue(s *zklock.Session, path string) *Queue { return &Queue{s: s, path: path} }
 
-const (
-	write = "-write-"
-	read  = "-read-"
-)
-
-// Acquire waits for the whole lock; see SingleNode.Acquire.
-func (q *Queue) Acquire(ctx context.Context) (*Lock, error) { return q.acquire(ctx, write) }
-
-// Share waits for a reader's share of the lock; see SingleNode.Acquire.
-func (q *Queue) Share(ctx context.Context) (*Lock, error) { return q.acquire(ctx, read) }
-
-func (q *Queue) acquire(ctx context.Context, kind string) (*Lock, error) {
+// Acquire waits until the lock is held; see SingleNode.Acquire.
+func (q *Queue) Acquire(ctx context.Context) (*Lock, error) {
 	guid := rand.Text() // finds the node again if its create was not answered
 	remove := func(ctx context.Context, l *Lock) error {
 		_, err := ask(ctx, l, func(c *zk.Conn) (struct{}, error) {
@@ -50,12 +41,12 @@ func (q *Queue) acquire(ctx context.Context, kind string) (*Lock, error) {
 		return err
 	}
 	return acquire(ctx, q.s, q.path, remove, func(ctx context.Context, l *Lock) (string, error) {
-		return q.take(ctx, l, guid, kind)
+		return q.take(ctx, l, guid)
 	})
 }
 
 // take makes a node in the queue, and lists the queue until nobody is before it.
-func (q *Queue) take(ctx context.Context, l *Lock, guid, kind string) (node string, err error) {
+func (q *Queue) take(ctx context.Context, l *Lock, guid string) (node string, err error) {
 	tried := false
 	name, err := ask(ctx, l, func(c *zk.Conn) (string, error) {
 		if tried {
@@ -71,7 +62,7 @@ func (q *Queue) take(ctx context.Context, l *Lock, guid, kind string) (node stri
 		}
 		tried = true
 		acl := q.s.ACL()
-		node, err := c.Create(q.path+"/"+guid+kind, nil, zk.FlagEphemeralSequential, acl)
+		node, err := c.Create(q.path+"/"+guid+"-", nil, zk.FlagEphemeralSequential, acl)
 		if errors.Is(err, zk.ErrNoNode) {
 			err = makeParent(c, q.path+"/"+guid, acl)
 		}
@@ -92,7 +83,7 @@ func (q *Queue) take(ctx context.Context, l *Lock, guid, kind string) (node stri
 		switch {
 		case err != nil:
 			return "", err
-		case first(now.names, name, kind):
+		case first(now.names, name):
 			return q.path + "/" + name, nil // hold fails if the node is gone
 		}
 		select {
@@ -106,14 +97,9 @@ func (q *Queue) take(ctx context.Context, l *Lock, guid, kind string) (node stri
 	}
 }
 
-// first reports whether nobody in the queue is before the node that it has to wait for: a reader waits for writers.
-func first(names []string, own, kind string) bool {
-	for _, name := range names {
-		if number(name) < number(own) && (kind == write || strings.Contains(name, write)) {
-			return false
-		}
-	}
-	return true
+// first reports whether nobody in the queue is before the node.
+func first(names []string, own string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return number(name) < number(own) })
 }
 
 // number returns the digits that the server has added to a name. All have the same length.
