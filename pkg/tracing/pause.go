@@ -73,16 +73,9 @@ func (w *watch) since(began time.Time) []pause {
 	w.lookLocked()
 	var found []pause
 	for _, p := range w.seen {
-		if p.from.Add(p.took).After(began) {
-			found = append(found, pause{later(p.from, began), p.took - later(p.from, began).Sub(p.from)})
+		if late := max(0, began.Sub(p.from)); late < p.took {
+			found = append(found, pause{p.from.Add(late), p.took - late})
 		}
 	}
 	return found
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
