@@ -198,25 +198,25 @@ func at[T any](ctx context.Context, order []*replica, of func(*replica) *breaker
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	tries := &race[T]{order: order, send: send, results: make(chan result[T], len(order))}
-	tries.begin(ctx, first, done)
+	running := &race[T]{order: order, send: send, results: make(chan result[T], len(order))}
+	running.begin(ctx, first, done)
 	var failed error
 	going := 1
-	look := time.NewTimer(tries.last.hedgeIn())
+	look := time.NewTimer(running.last.hedgeIn())
 	defer look.Stop()
 	turn := func() {
-		next, done, _, err := admit(tries.order, of)
+		next, done, _, err := admit(running.order, of)
 		if err != nil {
-			tries.order = nil
+			running.order = nil
 			return
 		}
-		tries.begin(ctx, next, done)
+		running.begin(ctx, next, done)
 		going++
-		look.Reset(tries.last.hedgeIn())
+		look.Reset(running.last.hedgeIn())
 	}
 	for {
 		select {
-		case r := <-tries.results:
+		case r := <-running.results:
 			if going--; r.err == nil || !errors.Is(r.err, errUnreached) && going == 0 && failed == nil {
 				return r.value, r.err
 			}
@@ -230,15 +230,15 @@ func at[T any](ctx context.Context, order []*replica, of func(*replica) *breaker
 				return none, failed
 			}
 		case <-look.C:
-			switch left := tries.last.hedgeIn(); {
+			switch left := running.last.hedgeIn(); {
 			case left > 0:
 				look.Reset(left)
-			case len(tries.order) == 0: // no other to turn to
-			case tries.order[0].overdue():
-				look.Reset(tries.last.hedge / 4)
+			case len(running.order) == 0: // no other to turn to
+			case running.order[0].overdue():
+				look.Reset(running.last.hedge / 4)
 			default:
-				tries.give(errNoAnswer)
-				tries.last.eject()
+				running.give(errNoAnswer)
+				running.last.eject()
 				failed = fmt.Errorf("%w: %w", operation.ErrUnknownOutcome, errNoAnswer)
 				turn()
 			}
