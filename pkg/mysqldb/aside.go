@@ -87,11 +87,11 @@ func HeldForLong[K int64 | string](
 	return held, nil
 }
 
-// Held returns the keys whose rows another transaction has inserted, changed, deleted or locked, and not committed yet.
-// It waits for no row. column must have an index. table and column must be trusted text.
+// Held returns the keys whose rows another transaction has inserted, changed or locked, and not committed yet. It waits
+// for no row. column must have an index. table and column must be trusted text.
 //
 // It compares a read of uncommitted rows, which sees all rows, with a locking read that skips locked rows (MySQL 8.0,
-// MariaDB 10.6), which sees the free ones. A row that neither sees may be deleted: a locking read with NOWAIT finds it.
+// MariaDB 10.6), which sees the free ones. Neither sees a row that another transaction deletes.
 func Held[K int64 | string](ctx context.Context, db *gorm.DB, table, column string, keys []K) (map[K]bool, error) {
 	held := map[K]bool{}
 	if len(keys) == 0 {
@@ -121,36 +121,6 @@ func Held[K int64 | string](ctx context.Context, db *gorm.DB, table, column stri
 		for _, key := range free {
 			delete(held, key)
 		}
-		unseen := slices.DeleteFunc(slices.Clone(keys), func(key K) bool { return slices.Contains(there, key) })
-		if err := markDeleted(unseen, held, func(keys []K) error {
-			_, err := read(keys, clause.Locking{Strength: "UPDATE", Options: "NOWAIT"})
-			return err
-		}); err != nil {
-			return nil, err
-		}
 	}
 	return held, nil
-}
-
-// markDeleted adds to held the keys of held rows, found by lock, which does not wait. It asks for all keys, and for
-// each half if one of them is held.
-func markDeleted[K int64 | string](keys []K, held map[K]bool, lock func(keys []K) error) error {
-	if len(keys) == 0 {
-		return nil
-	}
-	err := lock(keys)
-	switch n := number(err); {
-	case err == nil:
-		return nil
-	case n != numNoWait && n != numLockWait:
-		return fmt.Errorf("look for rows that are deleted: %w", err)
-	case len(keys) == 1:
-		held[keys[0]] = true
-		return nil
-	}
-	half := len(keys) / 2
-	if err := markDeleted(keys[:half], held, lock); err != nil {
-		return err
-	}
-	return markDeleted(keys[half:], held, lock)
 }

@@ -11,7 +11,6 @@ const (
 	numDuplicate = 1062
 	numNoColumn  = 1054
 	numNoTable   = 1146
-	numNoWait    = 3572 // NOWAIT of a row that is held; MariaDB says numLockWait
 	numLockWait  = 1205
 	numDeadlock  = 1213
 	numReadOnly  = 1290 // super_read_only
