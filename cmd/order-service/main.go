@@ -22,24 +22,11 @@ import (
 func main() { command.Main(newCommand()) }
 
 func newCommand() *cobra.Command {
-	return service.Command(service.Program{
-		Name: "order-service", Short: "Take orders, and drive each of them to an end, exactly once",
-		Environment: environment,
-		Serve: func(ctx context.Context) error {
-			cfg, err := config.Read[settings]()
-			if err != nil {
-				return err
-			}
-			return run(ctx, cfg, nil)
-		},
-		Check: func() error {
-			_, err := config.Read[settings]()
-			return err
-		},
-		Listens: func() (string, bool, error) {
-			cfg, err := config.Read[settings]()
-			return cfg.ListenAddr, cfg.TLSCert != "", err
-		},
+	return service.Command(service.Program[settings]{
+		Name: "order-service", Short: "Take orders, and drive each of them to an outcome, exactly once",
+		Environment: environment, Read: config.Read[settings],
+		Serve:   func(ctx context.Context, cfg settings) error { return run(ctx, cfg, nil) },
+		Listens: func(cfg settings) (string, bool) { return cfg.ListenAddr, cfg.TLSCert != "" },
 	})
 }
 

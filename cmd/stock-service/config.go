@@ -58,32 +58,19 @@ var environment string
 
 func newCommand() *cobra.Command {
 	var allowUnsafe bool
-	read := func() (settings, error) {
-		cfg, err := config.Read[settings]()
-		cfg.Strategy, cfg.allowUnsafe = cmp.Or(cfg.Strategy, deduct.Default), allowUnsafe
-		return cfg, err
-	}
-	c := service.Command(service.Program{
+	c := service.Command(service.Program[settings]{
 		Name: "stock-service", Short: "Own the stock: deduct it once for each order, and never oversell",
 		Environment: environment + "\nSTOCK_STRATEGY is one of:\n" + strategies(),
-		Serve: func(ctx context.Context) error {
-			cfg, err := read()
-			if err != nil {
-				return err
-			}
-			return run(ctx, cfg, nil)
+		Read: func() (settings, error) {
+			cfg, err := config.Read[settings]()
+			cfg.Strategy, cfg.allowUnsafe = cmp.Or(cfg.Strategy, deduct.Default), allowUnsafe
+			return cfg, err
 		},
-		Check: func() error {
-			cfg, err := read()
-			if err != nil {
-				return err
-			}
+		Serve: func(ctx context.Context, cfg settings) error { return run(ctx, cfg, nil) },
+		Check: func(cfg settings) error {
 			return compared.Config{Redis: cfg.Redis(), AllowUnsafe: cfg.allowUnsafe}.Check(cfg.Strategy)
 		},
-		Listens: func() (string, bool, error) {
-			cfg, err := read()
-			return cfg.ListenAddr, cfg.TLSCert != "", err
-		},
+		Listens: func(cfg settings) (string, bool) { return cfg.ListenAddr, cfg.TLSCert != "" },
 	})
 	c.PersistentFlags().BoolVar(&allowUnsafe, "allow-unsafe", false,
 		"permit a strategy that oversells or loses operations")

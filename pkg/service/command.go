@@ -17,28 +17,36 @@ import (
 	"orderstock/pkg/httpapi"
 )
 
-// Program is a service as its command line sees it.
-type Program struct {
+// Program is a service with settings of type S, as its command line sees it.
+type Program[S any] struct {
 	Name, Short string
 	// Environment lists the variables that it reads, for the help.
 	Environment string
+	// Read returns the settings, or an error that names each wrong one.
+	Read func() (S, error)
 	// Serve serves until ctx ends.
-	Serve func(ctx context.Context) error
-	// Check returns an error that names each wrong setting.
-	Check func() error
+	Serve func(ctx context.Context, settings S) error
+	// Check, if not nil, finds wrong settings that Read does not.
+	Check func(settings S) error
 	// Listens returns where the service listens, and whether it speaks HTTPS there, for the health check.
-	Listens func() (addr string, https bool, err error)
+	Listens func(settings S) (addr string, https bool)
 }
 
 // Command returns a service's command: "serve", which is the default, "check", which fails if a setting is wrong, and
 // "health", which asks the service on this machine whether it is ready.
-func Command(p Program) *cobra.Command {
-	run := func(cmd *cobra.Command, _ []string) error { return p.Serve(cmd.Context()) }
-	health := func(cmd *cobra.Command, _ []string) error {
-		addr, https, err := p.Listens()
-		if err != nil {
-			return err
+func Command[S any](p Program[S]) *cobra.Command {
+	with := func(do func(ctx context.Context, settings S) error) func(*cobra.Command, []string) error {
+		return func(cmd *cobra.Command, _ []string) error {
+			settings, err := p.Read()
+			if err != nil {
+				return err
+			}
+			return do(cmd.Context(), settings)
 		}
+	}
+	run := with(p.Serve)
+	health := with(func(ctx context.Context, settings S) error {
+		addr, https := p.Listens(settings)
 		host, port, err := net.SplitHostPort(addr)
 		if err != nil {
 			return fmt.Errorf("read LISTEN_ADDR: %w", err)
@@ -47,9 +55,14 @@ func Command(p Program) *cobra.Command {
 		if https {
 			url = "https" + strings.TrimPrefix(url, "http")
 		}
-		return command.Fail(httpapi.AskHealth(cmd.Context(), url))
-	}
-	check := func(*cobra.Command, []string) error { return p.Check() }
+		return command.Fail(httpapi.AskHealth(ctx, url))
+	})
+	check := with(func(_ context.Context, settings S) error {
+		if p.Check == nil {
+			return nil
+		}
+		return p.Check(settings)
+	})
 	root := &cobra.Command{
 		Use: p.Name, Short: p.Short, Long: p.Short + ".\n\nEnvironment:\n" + p.Environment, Args: cobra.NoArgs, RunE: run,
 	}

@@ -58,10 +58,11 @@ func TestHealthAsksTheServiceOnThisMachine(t *testing.T) {
 		"settings are wrong":        {err: errors.New("LISTEN_ADDR is not set"), code: command.Unknown},
 	} {
 		status = test.status
-		c := service.Command(service.Program{
+		c := service.Command(service.Program[string]{
 			Name: "shop", Short: "Sells",
-			Serve:   func(context.Context) error { return errors.New("served") },
-			Listens: func() (string, bool, error) { return test.addr, test.https, test.err },
+			Read:    func() (string, error) { return test.addr, test.err },
+			Serve:   func(context.Context, string) error { return errors.New("served") },
+			Listens: func(addr string) (string, bool) { return addr, test.https },
 		})
 		c.SetArgs([]string{"health"})
 		var stderr bytes.Buffer
@@ -75,20 +76,22 @@ func TestHealthAsksTheServiceOnThisMachine(t *testing.T) {
 // TestCheckReadsTheSettings, and does no more.
 func TestCheckReadsTheSettings(t *testing.T) {
 	t.Parallel()
-	for _, wrong := range []error{nil, errors.New("RATE_LIMIT_ORDERS: 100/s: want 100-S")} {
-		c := service.Command(service.Program{
+	wrong := errors.New("RATE_LIMIT_ORDERS: 100/s: want 100-S")
+	for _, found := range []struct{ read, check error }{{}, {read: wrong}, {check: wrong}} {
+		c := service.Command(service.Program[string]{
 			Name: "shop", Short: "Sells",
-			Serve: func(context.Context) error { return errors.New("served") },
-			Check: func() error { return wrong },
+			Read:  func() (string, error) { return "", found.read },
+			Serve: func(context.Context, string) error { return errors.New("served") },
+			Check: func(string) error { return found.check },
 		})
 		c.SetArgs([]string{"check"})
 		var stderr bytes.Buffer
 		c.SetErr(&stderr)
 		code, want := command.Run(t.Context(), c), command.Passed
-		if wrong != nil {
+		if found.read != nil || found.check != nil {
 			want = command.Unknown
 		}
-		if code != want || (wrong != nil) != strings.Contains(stderr.String(), "RATE_LIMIT_ORDERS") {
+		if code != want || (want != command.Passed) != strings.Contains(stderr.String(), "RATE_LIMIT_ORDERS") {
 			t.Errorf("exit code %d, want %d: %s", code, want, stderr.String())
 		}
 	}
