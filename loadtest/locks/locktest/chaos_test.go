@@ -45,8 +45,8 @@ func TestHistories(t *testing.T) {
 	}
 	first.rand = rand.New(rand.NewPCG(seed, seed))
 	ofRound := min(longest, length/time.Duration(len(handoff)))
-	rounds, unknown := int((length+ofRound-1)/ofRound), 0
-	for known := 0; known < rounds && !t.Failed(); {
+	rounds, known, unknown := int((length+ofRound-1)/ofRound), 0, 0
+	for known < rounds && !t.Failed() {
 		r, n := first, known+unknown+1
 		r.path, r.handoff, r.faults = fmt.Sprintf("%s/round-%d", root, n), handoff[known%len(handoff)], map[string]int{}
 		if err := r.run(t.Context(), ofRound); err != nil {
@@ -70,7 +70,7 @@ func TestHistories(t *testing.T) {
 		}
 		first.servers = start()
 	}
-	t.Logf("%d rounds, and %d more that are unknown", rounds, unknown)
+	t.Logf("%d of %d rounds, and %d more that are unknown", known, rounds, unknown)
 }
 
 // TestOnlyServersThatDifferExcuseALock: contenders that are stuck are a violation, unless the servers differ.
