@@ -19,14 +19,11 @@ const (
 
 // Operations of ZooKeeper's protocol.
 const (
-	opHello       = 0  // the handshake, which has no number
-	opCreate      = 15 // create2, of queue nodes
-	opDelete      = 2
-	opGetChildren = 12
-	opPing        = 11
-	opMulti       = 14
-	opContainer   = 19
-	opEvent       = -1
+	opHello  = 0  // the handshake, which has no number
+	opCreate = 15 // create2, of queue nodes
+	opDelete = 2
+	opPing   = 11
+	opEvent  = -1
 )
 
 // frame is one packet on its way: a request, an answer, or a watch event.
