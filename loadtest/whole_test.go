@@ -37,7 +37,6 @@ func TestTheWholeStack(t *testing.T) {
 	t.Run("a price changes", func(t *testing.T) { t.Parallel(); priceChanges(t, bin) })
 	t.Run("old orders are pruned under load", func(t *testing.T) { t.Parallel(); prunedUnderLoad(t, bin) })
 	t.Run("passes when services restart", func(t *testing.T) { t.Parallel(); passesWhenServicesRestart(t, bin) })
-	t.Run("the unsafe strategy is found out", func(t *testing.T) { t.Parallel(); unsafeIsFoundOut(t, bin) })
 }
 
 // Two of each service, more demand than supply, repeats and cancellations, and
@@ -202,29 +201,5 @@ func priceChanges(t *testing.T, bin string) {
 	h.Asides[at].Sent, h.Asides[at].Done = 0, 1
 	if v := judge(t, st, h); !slices.Contains(v.Violated(), verify.PriceInForce) {
 		t.Errorf("the old price after its time is not found: %s", v)
-	}
-}
-
-// The verdict comes from the databases: a strategy that oversells is found out.
-func unsafeIsFoundOut(t *testing.T, bin string) {
-	t.Helper()
-	st := systemtest.Up(t, bin, func(c *system.Config) {
-		c.OrderServices = -1
-		c.Strategy = "unsafe"
-	})
-	cfg := fireAt(st)
-	cfg.Path, cfg.Orders, cfg.Mix = history.PathDeduct, 500, fire.Mix{Goods: 1, Stock: 100, ItemsMax: 1}
-	h, err := fire.Run(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := judge(t, st, h)
-	if v.Outcome != verify.Violation || v.Oversold == 0 {
-		t.Errorf("%s; want it oversold", v)
-	}
-	for _, name := range []string{verify.NotOversold, verify.StockBalances} {
-		if !slices.Contains(v.Violated(), name) {
-			t.Errorf("found %v, and not %s", v.Violated(), name)
-		}
 	}
 }

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
 	"orderstock/stock-service/deduct"
 )
@@ -58,7 +60,7 @@ func TestAnInterruptedMeasurementOfLocksIsNoPass(t *testing.T) {
 }
 
 // The first command of a reader judges each strategy by what it promises: the correct ones pass, also those whose
-// callers may wait for longer than they have, and the unsafe one oversells.
+// callers may wait for longer than they have, and the unsafe one oversells. Its report says what verdict.json says.
 // Each demo starts three servers and four services, which takes seconds. In a short run, one of each kind is tried.
 func TestDemoJudgesEachStrategyByItsPromise(t *testing.T) {
 	for _, s := range deduct.Strategies {
@@ -67,8 +69,9 @@ func TestDemoJudgesEachStrategyByItsPromise(t *testing.T) {
 		}
 		t.Run(s.Name, func(t *testing.T) {
 			out := t.TempDir()
+			report := filepath.Join(out, "a", "report.html")
 			// Many clients want one product: those of a slow strategy wait for longer than they have, on any machine.
-			printed, errs, exit := program(t.Context(), "demo", "--strategy", s.Name, "--out", out,
+			printed, errs, exit := program(t.Context(), "demo", "--strategy", s.Name, "--out", out, "--report", report,
 				"--orders", "100", "--concurrency", "100", "--goods", "1", "--stock", "40", "--repeat", "0.3")
 			verdict, want := "VERDICT: PASS", command.Passed
 			if s.Unsafe() {
@@ -80,6 +83,15 @@ func TestDemoJudgesEachStrategyByItsPromise(t *testing.T) {
 			if s.Unsafe() && strings.Contains(printed, "oversold=0 ") {
 				t.Errorf("it is accused of something else than that it oversells:\n%s", printed)
 			}
+			text, err := os.ReadFile(filepath.Join(out, "verdict.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var v verify.Verdict
+			if err := json.Unmarshal(text, &v); err != nil || v.Orders != 100 || !strings.Contains(printed, v.String()) {
+				t.Errorf("%v, verdict.json says %s, printed\n%s", err, &v, printed)
+			}
+			checkReport(t, report, &v)
 			h, err := history.Open(filepath.Join(out, "history.jsonl"))
 			if err != nil {
 				t.Fatal(err)

@@ -17,7 +17,8 @@ import (
 	"orderstock/pkg/command"
 )
 
-// What a failing run leaves is judged again without its databases, with the same verdict.
+// What a failing run leaves is judged again without its databases, with the same verdict. A strategy that oversells is
+// found out.
 func TestEvidenceIsJudgedAgain(t *testing.T) {
 	t.Parallel()
 	on := systemtest.Up(t, systemtest.Build(t), func(*system.Config) {})
@@ -81,6 +82,10 @@ func TestEvidenceIsJudgedAgain(t *testing.T) {
 			return all
 		}
 		was := violations(run.Verdict)
+		oversold := run.Verdict.Oversold > 0 && was[verify.NotOversold] > 0 && was[verify.StockBalances] > 0
+		if oversold != (e.Services.Strategy == "unsafe") {
+			t.Errorf("%s: %s; oversold: %t", e.Name, &run.Verdict, oversold)
+		}
 		for name, n := range violations(again) {
 			if n != was[name] {
 				t.Errorf("%s: %s: %d violations, the run had %d", e.Name, name, n, was[name])
