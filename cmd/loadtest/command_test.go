@@ -135,6 +135,7 @@ func TestWrongUsage(t *testing.T) {
 		{"run --compose docker", "", "--compose: only a storm takes that"},
 		{"bench ladder --strategies groupde", "", `strategy "groupde"`},
 		{"bench ladder --clients 0", "", "0 clients"},
+		{"bench ladder --stock-services 10001", "", "10001 clients or replicas"},
 		{"bench ladder --mysql postgres", "", `--mysql "postgres"`},
 		{"bench compare --legs 1", "", `"1" for "--legs" flag: want 2 to`},
 		{"bench compare --clients many", "", `"--clients" flag: want 1 to`},

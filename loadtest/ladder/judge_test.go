@@ -41,22 +41,12 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
+// TestPlanCheck of the plans without flags. The tests of the command give wrong ones.
 func TestPlanCheck(t *testing.T) {
 	t.Parallel()
 	for _, plan := range []ladder.Plan{ladder.Full(), ladder.Quick()} {
 		if err := plan.Check(); err != nil {
 			t.Error(err)
-		}
-	}
-	for want, change := range map[string]func(*ladder.Plan){
-		`strategy "groupde": want one of unsafe`: func(p *ladder.Plan) { p.Strategies = []string{"groupde"} },
-		"0 clients or replicas":                  func(p *ladder.Plan) { p.Clients = []int{0} },
-		"10001 clients or replicas":              func(p *ladder.Plan) { p.Replicas = []int{10_001} },
-	} {
-		plan := ladder.Full()
-		change(&plan)
-		if err := plan.Check(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }

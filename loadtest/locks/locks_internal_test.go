@@ -143,10 +143,6 @@ func TestPlan(t *testing.T) {
 	if s, err := parseShapes([]string{"1+64x1ms"}); err != nil || !s[0].lone() || s[0].String() != "1+64x1ms" {
 		t.Errorf("%v, %v", s, err)
 	}
-	unknown := Config{Plan: Plan{Locks: []string{"zk.lock"}}}
-	if _, err := Run(t.Context(), unknown); err == nil || !strings.Contains(err.Error(), clientLock) {
-		t.Errorf("an unknown lock: %v", err)
-	}
 }
 
 // TestWorkersDieWithTheirParent, also one that waits for a ZooKeeper, which dies at the same time, and not for orders.
