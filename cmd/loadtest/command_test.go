@@ -129,7 +129,7 @@ func TestWrongUsage(t *testing.T) {
 		{"run faults", "SEEDS=many", `SEEDS: invalid argument`},
 		{"run commit/before/error@abc", "", `seed "abc"`},
 		{"run reply-lost/before", "", "no row and no table"},
-		{"run insert-order/before/reply-lost", "", "does not apply: a step that has not begun"},
+		{"run insert-order/before/reply-lost", "", "no row and no table"},
 		{"run mutants", "TRIES=many", `TRIES: invalid argument`},
 		{"run faults --random 3", "", "leave --random out"},
 		{"run --compose docker", "", "--compose: only a storm takes that"},
@@ -260,7 +260,7 @@ func TestTokenIsPrintedAlone(t *testing.T) {
 	}
 }
 
-// What a table lists are its rows, and each of them can be run by its name, or says why not.
+// What a table lists are its rows, and each of them can be run by its name.
 func TestTablesListTheirRows(t *testing.T) {
 	want := map[string]int{
 		"faults": len(tables.Cells()), "faults-reduced": len(tables.Reduced()), "faults-cluster": len(tables.OfCluster()),
@@ -277,9 +277,8 @@ func TestTablesListTheirRows(t *testing.T) {
 			t.Errorf("%s: exit code %d, %d rows, want %d", table, exit, n, rows)
 		}
 		for line := range strings.Lines(out) {
-			name, why, na := strings.Cut(strings.TrimSpace(line), "  ")
-			if _, err := new(runConfig).named(name, false); na != (err != nil) || na && !strings.Contains(err.Error(), why) {
-				t.Errorf("%s of %s: %v", name, table, err)
+			if _, err := new(runConfig).named(strings.TrimSpace(line), false); err != nil {
+				t.Errorf("%s: %v", table, err)
 			}
 		}
 	}

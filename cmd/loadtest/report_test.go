@@ -46,7 +46,7 @@ func TestSheetsShowTheMeasurements(t *testing.T) {
 			Experiment: trial.Experiment{Name: "commit/after/kill", Group: "kill"},
 			Counts:     trial.Counts{Fired: 7, Orders: 900, OK: 641, Rejected: 259, Violations: 2, Unsettled: 1},
 			Runs:       3, SettleP99MS: 1234, Verdict: verdict,
-		}}, NotApplicable: []trial.Experiment{{Name: "reply/before/cut", NA: "nobody waits <here>"}}}
+		}}}
 		r.Total.Runs, r.Total.Orders, r.Total.Fired, r.Total.Violations, r.Total.Seconds = 3, 900, 7, 2, 61
 		return r.Sheet()
 	}
@@ -97,7 +97,7 @@ func TestSheetsShowTheMeasurements(t *testing.T) {
 			of:       func() report.Sheet { return onFaults(verify.Pass) },
 			sentence: "3 runs, 900 orders, 7 faults fired", sign: "✓", word: "PASS",
 			has: []string{
-				"commit/after/kill", ">641<", ">259<", ">1234<", "61 s", "reply/before/cut", "nobody waits &lt;here&gt;",
+				"commit/after/kill", ">641<", ">259<", ">1234<", "61 s",
 			},
 			bad: 1, // the sum of the fault
 		},

@@ -22,23 +22,17 @@ import (
 func listOfTables() string {
 	var b strings.Builder
 	for _, t := range tables.All() {
-		rows := 0
-		for _, e := range t.Rows {
-			if e.NA == "" {
-				rows++
-			}
-		}
-		fmt.Fprintf(&b, "  %-22s %4d  %s\n", t.Name, rows, t.Says)
+		fmt.Fprintf(&b, "  %-22s %4d  %s\n", t.Name, len(t.Rows), t.Says)
 	}
 	return b.String()
 }
 
-// list prints the names of rows, and why they are not run; without a name, the tables.
+// list prints the names of rows; without a name, the tables.
 func list(w io.Writer, all []*experiment) error {
 	var b strings.Builder
 	for _, e := range all {
 		for _, row := range e.Rows {
-			fmt.Fprintln(&b, strings.TrimSpace(row.Name+"  "+row.NA))
+			fmt.Fprintln(&b, row.Name)
 		}
 	}
 	_, err := io.WriteString(w, cmp.Or(b.String(), listOfTables()))
@@ -78,8 +72,6 @@ func (cfg *runConfig) named(name string, seeded bool) (*experiment, error) {
 	switch {
 	case !found:
 		return nil, unknown(name)
-	case len(t.Rows) == 1 && t.Rows[0].NA != "":
-		return nil, fmt.Errorf("%s does not apply: %s", name, t.Rows[0].NA)
 	case seededByName && seeded:
 		return nil, fmt.Errorf("%s@%s has a seed: leave --seed out", name, at)
 	case seeded:

@@ -10,12 +10,12 @@ import (
 	"orderstock/loadtest/trial"
 )
 
-// covered notes which steps and faults the cells that apply strike with, on which side.
+// covered notes which steps and faults the cells strike with, on which side.
 func covered(cells []trial.Experiment) map[string]bool {
 	seen := map[string]bool{}
 	for _, c := range cells {
 		for part := range strings.FieldsFuncSeq(c.Name, func(r rune) bool { return r == '/' || r == '+' }) {
-			seen[part] = seen[part] || c.NA == ""
+			seen[part] = true
 		}
 	}
 	return seen
@@ -65,7 +65,8 @@ func TestWholeMatrix(t *testing.T) {
 		t.Errorf("%d cells of baskets", baskets)
 	}
 	steps, around := len(faultpoint.Steps), len(tables.Surroundings)
-	want := steps*2*len(tables.Strikes) + around + around*(around-1)/2 + len(tables.Lasting())
+	// No reply is lost before a step, and a Redis that is down is not flushed.
+	want := steps*(2*len(tables.Strikes)-1) + around + around*(around-1)/2 - 1 + len(tables.Lasting())
 	if len(cells)-baskets != want {
 		t.Errorf("%d cells and %d of baskets, want %d", len(cells)-baskets, baskets, want)
 	}
@@ -80,8 +81,8 @@ func TestWholeMatrix(t *testing.T) {
 		}
 	}
 	for _, c := range tables.Reduced() {
-		if whole, ok := tables.FindCell(c.Name); !ok || whole.NA != "" {
-			t.Errorf("the reduced matrix has %s, which the whole has not, or not to run", c.Name)
+		if _, ok := tables.FindCell(c.Name); !ok {
+			t.Errorf("the reduced matrix has %s, which the whole has not", c.Name)
 		}
 	}
 }

@@ -53,8 +53,8 @@ func TestTable(t *testing.T) {
 		}
 	}
 	for _, cell := range []string{quiet, duplicated, redisDown, paused, flagInHand, redisFlushed, createLost} {
-		if c, ok := FindCell(cell); !ok || c.NA != "" {
-			t.Errorf("cell %s cannot be run", cell)
+		if _, ok := FindCell(cell); !ok {
+			t.Errorf("there is no cell %s", cell)
 		}
 	}
 	patches, err := system.Patches()

@@ -25,8 +25,6 @@ type Experiment struct {
 	// Name is unique in all tables, and Group the part of its table.
 	Name  string `json:"name" col:"Experiment"`
 	Group string `json:"group" col:"Group"`
-	// NA says why it makes no sense, and is never run; "" if it does.
-	NA string `json:"na,omitempty" col:"Why it means nothing"`
 
 	// Services are the differences of the services from the product.
 	Services Services `json:"-"`

@@ -57,23 +57,17 @@ type Report struct {
 		Seconds float64 `json:"seconds"`
 	} `json:"total"`
 	Verdict verify.Outcome `json:"verdict"`
-	// NotApplicable lists the experiments that make no sense, with the reason.
-	NotApplicable []Experiment `json:"not_applicable"`
 }
 
 // Whole reports whether the report is of a table with a name. Files of an older form have none.
 func (r *Report) Whole() bool { return r.Table != "" && len(r.Rows) > 0 }
 
-// newReport sums up the runs of a suite, with a row for each applicable experiment, in their order.
+// newReport sums up the runs of a suite, with a row for each experiment, in their order.
 func newReport(s Suite, ended *progress) *Report {
-	r := &Report{Table: s.Table, Seeds: s.Seeds, Verdict: verify.Pass, Rows: []*Row{}, NotApplicable: []Experiment{}}
+	r := &Report{Table: s.Table, Seeds: s.Seeds, Verdict: verify.Pass, Rows: []*Row{}}
 	r.Total.Seconds = time.Since(ended.began).Seconds()
 	rows := map[string]*Row{}
 	for _, e := range s.Experiments {
-		if e.NA != "" {
-			r.NotApplicable = append(r.NotApplicable, e)
-			continue
-		}
 		rows[e.Name] = &Row{Experiment: e, Verdict: verify.Unknown}
 		r.Rows = append(r.Rows, rows[e.Name])
 	}

@@ -13,7 +13,6 @@ import (
 
 var (
 	commitKill = Experiment{Name: "commit/before/kill", Group: "kill"}
-	replyLost  = Experiment{Name: "commit/before/reply-lost", Group: "reply-lost", NA: "it has no reply yet"}
 	noLock     = Experiment{Name: "no lock", Group: "mutant", Expect: Expect{Broken: verify.DeductedOnce}}
 	noRedis    = Experiment{Name: "without Redis", Group: "layer", Expect: Expect{Absorbed: "the ledger"}}
 )
@@ -25,7 +24,7 @@ func reportOf(experiments []Experiment, runs ...*Result) *Report {
 
 func TestReportSumsUp(t *testing.T) {
 	t.Parallel()
-	report := reportOf([]Experiment{commitKill, replyLost},
+	report := reportOf([]Experiment{commitKill},
 		&Result{
 			Experiment: commitKill.Name, Seed: 1, Outcome: verify.Pass, SettleMS: []float64{5, 400},
 			Counts: Counts{Fired: 1, Orders: 300, OK: 200, Rejected: 90, UnknownToClient: 2},

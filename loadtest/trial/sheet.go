@@ -56,10 +56,6 @@ func (r *Report) Sheet() report.Sheet {
 		},
 		report.Part{Title: "Every experiment", Detail: true, Table: report.TableOf(r.Rows, "Experiment", "Group", "Runs",
 			"Fired", "Orders", "Confirmed", "Refused", "Violations", "No end", "Settled within, ms", "Caught by", "Verdict")},
-		report.Part{
-			Title: "Experiments that do not apply", Detail: true,
-			Table: report.TableOf(r.NotApplicable, "Experiment", "Why it means nothing"),
-		},
 	)
 	return s
 }

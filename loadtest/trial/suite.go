@@ -91,9 +91,7 @@ func (s Suite) Run(ctx context.Context) (*Report, error) {
 	todo := make(chan job, s.Seeds*len(s.Experiments))
 	for seed := range uint64(s.Seeds) {
 		for _, e := range s.Experiments {
-			if e.NA == "" {
-				todo <- job{e, s.FirstSeed + seed}
-			}
+			todo <- job{e, s.FirstSeed + seed}
 		}
 	}
 	close(todo)
