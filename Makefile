@@ -24,6 +24,7 @@ STRATEGY    ?=
 # make up, make faults
 CLUSTER     ?=
 # make faults
+SEEDS       ?= 1
 CELL        ?=
 REDUCED     ?=
 # make mutants
@@ -126,7 +127,7 @@ bench-lock: setup-curator ## Compare the locks; writes out/lock-bench.json and .
 
 .PHONY: faults
 faults: setup-loadtest ## Fault matrix, a verdict for each cell: out/faults.json, .html; CLUSTER=1: of a cluster [SEEDS CELL CLUSTER REDUCED]
-	bin/loadtest run '$(or $(CELL),faults$(if $(CLUSTER),-cluster)$(if $(REDUCED),-reduced))'
+	bin/loadtest run '$(or $(CELL),faults$(if $(CLUSTER),-cluster)$(if $(REDUCED),-reduced))' --seeds $(SEEDS)
 
 .PHONY: mutants
 mutants: setup-loadtest ## Broken variants of the services, each of which must be caught; writes out/mutants.json [ONLY='no reconciler']

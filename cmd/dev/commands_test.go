@@ -67,22 +67,21 @@ func makes(t *testing.T, c commandtest.Call) {
 	}
 }
 
-// variables are those that the Makefile reads and those that set a flag.
+// variables are those that the Makefile reads.
 var variables = sync.OnceValues(func() (map[string]bool, error) {
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	if err != nil {
 		return nil, err
 	}
-	code, err := sources(filepath.Join(root, "..."))
 	all := map[string]bool{}
-	for _, m := range readsVariable.FindAllStringSubmatch(string(makefile)+code, -1) {
-		all[m[1]+m[2]] = true
+	for _, m := range readsVariable.FindAllStringSubmatch(string(makefile), -1) {
+		all[m[1]] = true
 	}
-	return all, err
+	return all, nil
 })
 
 var (
-	readsVariable = regexp.MustCompile(`\$\((?:if \$\()?([A-Z_]+)\)|env:"([A-Z_]+)"`)
+	readsVariable = regexp.MustCompile(`\$\((?:if \$\()?([A-Z_]+)\)`)
 	testFunction  = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)\w*)\(`)
 )
 

@@ -37,9 +37,7 @@ own.
 
 ` + command.Codes,
 	}
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		return errors.Join(flagset.ReadEnvironment(cmd.Flags()), checkTimes(cmd.Flags()))
-	}
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return checkTimes(cmd.Flags()) }
 	root.SetOut(out)
 	root.SetErr(progress)
 	root.AddCommand(fireCommand(), verifyCommand(), demoCommand(), runCommand(), benchCommand(), consoleCommand(),

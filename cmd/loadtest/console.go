@@ -210,7 +210,7 @@ func parseWatched(values []string) ([]console.Watched, error) {
 
 // folders are for runs that are played, and for the results of tables.
 type folders struct {
-	Out string `flag:"out" env:"OUT" default:"out" help:"folder that keeps the runs, the results, and what failing runs leave behind"`
+	Out string `flag:"out" default:"out" help:"folder that keeps the runs, the results, and what failing runs leave behind"`
 	Bin string `flag:"bin" default:"bin/faults" help:"folder for the services that can be broken"`
 }
 

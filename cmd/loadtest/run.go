@@ -22,9 +22,9 @@ import (
 type runConfig struct {
 	folders
 	resultFlags
-	Seeds int  `flag:"seeds" env:"SEEDS" default:"1" bounds:"1 1000000" help:"runs of each, with the seeds from the first on; the first three of a cell differ in their share of baskets"`
-	Lanes int  `flag:"lanes" env:"LANES" bounds:"0 64" help:"whole systems to break in parallel; 0: two for the fault matrix, else one"`
-	Tries int  `flag:"tries" env:"TRIES" bounds:"0 1000" help:"seeds for what several seeds prove; 0: three"`
+	Seeds int  `flag:"seeds" default:"1" bounds:"1 1000000" help:"runs of each, with the seeds from the first on; the first three of a cell differ in their share of baskets"`
+	Lanes int  `flag:"lanes" bounds:"0 64" help:"whole systems to break in parallel; 0: two for the fault matrix, else one"`
+	Tries int  `flag:"tries" bounds:"0 1000" help:"seeds for what several seeds prove; 0: three"`
 	List  bool `flag:"list" help:"print the names of the rows, or of the tables, and end"`
 	// Random and Compose are for storms alone.
 	Random  int    `flag:"random" default:"12" bounds:"0 10000" help:"random faults of a storm, after the sweep over all processes"`

@@ -88,7 +88,7 @@ func Main(cmd *cobra.Command, others ...os.Signal) {
 // that names no command gets the help and the code Misused. The flag --version prints the version.
 func Run(ctx context.Context, cmd *cobra.Command) int {
 	cmd.SilenceUsage, cmd.SilenceErrors, cmd.Version = true, true, Version()
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return FlagError(err) })
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	begun := false
 	noteBegin(cmd, &begun)
 	ran, err := cmd.ExecuteContextC(ctx)
@@ -121,8 +121,8 @@ var wants = map[string]string{
 	"intSlice": "whole numbers, separated by commas",
 }
 
-// FlagError returns err in words that name the values which a flag takes if a parser refused one, and otherwise err.
-func FlagError(err error) error {
+// flagError returns err in words that name the values which a flag takes if a parser refused one, and otherwise err.
+func flagError(err error) error {
 	wrong, is := errors.AsType[*pflag.InvalidValueError](err)
 	if !is {
 		return err

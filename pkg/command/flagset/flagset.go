@@ -1,27 +1,23 @@
-// Package flagset makes the flags of a command from the fields of a struct, and reads them from the environment.
+// Package flagset makes the flags of a command from the fields of a struct.
 package flagset
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"reflect"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
-	"orderstock/pkg/command"
 	"orderstock/pkg/config"
 )
 
 // Each is a flag that is given several times, each time with one value, which may have commas.
 type Each []string
 
-// Add adds a flag for each exported field of the struct that has the tag flag, its name, also in embedded structs.
-// The tag help is its usage, default its default, unless the field has a value, and env the variable that sets it if it
-// is not given; see ReadEnvironment. Of a number or a time, bounds are the least and the most. A list is separated by
-// commas.
+// Add adds a flag for each exported field of the struct that has the tag flag, its name, also in embedded structs. The
+// tag help is its usage, and default its default, unless the field has a value. Of a number or a time, bounds are the
+// least and the most. A list is separated by commas.
 func Add(f *pflag.FlagSet, settings any) {
 	v := reflect.ValueOf(settings).Elem()
 	for _, field := range reflect.VisibleFields(v.Type()) {
@@ -29,13 +25,7 @@ func Add(f *pflag.FlagSet, settings any) {
 		if name == "" {
 			continue
 		}
-		variable, of := field.Tag.Get("env"), v.FieldByIndex(field.Index)
-		if _, read := field.Tag.Lookup("envDefault"); read {
-			variable = "" // config.Read has read it
-		}
-		if variable != "" {
-			help += " (" + variable + ")"
-		}
+		of := v.FieldByIndex(field.Index)
 		standard, unset := field.Tag.Get("default"), of.IsZero()
 		switch to := of.Addr().Interface().(type) {
 		case *string:
@@ -70,24 +60,7 @@ func Add(f *pflag.FlagSet, settings any) {
 			}
 			flag.DefValue = flag.Value.String()
 		}
-		if variable != "" {
-			flag.Annotations = map[string][]string{"env": {variable}}
-		}
 	}
-}
-
-// ReadEnvironment sets the flags that are not given from their environment variables.
-func ReadEnvironment(f *pflag.FlagSet) (err error) {
-	f.VisitAll(func(flag *pflag.Flag) {
-		for _, variable := range flag.Annotations["env"] {
-			if value := os.Getenv(variable); value != "" && !flag.Changed {
-				if failed := f.Set(flag.Name, value); failed != nil {
-					err = errors.Join(err, fmt.Errorf("%s: %w", variable, command.FlagError(failed)))
-				}
-			}
-		}
-	})
-	return err
 }
 
 // boundedTime is a time as the value of a flag.
