@@ -29,11 +29,11 @@ type runConfig struct {
 	// Random and Compose are for storms alone.
 	Random  int    `flag:"random" default:"12" bounds:"0 10000" help:"random faults of a storm, after the sweep over all processes"`
 	Compose string `flag:"compose" help:"the compose program of a storm (default \"docker compose\", or \"docker-compose\" if only that is there)"`
-	own     ownConfig
+	custom  customConfig
 }
 
-// ownConfig has the flags of a load of your own.
-type ownConfig struct {
+// customConfig has the flags of a load of your own.
+type customConfig struct {
 	tables.Custom
 	Breaks flagset.Each `flag:"break" help:"what breaks and when, from the first order: \"1s pause stock-1\", \"1s cut stock-1 to mysql for 2s\", \"1s arm-kill stock-1 before commit\""`
 }
@@ -91,16 +91,16 @@ Without a NAME, the flags say what is fired and what breaks meanwhile.`,
 			`--break "2s arm-kill stock-2 before commit"`,
 		Args: cobra.ArbitraryArgs,
 	}
-	own := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	cfg.own.Load.Flags(own)
-	addFlags(own, &cfg.own)
+	custom := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	cfg.custom.Load.Flags(custom)
+	addFlags(custom, &cfg.custom)
 	f := cmd.Flags()
-	f.AddFlagSet(own)
+	f.AddFlagSet(custom)
 	addFlags(f, &cfg)
 	f.Lookup("seed").Usage = "the first seed: the same orders, and the same moment of a fault " +
 		"(default 42 for a published fault, 1 for a cell or a mutant, else random)"
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		experiments, err := cfg.experiments(f, own, args)
+		experiments, err := cfg.experiments(f, custom, args)
 		if err != nil {
 			return command.Misuse(err)
 		}
@@ -165,16 +165,16 @@ func runAll(cmd *cobra.Command, experiments []*experiment, out io.Writer) error 
 }
 
 // experiments returns the experiments that the arguments name, or the one of the flags. It fails before the minutes of
-// compiling. own are the flags of a load of your own.
-func (cfg *runConfig) experiments(f, own *pflag.FlagSet, names []string) (all []*experiment, err error) {
+// compiling. custom are the flags of a load of your own.
+func (cfg *runConfig) experiments(f, custom *pflag.FlagSet, names []string) (all []*experiment, err error) {
 	if len(names) == 0 && !cfg.List {
 		if err := cfg.readBreaks(); err != nil {
 			return nil, err
 		}
-		e, _ := cfg.own.Play("bin/loadtest", true)
+		e, _ := cfg.custom.Play("bin/loadtest", true)
 		run := func(cmd *cobra.Command, seed uint64) error {
-			cfg.own.Load.Mix.Seed = seed
-			e, run := cfg.own.Play("bin/loadtest", true)
+			cfg.custom.Load.Mix.Seed = seed
+			e, run := cfg.custom.Play("bin/loadtest", true)
 			return cfg.play(cmd, e, run)
 		}
 		all = append(all, &experiment{first: e.Load.Mix.Seed, runs: cfg.Seeds, run: run})
@@ -192,7 +192,7 @@ func (cfg *runConfig) experiments(f, own *pflag.FlagSet, names []string) (all []
 	stormy := slices.ContainsFunc(all, func(e *experiment) bool { return strings.HasPrefix(e.Name, tables.TheStorm) })
 	f.Visit(func(flag *pflag.Flag) {
 		ofStorm := flag.Name == "random" || flag.Name == "compose"
-		if ofStorm && !stormy || len(names) > 0 && flag.Name != "seed" && own.Lookup(flag.Name) != nil {
+		if ofStorm && !stormy || len(names) > 0 && flag.Name != "seed" && custom.Lookup(flag.Name) != nil {
 			odd = append(odd, "--"+flag.Name)
 		}
 	})
@@ -209,14 +209,14 @@ func (cfg *runConfig) experiments(f, own *pflag.FlagSet, names []string) (all []
 
 // readBreaks adds the faults of the flags to the load, and validates it.
 func (cfg *runConfig) readBreaks() error {
-	for _, text := range cfg.own.Breaks {
+	for _, text := range cfg.custom.Breaks {
 		a, err := trial.Parse(text)
 		if err != nil {
 			return fmt.Errorf("--break %w", err)
 		}
-		cfg.own.Faults = append(cfg.own.Faults, a)
+		cfg.custom.Faults = append(cfg.custom.Faults, a)
 	}
-	return cfg.own.Validate()
+	return cfg.custom.Validate()
 }
 
 // play plays an experiment, and prints its verdict.

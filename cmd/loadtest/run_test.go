@@ -155,7 +155,7 @@ func TestFirstSeed(t *testing.T) {
 		{"no reconciler", true, 7, command.Passed},
 	} {
 		var cfg runConfig
-		cfg.own.Load.Mix.Seed = 7
+		cfg.custom.Load.Mix.Seed = 7
 		e, err := cfg.named(test.name, test.seeded)
 		if err != nil || e.first != test.first || e.exit != test.exit {
 			t.Errorf("%s: %+v, %v; want the first seed %d and exit code %d", test.name, e, err, test.first, test.exit)

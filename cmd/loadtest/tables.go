@@ -75,7 +75,7 @@ func (cfg *runConfig) named(name string, seeded bool) (*experiment, error) {
 	case seededByName && seeded:
 		return nil, fmt.Errorf("%s@%s has a seed: leave --seed out", name, at)
 	case seeded:
-		e.first = cfg.own.Load.Mix.Seed
+		e.first = cfg.custom.Load.Mix.Seed
 	case seededByName:
 		var err error
 		if e.first, err = strconv.ParseUint(at, 10, 64); err != nil {

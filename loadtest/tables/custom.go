@@ -39,7 +39,7 @@ func (o Custom) Play(program string, lab bool) (trial.Experiment, Run) {
 		o.Load.Mix.Seed = rand.Uint64N(1 << 32)
 	}
 	e := trial.Experiment{
-		Name: "own", Load: o.Load, Acts: slices.Clone(o.Faults), Tries: 1, Settle: cmp.Or(o.Settle, settle),
+		Name: "custom", Load: o.Load, Acts: slices.Clone(o.Faults), Tries: 1, Settle: cmp.Or(o.Settle, settle),
 	}
 	for i := range e.Acts {
 		e.Acts[i].Optional = true
