@@ -81,15 +81,15 @@ const bringUp = `bring the services up with "make up" and then run ". .run/env",
 type firing struct {
 	load      fire.Config
 	databases verify.Databases
-	judging
+	verifyFlags
 
 	Traced   float64 `flag:"trace-sample" bounds:"0 1" help:"share of the orders that are traced, 0 to 1; the trace is sent to the services (needs OTEL_EXPORTER_OTLP_ENDPOINT, there as well)"`
 	NoVerify bool    `flag:"no-verify" help:"only fire; verify later"`
 	Report   string  `flag:"report" help:"file for a report as one HTML page that needs no server"`
 }
 
-// judging says how a history is judged, and what becomes of the verdict.
-type judging struct {
+// verifyFlags say how a history is judged, and what becomes of the verdict.
+type verifyFlags struct {
 	output
 	Settle    time.Duration `flag:"settle" default:"30s" bounds:"1ms 24h" help:"how long to wait for unfinished orders to end"`
 	LookAgain time.Duration `flag:"look-again" bounds:"0s 24h" help:"how long after a pass to read the books again, such as 15s: an order that has changed since is a violation; 0: do not"`
@@ -164,7 +164,7 @@ func (r *firing) run(cmd *cobra.Command) (err error) {
 	fmt.Fprintf(cmd.ErrOrStderr(), "judging, once all orders have ended, at most after %s\n", r.Settle)
 	cfg := r.config()
 	cfg.Databases, cfg.History = r.databases, h
-	verdict, err := judge(ctx, cmd, cfg, r.output)
+	verdict, err := verifyRun(ctx, cmd, cfg, r.output)
 	if err = errors.Join(printed, err); verdict == nil || r.Report == "" {
 		return err
 	}
@@ -181,10 +181,10 @@ const gcPercent = 50
 func verifyCommand() *cobra.Command {
 	where, failed := readSurroundings()
 	var flag struct {
-		judging
+		verifyFlags
 		Evidence string `flag:"evidence" help:"judge again what a failing run left in this folder, without databases"`
 	}
-	j := &flag.judging
+	j := &flag.verifyFlags
 	cmd := &cobra.Command{
 		Use:     "verify",
 		Short:   "Read both databases and the history of the last run, and print the verdict",
@@ -199,10 +199,10 @@ func verifyCommand() *cobra.Command {
 				return command.Misuse(err)
 			}
 			if flag.Evidence != "" {
-				return judgeAgain(cmd, flag.Evidence, j)
+				return verifyEvidence(cmd, flag.Evidence, j)
 			}
 			cfg.Databases, cfg.HistoryPath = where.databases(), j.history()
-			_, err := judge(cmd.Context(), cmd, cfg, j.output)
+			_, err := verifyRun(cmd.Context(), cmd, cfg, j.output)
 			return err
 		},
 	}
@@ -213,8 +213,8 @@ func verifyCommand() *cobra.Command {
 	return cmd
 }
 
-// judgeAgain judges the evidence of a failing run in a folder. Without the flag --out, the verdict is saved there.
-func judgeAgain(cmd *cobra.Command, folder string, j *judging) error {
+// verifyEvidence judges the evidence of a failing run in a folder. Without the flag --out, the verdict is saved there.
+func verifyEvidence(cmd *cobra.Command, folder string, j *verifyFlags) error {
 	if !cmd.Flags().Changed("out") {
 		j.Out = folder
 	}
@@ -229,12 +229,12 @@ func judgeAgain(cmd *cobra.Command, folder string, j *judging) error {
 	return give(cmd, kept.Judge(h, j.Samples), j.output)
 }
 
-func (j judging) config() verify.Config {
+func (j verifyFlags) config() verify.Config {
 	return verify.Config{Settle: j.Settle, LookAgain: j.LookAgain, Terms: verify.Terms{Samples: j.Samples}}
 }
 
-// judge verifies, and prints and saves the verdict. It returns the verdict, if there is one, even with an error.
-func judge(ctx context.Context, cmd *cobra.Command, cfg verify.Config, to output) (*verify.Verdict, error) {
+// verifyRun verifies, and prints and saves the verdict. It returns the verdict, if there is one, even with an error.
+func verifyRun(ctx context.Context, cmd *cobra.Command, cfg verify.Config, to output) (*verify.Verdict, error) {
 	cfg.Judged = func(first *verify.Verdict) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s\nreading the books again in %s\n", first, cfg.LookAgain)
 	}
