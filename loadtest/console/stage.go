@@ -14,7 +14,7 @@ import (
 
 // Play starts a variant of a published fault and returns the run. A broken variant that passes is tried again, with up
 // to three seeds in all. seed is the first; 0 is the default or, for another variant just after the broken one, its
-// seed. The error is a *problem.Problem: the request is invalid, or another run is in progress.
+// seed. The error is an *httpapi.Problem: the request is invalid, or another run is in progress.
 func (c *Console) Play(letter string, v tables.Side, seed uint64) (tables.Run, error) {
 	if c.lab == nil {
 		return tables.Run{}, conflict("%s", notHere)
@@ -34,7 +34,7 @@ func (c *Console) Play(letter string, v tables.Side, seed uint64) (tables.Run, e
 }
 
 // Fire starts a load of one's own and returns the run. In a lab it restarts the services with its strategy;
-// otherwise they stay as they are. The error is a *problem.Problem.
+// otherwise they stay as they are. The error is an *httpapi.Problem.
 func (c *Console) Fire(o tables.Custom) (tables.Run, error) {
 	if err := o.Validate(); err != nil {
 		return tables.Run{}, err

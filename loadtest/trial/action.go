@@ -46,7 +46,7 @@ type Action struct {
 	EndsLoad bool `json:"-"`
 	// Then makes AfterMS, of this action and of those behind it, count from when all actions before it are over.
 	Then bool `json:"-"`
-	// Optional says that the run goes on if the action fails, or if the load is over before its time (Strike.Err), and
+	// Optional says that the run goes on if the action fails, or if the load is over before its time (Act.Err), and
 	// proves something though it never strikes.
 	Optional bool `json:"-"`
 	// NoWait says that the action is over once it is healed, though the system may not serve yet.

@@ -15,7 +15,7 @@ import (
 	"orderstock/loadtest/system"
 )
 
-// New makes the action an act of a trial in the lab, whose services run. Arm returns a *problem.Problem if the action
+// New makes the action an act of a trial in the lab, whose services run. Arm returns an *httpapi.Problem if the action
 // does not fit the lab or the state of its target.
 func New(l *system.System, a Action) *Act {
 	made := &Act{Do: func(context.Context) error { return a.Known() }}

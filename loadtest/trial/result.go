@@ -39,7 +39,7 @@ type Result struct {
 	Verdict *verify.Verdict  `json:"verdict"`
 	History *history.History `json:"-"`
 
-	evidence verify.Evidence // that the verdict was made of; empty on a stage
+	evidence verify.Evidence // that the verdict was made of; empty on a Board
 }
 
 // Counts are the figures of a run, or their sums over several runs.

@@ -16,21 +16,30 @@ var (
 	notAnchor  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
+// files calls do for each file of the module that ends so, but for what is made.
+func files(t *testing.T, end string, do func(path, text string)) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join("..", "..", ".."), func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && slices.Contains([]string{".git", "out", "bin", ".run"}, d.Name()):
+			return filepath.SkipDir
+		case !d.IsDir() && strings.HasSuffix(path, end):
+			do(path, read(t, path))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestLinksOfDocumentsLeadSomewhere(t *testing.T) {
 	t.Parallel()
-	root := filepath.Join("..", "..", "..")
 	links := 0
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && slices.Contains([]string{".git", "out", "bin", ".run"}, d.Name()) {
-			return filepath.SkipDir
-		}
-		if d.IsDir() || filepath.Ext(path) != ".md" {
-			return nil
-		}
-		for _, m := range linkTarget.FindAllStringSubmatch(read(t, path), -1) {
+	files(t, ".md", func(path, text string) {
+		for _, m := range linkTarget.FindAllStringSubmatch(text, -1) {
 			target, anchor, _ := strings.Cut(m[1], "#")
 			if strings.Contains(target, "://") {
 				continue
@@ -46,10 +55,34 @@ func TestLinksOfDocumentsLeadSomewhere(t *testing.T) {
 				t.Errorf("%s: link to %s: no such heading", path, m[1])
 			}
 		}
-		return nil
 	})
-	if err != nil || links < 20 {
-		t.Errorf("found %d links, error %v", links, err)
+	if links < 20 {
+		t.Errorf("found %d links", links)
+	}
+}
+
+// A document names code of this module as package.Name: the package has that name.
+func TestCodeThatDocumentsNameIsThere(t *testing.T) {
+	t.Parallel()
+	clause, comment := regexp.MustCompile(`(?m)^package (\w+)`), regexp.MustCompile(`//.*`)
+	code := map[string]string{}
+	files(t, ".go", func(_, text string) {
+		if m := clause.FindStringSubmatch(text); m != nil {
+			code[m[1]] += comment.ReplaceAllString(text, "")
+		}
+	})
+	named, names := regexp.MustCompile("`([a-z]+)\\.([A-Z]\\w+)[^`]*`"), 0
+	files(t, ".md", func(path, text string) {
+		for _, m := range named.FindAllStringSubmatch(text, -1) {
+			if of, ours := code[m[1]]; ours {
+				if names++; !regexp.MustCompile(`\b` + m[2] + `\b`).MatchString(of) {
+					t.Errorf("%s: package %s has no %s", path, m[1], m[2])
+				}
+			}
+		}
+	})
+	if names < 5 {
+		t.Errorf("the documents name %d", names)
 	}
 }
 
