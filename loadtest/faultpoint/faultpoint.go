@@ -87,6 +87,9 @@ func Always(rules ...Rule) map[string]string {
 // ImpatienceEnv is the environment variable with the time after which every eighth that waits for a lock gives up.
 const ImpatienceEnv = "FAULTPOINT_IMPATIENCE"
 
+// LogEnv is the environment variable with the file that gets a line for each strike, before it can kill the process.
+const LogEnv = "FAULTPOINT_LOG"
+
 // IdleEnv is the environment variable with the number of seconds for which the database server lets a transaction stand
 // still. Default: as in the product, where a holder that wakes up late has lost its transaction.
 const IdleEnv = "FAULTPOINT_IDLE"

@@ -48,7 +48,7 @@ func start(t *testing.T, bin string, env ...string) *victim {
 		t: t, log: filepath.Join(t.TempDir(), "fired"), cmd: exec.CommandContext(t.Context(), bin),
 		done: make(chan struct{}),
 	}
-	v.cmd.Env = append(append(os.Environ(), "FAULTPOINT_LOG="+v.log), env...)
+	v.cmd.Env = append(append(os.Environ(), faultpoint.LogEnv+"="+v.log), env...)
 	out, err := v.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

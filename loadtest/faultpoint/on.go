@@ -20,12 +20,11 @@ import (
 var errInjected = errors.New("faultpoint: injected error")
 
 var (
-	mu      sync.Mutex
-	rules   []*Rule
-	reached = map[string]int{}
-	freed   = make(chan struct{}) // closed when others replace the rules
-	// firedLog survives a kill: a line for each fault, written before it strikes.
-	firedLog = os.Getenv("FAULTPOINT_LOG")
+	mu       sync.Mutex
+	rules    []*Rule
+	reached  = map[string]int{}
+	freed    = make(chan struct{}) // closed when others replace the rules
+	firedLog = os.Getenv(LogEnv)
 	// always are the rules of AlwaysEnv.
 	always = parseAlways(os.Getenv(AlwaysEnv))
 )

@@ -140,7 +140,7 @@ func (s *System) serviceEnv(name string, kind Kind) (map[string]string, error) {
 	env["GOMAXPROCS"] = cmp.Or(os.Getenv("GOMAXPROCS"), strconv.Itoa(s.share(runtime.NumCPU())))
 	// Spans show which replica they come from.
 	env["OTEL_RESOURCE_ATTRIBUTES"] = "service.instance.id=" + name
-	if s.cfg.StockEnv["FAULTPOINT_LOG"] != "" { // it is breakable
+	if s.cfg.StockEnv[faultpoint.LogEnv] != "" { // it is breakable
 		env[faultpoint.EventsEnv] = filepath.Join(s.cfg.Dir, name+".events")
 	}
 	accounts := s.cfg.Accounts

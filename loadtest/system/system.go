@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/verify"
 	"orderstock/migrations"
@@ -254,7 +255,7 @@ func (s *System) StartServices(ctx context.Context, cfg Config) error {
 	for _, env := range []*map[string]string{&cfg.OrderEnv, &cfg.StockEnv} {
 		all := map[string]string{"STOCK_SPREAD": "true"} // each stock service has work, and meets the faults
 		maps.Copy(all, *env)
-		all["FAULTPOINT_LOG"] = s.firedLog()
+		all[faultpoint.LogEnv] = s.firedLog()
 		*env = all
 	}
 	s.wires = map[string]map[string][]*Wire{}

@@ -139,7 +139,7 @@ func (p *Player) begin(run Run, t trial.Try) Run {
 		run = run.of(t.Experiment, t.N, t.Seed)
 	}
 	m := NewMeter()
-	m.Live = t.Live
+	m.Live = t.Experiment.Load.Live
 	p.mu.Lock()
 	p.run = run
 	p.mu.Unlock()

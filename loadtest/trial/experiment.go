@@ -168,13 +168,11 @@ type Started struct {
 	Err      error
 }
 
-// Try is a run that begins.
+// Try is a run that begins. Its Load.Live counts its calls.
 type Try struct {
 	Experiment Experiment
 	Seed       uint64
 	N          int // of the experiment's tries, from 1
-	// Live counts the calls of its load.
-	Live *fire.Live
 }
 
 // Run runs the experiment once, on a system whose services run as it wants them. watch and board may be nil. The result

@@ -175,7 +175,7 @@ func (w *lane) try(ctx context.Context, j job) error {
 		}
 		e := j.Experiment
 		e.Load.Live = cmp.Or(e.Load.Live, &fire.Live{})
-		w.suite.Watch("try", Try{Experiment: e, Seed: seed, N: int(seed-j.seed) + 1, Live: e.Load.Live})
+		w.suite.Watch("try", Try{Experiment: e, Seed: seed, N: int(seed-j.seed) + 1})
 		r, err := w.run(ctx, e, seed)
 		if r != nil { // also if its evidence could not be kept, or the servers not be repaired
 			w.progress.add(j.Experiment, r)
