@@ -4,7 +4,6 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
-	"os"
 	"strings"
 	"testing"
 
@@ -46,11 +45,6 @@ func picture(r *ladder.Result) string {
 
 func TestThePictureIsWellFormedAndShowsEachStrategy(t *testing.T) {
 	svg := picture(sample())
-	if file := os.Getenv("LADDER_PICTURE"); file != "" { // to look at it
-		if err := os.WriteFile(file, []byte(svg), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
 	dec := xml.NewDecoder(strings.NewReader(svg))
 	lines := 0
 	for {
