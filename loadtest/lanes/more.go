@@ -27,7 +27,7 @@ func Basket(r *Run) *Scene {
 		case o.Status != "REJECTED":
 		case a.taken > 0 && a.committed > 0:
 			d := r.path(o.ID, a.process)
-			d.wrongAt("stock", "commit/after", "what it took before is gone")
+			d.wrongAt("stock", "commit/after", "the pieces it took before are gone")
 			return d.end(fmt.Sprintf("order %s is REJECTED, the ledger has no line, and %s gone",
 				short(o.ID), are(a.taken)))
 		case a.reads > 1 && !r.Broken:

@@ -45,7 +45,7 @@ var scenes = map[string]shown{
 		"[01] ✗ .* is forgotten",
 	}, outOrMore},
 	"B": {[]string{
-		"stock takes .* locks?", "stock takes .*refused.*commits", "stock ✗ what it took before is gone",
+		"stock takes .* locks?", "stock takes .*refused.*commits", "stock ✗ the pieces it took before are gone",
 		"buyer hears: failed",
 	}, differing},
 	"C": {[]string{
