@@ -13,8 +13,9 @@ import (
 )
 
 // Play starts a variant of a published fault and returns the run. A broken variant that passes is tried again, with up
-// to three seeds in all. seed is the first; 0 is the default or, for another variant just after the broken one, its
-// seed. The error is an *httpapi.Problem: the request is invalid, or another run is in progress.
+// to three seeds in all, and with fewer buyers if it is too slow. seed is the first; 0 is the default or, for another
+// variant just after the broken one, its seed. There are as many buyers as in the run just before, if that played the
+// same fault. The error is a *httpapi.Problem: the request is invalid, or another run is in progress.
 func (c *Console) Play(letter string, v tables.Side, seed uint64) (tables.Run, error) {
 	if c.lab == nil {
 		return tables.Run{}, conflict("%s", notHere)
@@ -26,9 +27,11 @@ func (c *Console) Play(letter string, v tables.Side, seed uint64) (tables.Run, e
 	if !slices.Contains(tables.Sides, v) {
 		return tables.Run{}, invalid("variant %q: want broken, fixed or here", v)
 	}
-	last, _ := c.player.Running()
-	if seed == 0 && v != tables.Broken && last.Fault == f.Letter && last.Variant == tables.Broken {
-		seed = last.Seed
+	if last, _ := c.player.Running(); last.Fault == f.Letter {
+		if seed == 0 && v != tables.Broken && last.Variant == tables.Broken {
+			seed = last.Seed
+		}
+		f = f.Among(last.Buyers)
 	}
 	return c.begin(f.Play(v, cmp.Or(seed, tables.FirstSeed)))
 }

@@ -178,15 +178,35 @@ func (f Fault) oversells() bool {
 	return f.Went == nil && f.Rate == "" && int64(f.Load.Orders) > f.Load.Mix.Stock*int64(f.Load.Mix.Goods)
 }
 
-// sentence describes the result of a run for a person: as the fault says it or, in free play and of a right run, by
-// what became of pieces and orders. A broken variant that had no time to show it says so.
-func (e Ends) sentence(f Fault, side Side, v *verify.Verdict) string {
-	text := ""
-	if n := e.Open + e.GivenUp + f.Load.Orders - e.Orders; side == Broken && f.Rate == "" && n > 0 &&
-		(v.Outcome != verify.Violation || f.oversells() && e.Sold <= e.Stock) {
-		return sold(e.Sold, e.Stock, "") + English.Sprintf(
-			": too slow to show it, as %s came to no end in time; try it on a machine that is less busy", orders(n))
+// tooSlow returns how many orders came to no end in time, so that the broken variant does not show its fault; 0 if it
+// had the time.
+func (e Ends) tooSlow(f Fault, run Run, v *verify.Verdict) int {
+	if run.Variant != Broken || f.Rate != "" ||
+		v.Outcome == verify.Violation && (!f.oversells() || e.Sold > e.Stock) {
+		return 0
 	}
+	return max(0, e.Open+e.GivenUp+run.Buyers-e.Orders)
+}
+
+// sentence describes the result of a run for a person: as the fault says it or, in free play and of a right run, by
+// what became of pieces and orders. A broken variant that had no time to show it says so, and one with fewer buyers.
+func (e Ends) sentence(f Fault, run Run, v *verify.Verdict) string {
+	if n := e.tooSlow(f, run, v); n > 0 {
+		why := ": too slow to show it, as %s came to no end in time; try it on a machine that is less busy"
+		if f.fewer(run.Buyers) > 0 {
+			why = ": too slow to show it, as %s came to no end in time; try fewer buyers"
+		}
+		return sold(e.Sold, e.Stock, "") + English.Sprintf(why, orders(n))
+	}
+	text := e.outcome(f, run.Variant, v)
+	if run.Variant == Broken && run.Buyers < f.Load.Orders {
+		text += English.Sprintf(" (%d buyers, as %d were too slow to show it)", run.Buyers, f.Load.Orders)
+	}
+	return text
+}
+
+// outcome is the sentence of a run that was not too slow.
+func (e Ends) outcome(f Fault, side Side, v *verify.Verdict) (text string) {
 	switch {
 	case f.Rate != "":
 		if text = English.Sprintf("%.0f orders a second", e.OrdersPerS); side != Here {

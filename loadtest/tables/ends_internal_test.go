@@ -49,14 +49,37 @@ func TestSentences(t *testing.T) {
 		{"", "", Ends{Stock: 3, Sold: 3, Open: 1, Orders: 8}, wrong, "1 order of 8 hangs for ever: nothing brings"},
 	} {
 		f, _ := Find(test.letter)
-		if got := test.ends.sentence(f, test.side, test.of); !strings.HasPrefix(got, test.want) ||
+		_, run := f.Play(test.side, 1)
+		if got := test.ends.sentence(f, run, test.of); !strings.HasPrefix(got, test.want) ||
 			strings.Contains(got, "as it runs here") { // its side is named beside it
 			t.Errorf("%s, %s: %q, want %q", test.letter, test.side, got, test.want)
 		}
 	}
+	// A sale that is too slow asks for fewer buyers, down to a quarter; the fault that they show is theirs.
+	f := find(t, "A")
+	for buyers, want := range map[int]string{
+		800: "sold 87 of 300: too slow to show it, as 100 orders came to no end in time; try fewer buyers",
+		400: "sold 87 of 150: too slow to show it, as 100 orders came to no end in time; try fewer buyers",
+		200: "sold 87 of 75: 12 more than there were (200 buyers, as 800 were too slow to show it)",
+	} {
+		fewer := f.Among(buyers)
+		_, run := fewer.Play(Broken, 1)
+		if got := (Ends{Orders: buyers - 100, Stock: run.Stock, Sold: 87}).sentence(f, run, right); got != want {
+			t.Errorf("%d buyers: %q, want %q", buyers, got, want)
+		}
+	}
+	for letter, want := range map[string][]int{"A": {400, 200, 0}, "K": {150, 75, 0}, "E": {0}, "G": {0}} {
+		f := find(t, letter)
+		buyers := f.Load.Orders
+		for _, want := range want {
+			if buyers = f.fewer(buyers); buyers != want {
+				t.Errorf("fault %s: then %d buyers, want %d", letter, buyers, want)
+			}
+		}
+	}
 	// What no count shows is said by its requirement.
 	wrong.Invariants = []verify.Invariant{{Name: verify.Unexplained, Violations: 2, Sample: []string{"flag 7"}}}
-	if got := (Ends{}).sentence(Fault{}, "", wrong); !strings.Contains(got, verify.Unexplained+"; the first: flag 7") {
+	if got := (Ends{}).sentence(Fault{}, Run{}, wrong); !strings.Contains(got, verify.Unexplained+"; the first: flag 7") {
 		t.Errorf("%q, want the requirement and the first violation", got)
 	}
 }

@@ -102,6 +102,24 @@ func (f Fault) variant(s Side) Variant {
 	return Variant{Says: "as it runs here"}
 }
 
+// Among returns the fault for that many buyers and, in proportion, fewer pieces: all of them, unless they are fewer.
+func (f Fault) Among(buyers int) Fault {
+	if l := &f.Load; buyers > 0 && buyers < l.Orders {
+		l.Mix.Stock = max(1, l.Mix.Stock*int64(buyers)/int64(l.Orders))
+		l.Orders = buyers
+	}
+	return f
+}
+
+// fewer returns half of the buyers of a sale; 0 if the fault shows in another way, or if that is less than a quarter of
+// all.
+func (f Fault) fewer(buyers int) int {
+	if half := buyers / 2; f.oversells() && 4*half >= f.Load.Orders {
+		return half
+	}
+	return 0
+}
+
 // Find returns the fault with that letter, in either case. Its error lists the letters.
 func Find(letter string) (Fault, error) {
 	i := slices.IndexFunc(Published, func(f Fault) bool { return f.Letter == strings.ToUpper(letter) })

@@ -190,11 +190,11 @@ func (m *Meter) Take(t, length time.Duration) Sample {
 }
 
 // A sale that lasts for longer than longSale ends once its pieces are sold, and every sale after longestSale: a machine
-// that shows nothing by then is too slow.
+// that shows nothing by then is too slow for so many buyers.
 const longSale, longestSale = 20 * time.Second, 90 * time.Second
 
-// Enough reports whether a sale need not go on: see longSale.
-func (m *Meter) Enough() bool {
+// Enough reports whether a sale need not go on: see longSale. longest is how long it may last.
+func (m *Meter) Enough(longest time.Duration) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	sold := int64(0)
@@ -202,7 +202,7 @@ func (m *Meter) Enough() bool {
 		sold += n
 	}
 	lasted := time.Since(m.started)
-	return lasted > longestSale || lasted > longSale && sold >= m.promised
+	return lasted > longest || lasted > longSale && sold >= m.promised
 }
 
 // Sale are the goods of a run. It is zero for a run that another process fires.

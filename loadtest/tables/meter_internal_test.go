@@ -56,7 +56,7 @@ func TestSaleEndsByCount(t *testing.T) {
 		m.End(&fire.Event{
 			Call: history.Call{Status: history.Confirmed}, Items: []history.Item{{GoodsID: 11, Num: test.sold}},
 		})
-		if got := m.Enough(); got != test.want {
+		if got := m.Enough(longestSale); got != test.want {
 			t.Errorf("after %s, %d of 300 are sold: enough %t, want %t", test.lasted, test.sold, got, test.want)
 		}
 	}

@@ -42,7 +42,7 @@ func (p Pair) Shown() bool {
 func (p Pair) right() bool { return p.Fixed.Verdict == verify.Pass && p.Here.Verdict == verify.Pass }
 
 // All plays the broken variant of a published fault, with that first seed, and then the fixed one and the product, with
-// the seed that caught the broken one. Seed 0 is the default.
+// the seed that caught the broken one, and as many buyers. Seed 0 is the default.
 func (p *Player) All(ctx context.Context, f Fault, seed uint64) (Pair, error) {
 	seed = cmp.Or(seed, FirstSeed)
 	pair := Pair{Letter: f.Letter, Title: f.Title, Kind: f.Kind()}
@@ -60,7 +60,7 @@ func (p *Player) All(ctx context.Context, f Fault, seed uint64) (Pair, error) {
 		if err != nil {
 			return pair, fmt.Errorf("play %s, %s: %w", f.Letter, of.side, err)
 		}
-		*of.run, *of.scene = r.Run, r.Scene
+		*of.run, *of.scene, f = r.Run, r.Scene, f.Among(r.Run.Buyers)
 		if r.Run.Verdict == verify.Violation {
 			seed = r.Run.Seed
 		}

@@ -32,6 +32,8 @@ type Player struct {
 	// Record when it is judged. A Sample or an Entry is added to those before.
 	Show func(section string, value any)
 
+	longest time.Duration // of a sale
+
 	mu    sync.Mutex
 	meter *Meter // of the present or last try
 	run   Run    // the same
@@ -45,16 +47,36 @@ func NewPlayer(at *system.System, out string) (*Player, error) {
 	kept, err := OpenRuns(filepath.Join(out, "runs"))
 	m := NewMeter()
 	m.Enter(trial.Idle)
-	p := &Player{Runs: kept, meter: m, Show: func(string, any) {}}
+	p := &Player{Runs: kept, meter: m, Show: func(string, any) {}, longest: longestSale}
 	p.Board = &trial.Board{
 		System: at, SinceMS: p.sinceMS, Declared: func() []string { return nil }, Watch: p.watch,
 	}
 	return p, err
 }
 
-// Play plays all tries of an experiment and returns the record of the last. run describes the first try. Once ctx ends,
-// no more orders are sent, and the run so far is judged.
-func (p *Player) Play(ctx context.Context, e trial.Experiment, run Run) (last *Record, err error) {
+// Play plays all tries of an experiment and returns the record of the last. run describes the first try. A published
+// fault that is too slow to show is played again with half of the buyers and the pieces, down to a quarter. Once ctx
+// ends, no more orders are sent, and the run so far is judged.
+func (p *Player) Play(ctx context.Context, e trial.Experiment, run Run) (*Record, error) {
+	f, _ := Find(run.Fault) // none: it is never too slow
+	for why := ""; ; {
+		last, err := p.play(ctx, e, run, why)
+		if err != nil || !last.slow || ctx.Err() != nil {
+			return last, err
+		}
+		n := f.fewer(run.Buyers)
+		if n == 0 {
+			return last, nil
+		}
+		why = fmt.Sprintf("too slow to show it with %d buyers; trying %d", run.Buyers, n)
+		load := f.Among(n).Load
+		e.Load.Orders, e.Load.Mix.Stock = load.Orders, load.Mix.Stock
+		run = run.of(e, 1, run.Seed)
+	}
+}
+
+// play plays all tries with as many buyers. why, if not "", says why there are others than before.
+func (p *Player) play(ctx context.Context, e trial.Experiment, run Run, why string) (last *Record, err error) {
 	e.Services.Env = with(e.Services.Env, p.Env)
 	e.Load.Progress, e.Load.Ended = p.Progress, func(e *fire.Event) { p.Meter().End(e) }
 	e.Load.Begun = func(h *history.History) {
@@ -62,7 +84,7 @@ func (p *Player) Play(ctx context.Context, e trial.Experiment, run Run) (last *R
 		p.Say("run", "the first order is sent")
 	}
 	if run.Fault != "" {
-		e.Load.Enough = func() bool { return p.Meter().Enough() }
+		e.Load.Enough = func() bool { return p.Meter().Enough(p.longest) }
 	}
 	if p.Tracer != nil {
 		if e.Load.Tracer, err = p.Tracer(run.TraceSample); err != nil {
@@ -76,7 +98,7 @@ func (p *Player) Play(ctx context.Context, e trial.Experiment, run Run) (last *R
 		Watch: func(section string, value any) {
 			switch v := value.(type) {
 			case trial.Try:
-				run = p.begin(run, v)
+				run = p.begin(run, v, why)
 			case *trial.Result:
 				kept, err := p.keep(ctx, v, e.Expect.Word(v.Outcome))
 				last, failed = kept, errors.Join(failed, err)
@@ -132,10 +154,11 @@ func (p *Player) watch(section string, value any) {
 	}
 }
 
-// begin shows a try that begins, and returns its run. run is the one before or, of the first try, its own.
-func (p *Player) begin(run Run, t trial.Try) Run {
+// begin shows a try that begins, and returns its run. run is the one before or, of the first try, its own; why is why
+// that one is made, if not "".
+func (p *Player) begin(run Run, t trial.Try, why string) Run {
 	if t.N > 1 {
-		p.Say("run", "not caught with seed %d; trying another", run.Seed)
+		why = fmt.Sprintf("not caught with seed %d; trying another", run.Seed)
 		run = run.of(t.Experiment, t.N, t.Seed)
 	}
 	m := NewMeter()
@@ -146,6 +169,9 @@ func (p *Player) begin(run Run, t trial.Try) Run {
 	p.Restart(m)
 	p.Show("run", run)
 	p.Say("run", "%s", run)
+	if why != "" {
+		p.Say("run", "%s", why)
+	}
 	return run
 }
 

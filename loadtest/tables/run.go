@@ -57,6 +57,8 @@ type Record struct {
 	Compare *Compare        `json:"compare"`
 	Books   Books           `json:"books"`
 	Scene   *lanes.Scene    `json:"scene"` // what happened; nil if the events do not show it
+
+	slow bool // it had no time to show its fault
 }
 
 // Entry is a line of the log of events.
@@ -133,7 +135,7 @@ func RecordOf(
 		return nil, err
 	}
 	f, _ := Find(run.Fault) // none in free play
-	run.Sentence = ends.sentence(f, run.Variant, v)
+	run.Sentence, r.slow = ends.sentence(f, run, v), ends.tooSlow(f, run, v) > 0
 	r.Run = run
 	return r, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/lanes"
@@ -160,6 +161,10 @@ func TestWhatHappened(t *testing.T) {
 		}
 	}
 	t.Run("slow", func(t *testing.T) { sellsSlowly(t, play) })
+	t.Run("too slow", func(t *testing.T) {
+		p.Hurry(5 * time.Second)
+		sellsTooSlowly(t, p)
+	})
 }
 
 // onOneProcessor returns the fault for services that use one processor.
@@ -192,6 +197,56 @@ func sellsSlowly(t *testing.T, play func(*testing.T, tables.Fault, tables.Side, 
 	if says := r.Run.Sentence; !strings.Contains(says, "too slow to show it") &&
 		(r.Books.Sold <= 300 || !strings.Contains(says, "more than there were")) {
 		t.Errorf("sold %d of 300, and the run says %q", r.Books.Sold, says)
+	}
+}
+
+// sellsTooSlowly plays fault A on a machine that sells at most 10 orders a second, which is too slow for 800 buyers in
+// the five seconds that a sale may last. With fewer buyers, it sells more than there are or, with a quarter of them,
+// says that the machine is too busy. The other sides have as many buyers; with testing.Short() they are not played.
+func sellsTooSlowly(t *testing.T, p *tables.Player) {
+	t.Helper()
+	f, err := tables.Find("A")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f = onOneProcessor(f)
+	f.Load.Concurrency = 16
+	maps.Copy(f.Env, faultpoint.Always(
+		faultpoint.Rule{Step: faultpoint.AcquireLock, When: faultpoint.After, Action: faultpoint.Delay, DelayMS: 100},
+		faultpoint.Rule{Step: faultpoint.UpdateStock, When: faultpoint.Before, Action: faultpoint.Meet},
+	))
+	runs := map[tables.Side]tables.Run{}
+	if testing.Short() {
+		e, run := f.Play(tables.Broken, tables.FirstSeed)
+		r, err := p.Play(t.Context(), e, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs[tables.Broken] = r.Run
+	} else {
+		pair, err := p.All(t.Context(), f, tables.FirstSeed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs[tables.Broken], runs[tables.Fixed], runs[tables.Here] = pair.Broken, pair.Fixed, pair.Here
+	}
+	broken := runs[tables.Broken]
+	for side, run := range runs {
+		t.Logf("%s, of %d buyers: %s", side, run.Buyers, run.Sentence)
+		if run.Buyers != broken.Buyers || run.Buyers > 400 || 8*run.Stock != 3*int64(run.Buyers) {
+			t.Errorf("%s: %d buyers want %d pieces; want %d, fewer than 800, and three pieces for eight of them",
+				side, run.Buyers, run.Stock, broken.Buyers)
+		}
+	}
+	shown := strings.Contains(broken.Sentence, "more than there were") &&
+		strings.Contains(broken.Sentence, "as 800 were too slow to show it")
+	if !shown && (broken.Buyers > 200 || !strings.Contains(broken.Sentence, "a machine that is less busy")) {
+		t.Errorf("%d buyers, and the run says %q", broken.Buyers, broken.Sentence)
+	}
+	if !slices.ContainsFunc(p.Runs.List(), func(r tables.Run) bool {
+		return r.Buyers == 800 && strings.HasSuffix(r.Sentence, "; try fewer buyers")
+	}) {
+		t.Error("no run of all buyers asks for fewer")
 	}
 }
 
