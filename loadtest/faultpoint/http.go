@@ -2,7 +2,10 @@
 
 package faultpoint
 
-import "net/http"
+import (
+	"net/http"
+	"path"
+)
 
 // Control returns next with the control of the process's points at /faults, and its events at /events.
 func Control(next http.Handler) http.Handler {
@@ -21,7 +24,11 @@ func Replies(next http.Handler, match func(*http.Request) bool) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		reply := &reply{ResponseWriter: w, r: r}
+		about := r
+		if r.Method == http.MethodPut { // under the flag
+			about = r.WithContext(Carry(r.Context(), path.Base(r.URL.Path)))
+		}
+		reply := &reply{ResponseWriter: w, r: about}
 		next.ServeHTTP(reply, r)
 		if reply.lost {
 			panic(http.ErrAbortHandler)

@@ -81,6 +81,8 @@ func (d *draft) add(e faultpoint.Event, lane int) {
 	switch {
 	case e.Action == faultpoint.Kill:
 		held.Text, held.Held = "dies", "killed there by the experiment"
+	case e.Action == faultpoint.Error && e.Step == faultpoint.Reply:
+		held.Text, held.Held, held.weight = "its answer is lost", "lost there by the experiment", 5
 	case e.Held < leastHeld:
 		held.weight = 0
 	case e.Action == faultpoint.Stop:
@@ -178,6 +180,22 @@ func (d *draft) markIf(is func(moment) bool, set func(*Step)) bool {
 		}
 	}
 	return false
+}
+
+// until leaves out later steps, and the lanes that have none then.
+func (d *draft) until(at time.Duration) {
+	d.all = slices.DeleteFunc(d.all, func(m moment) bool { return m.at > at })
+	for lane := len(d.lanes) - 1; lane >= 0; lane-- {
+		if slices.ContainsFunc(d.all, func(m moment) bool { return m.Lane == lane }) {
+			continue
+		}
+		d.lanes = slices.Delete(d.lanes, lane, lane+1)
+		for i := range d.all {
+			if d.all[i].Lane > lane {
+				d.all[i].Lane--
+			}
+		}
+	}
 }
 
 // end returns the scene. books is its last line.

@@ -147,9 +147,14 @@ func TestSecondLook(t *testing.T) {
 	r.Events = append(r.Events, deduction("stock-2", "3", 6, 5, 21, 30, 22, 23, 24)...)
 	r.Events[len(r.Events)-8].At, r.Events[len(r.Events)-7].At = time.Millisecond, time.Millisecond
 	r.Events = append(r.Events, queued(5, "3", "queue/after", "c-3", "a-1"), queued(20, "3", "woken/after", "c-3", "a-1"))
-	want := "2 …3 waits behind …1 ✓ it looks again, and order …1 is before it"
-	if got := steps(Vanished(r)); !slices.Contains(got, want) || strings.Contains(fmt.Sprint(got), "✗") {
-		t.Errorf("no step %q in\n%s", want, strings.Join(got, "\n"))
+	got := steps(Vanished(r))
+	for _, want := range []string{
+		"1 deletes its node …2 ✓ it gives up, and leaves no node behind",
+		"2 …3 waits behind …1 ✓ it looks again, and order …1 is before it",
+	} {
+		if !slices.Contains(got, want) || strings.Contains(fmt.Sprint(got), "✗") {
+			t.Errorf("no step %q in\n%s", want, strings.Join(got, "\n"))
+		}
 	}
 	// Broken: it takes the lock at once.
 	r = &Run{
@@ -158,7 +163,7 @@ func TestSecondLook(t *testing.T) {
 	r.Events = append(r.Events, deduction("stock-2", "3", 7, 5, 5, 30, 11, 23, 24)...)
 	r.Events[len(r.Events)-8].At, r.Events[len(r.Events)-7].At = time.Millisecond, time.Millisecond
 	if got := fmt.Sprint(steps(Vanished(r))); !strings.Contains(got, "✗ order …1 still holds it") ||
-		!strings.Contains(got, "is forgotten") {
+		!strings.Contains(got, "is forgotten") || !strings.Contains(got, "1 deletes its node …2: it gives up waiting") {
 		t.Errorf("two holders are not shown: %s", got)
 	}
 }
@@ -209,5 +214,98 @@ func TestLateCommit(t *testing.T) {
 	}
 	if got := fmt.Sprint(steps(LateCommit(r))); !strings.Contains(got, "stands still for 2.0 s") {
 		t.Errorf("the order that was held is not shown: %s", got)
+	}
+}
+
+// TestBasket shows an order that is sold out, not one before it that wants more pieces than there ever were.
+func TestBasket(t *testing.T) {
+	h := &history.History{Goods: []history.Goods{{ID: 1, Stock: 120}}}
+	took := func(ms int, flag string, taken int64, rows int64) faultpoint.Event {
+		return event(ms, "stock-1", flag, "update-stock/after", faultpoint.Values{Taken: &taken, Rows: &rows})
+	}
+	both := func(ms int, flag string, wants int64) []faultpoint.Event {
+		return []faultpoint.Event{
+			event(ms, "stock-1", flag, "deduct/before", faultpoint.Values{}),
+			took(ms+1, flag, 1, 1), took(ms+2, flag, wants, 0),
+			event(ms+3, "stock-1", flag, "commit/after", faultpoint.Values{}),
+		}
+	}
+	rejected := []Order{{ID: "1", Status: "REJECTED"}, {ID: "2", Status: "REJECTED"}}
+	r := &Run{Broken: true, History: h, Orders: rejected, Events: append(both(0, "1", 2147483245), both(10, "2", 3)...)}
+	if got := fmt.Sprint(steps(Basket(r))); !strings.Contains(got, "takes 1, takes 3: refused, commits") {
+		t.Errorf("of two refused orders, %s is shown", got)
+	}
+	reads := func(ms int, flag string, levels ...int64) (all []faultpoint.Event) {
+		all = append(all, event(ms, "stock-1", flag, "deduct/before", faultpoint.Values{}))
+		for i, level := range levels {
+			all = append(all, event(ms+i, "stock-1", flag, "read-stock/after", faultpoint.Values{Read: &level}))
+		}
+		return append(all, event(ms+5, "stock-1", flag, "roll-back/before", faultpoint.Values{}))
+	}
+	r = &Run{History: h, Orders: rejected, Events: append(reads(0, "1", 9, 24), reads(10, "2", 9, 0)...)}
+	if got := fmt.Sprint(steps(Basket(r))); !strings.Contains(got, "reads 9 pieces, 0 pieces") {
+		t.Errorf("of two orders that are rolled back, %s is shown", got)
+	}
+}
+
+// TestOrphan shows nobody who finds the order later, and leaves it as it is.
+func TestOrphan(t *testing.T) {
+	dies := event(2, "order-2", "1", "insert-order/after", faultpoint.Values{Said: "true"})
+	dies.Action = faultpoint.Kill
+	r := &Run{
+		Broken: true, History: &history.History{Goods: []history.Goods{{ID: 1}}},
+		Orders: []Order{{ID: "1", Status: "PENDING"}},
+		Events: []faultpoint.Event{
+			event(1, Client, "1", "sends/", faultpoint.Values{From: "place"}), dies,
+			event(5, Client, "1", "hears/", faultpoint.Values{From: "place", Error: "broken"}),
+			event(1690, "order-1", "1", "confirm/after", faultpoint.Values{}),
+		},
+	}
+	s := Orphan(r)
+	if got := fmt.Sprint(steps(s)); s == nil || fmt.Sprint(s.Names()) != "[buyer, order …1 order-2]" ||
+		!strings.Contains(got, "1 dies ✗ nobody looks for the order again") || strings.Contains(got, "ledger") {
+		t.Errorf("of an order that hangs, %v is shown", s)
+	}
+}
+
+// TestRepeat shows that the first answer is lost.
+func TestRepeat(t *testing.T) {
+	lost := event(6, "stock-1", "1", "reply/before", faultpoint.Values{})
+	lost.Action = faultpoint.Error
+	r := &Run{
+		Broken: true, History: &history.History{Goods: []history.Goods{{ID: 1}}},
+		Orders: []Order{{ID: "1", Status: "CANCELLED"}}, Flows: []Flow{{"1", "deduct", 1, -1}},
+		Events: []faultpoint.Event{
+			event(5, "stock-1", "1", "commit/after", faultpoint.Values{}), lost,
+			event(9, "order-1", "1", "call-stock/after", faultpoint.Values{Error: "conflict"}),
+		},
+	}
+	want := "[1 commits 1 its answer is lost ‖ lost there by the experiment " +
+		"0 hears: a repeat, and no outcome ✗ the first attempt had deducted it]"
+	if got := fmt.Sprint(steps(Repeat(r))); got != want {
+		t.Errorf("%s is shown, want %s", got, want)
+	}
+}
+
+// TestSleeper: if a holder had read its level before the sleeper wrote, and writes after it, the sleeper's sale is
+// forgotten in turn, as the books say.
+func TestSleeper(t *testing.T) {
+	sleeps := event(3, "stock-1", "1", "update-stock/before", faultpoint.Values{})
+	sleeps.Action, sleeps.Held = faultpoint.Stop, 40*time.Millisecond
+	r := &Run{
+		Broken: true, History: &history.History{Goods: []history.Goods{{ID: 1}}},
+		Events: append(deduction("stock-1", "1", 7, 4, 1, 52, 2, 50, 51), sleeps),
+	}
+	r.Events = append(r.Events, deduction("stock-2", "2", 7, 6, 20, 30, 25, 26, 27)...)
+	got := fmt.Sprint(steps(Sleeper(r)))
+	if !strings.Contains(got, "✗ it forgets 1 sale made in between") || strings.Contains(got, "overwrites") {
+		t.Errorf("of a sleeper that nobody meets, %s is shown", got)
+	}
+	r.timeline, r.acquired, r.order = nil, nil, nil
+	r.Events = append(r.Events, deduction("stock-2", "3", 6, 5, 31, 60, 45, 55, 56)...)
+	got = fmt.Sprint(steps(Sleeper(r)))
+	if !strings.Contains(got, "0 writes 4, commits ✗ it forgets 1 sale made in between") ||
+		!strings.Contains(got, "2 writes 5, commits ✗ 5 overwrites 4: the sale of order …1 is forgotten") {
+		t.Errorf("of a sleeper whose sale is overwritten, %s is shown", got)
 	}
 }

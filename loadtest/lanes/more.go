@@ -1,14 +1,16 @@
 package lanes
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"orderstock/loadtest/faultpoint"
 )
 
-// earliest returns the first event that satisfies the condition; false if there is none.
+// first returns the first event that satisfies the condition; false if there is none.
 func (r *Run) first(is func(e faultpoint.Event) bool) (faultpoint.Event, bool) {
 	r.prepare()
 	for _, e := range r.timeline {
@@ -19,9 +21,12 @@ func (r *Run) first(is func(e faultpoint.Event) bool) (faultpoint.Event, bool) {
 	return faultpoint.Event{}, false
 }
 
-// Basket shows an order of several products. One of them is short.
+// Basket shows an order of several products. One of them is short: sold out, if there is such an order, as one for more
+// pieces than there ever were would be refused in any case.
 func Basket(r *Run) *Scene {
-	for _, a := range r.attempts() {
+	all := r.attempts()
+	slices.SortStableFunc(all, func(a, b *attempt) int { return cmp.Compare(r.outOfReach(a), r.outOfReach(b)) })
+	for _, a := range all {
 		o := r.order[a.flag]
 		switch {
 		case o.Status != "REJECTED":
@@ -37,6 +42,23 @@ func Basket(r *Run) *Scene {
 		}
 	}
 	return nil
+}
+
+// outOfReach returns 1 for an attempt that asks for more pieces than there ever were or, where it does not say how many
+// it asks for, that finds no product sold out; else 0.
+func (r *Run) outOfReach(a *attempt) int {
+	if !r.Broken && a.soldOut || r.Broken && a.asks <= r.stocked() {
+		return 0
+	}
+	return 1
+}
+
+// stocked returns how many pieces a product has at first, at most.
+func (r *Run) stocked() (most int64) {
+	for _, g := range r.History.Goods {
+		most = max(most, g.Stock)
+	}
+	return most
 }
 
 // TakenFlag shows an order whose stock service dies with its flag.
@@ -82,6 +104,9 @@ func Orphan(r *Run) *Scene {
 	d := r.path(flag)
 	if o := r.order[flag]; o.Status == "PENDING" {
 		d.dead("nobody looks for the order again")
+		if heard, ok := r.first(func(e faultpoint.Event) bool { return e.Flag == flag && e.Step == hears }); ok {
+			d.until(heard.At) // later ones only find it as it is
+		}
 	} else {
 		d.rightAt("order", "set-status/after", "a reconciler has found the order")
 	}

@@ -64,8 +64,25 @@ func (d *draft) forgets(a, b *attempt, laneA, laneB int) {
 	if b.committed < a.committed {
 		first, second, lane = b, a, laneA
 	}
+	d.overwrites(second, first, lane)
+}
+
+// overwrites marks the write of the second attempt, in its lane.
+func (d *draft) overwrites(second, first *attempt, lane int) {
 	d.wrong(lane, "commit/after", fmt.Sprintf("%d overwrites %d: the sale of order %s is forgotten",
 		*second.written, *first.written, short(first.flag)))
+}
+
+// overwriter returns the first update that read its level before another one's commit, and wrote after it; nil if there
+// is none.
+func overwriter(all []*attempt, a *attempt) *attempt {
+	for _, c := range all {
+		if c != a && c.goods == a.goods && c.written != nil && a.written != nil && !c.refused && a.committed > 0 &&
+			c.readAt < a.committed && c.committed > a.committed {
+			return c
+		}
+	}
+	return nil
 }
 
 // TwoReaders shows two updates of one product that read the same level or, where that does not happen, two updates of
@@ -131,7 +148,7 @@ func Vanished(r *Run) *Scene {
 			return nil
 		}
 		d := r.follow(min(a.asked, c.asked), b.last(), by(a), by(c), by(b))
-		d.right(1, "delete-node/before", "it leaves no node behind")
+		d.right(1, "delete-node/before", "it gives up, and leaves no node behind")
 		d.rightIn(again, "it looks again, and order "+short(a.flag)+" is before it")
 		return d.end(r.Books)
 	})
@@ -143,7 +160,7 @@ func Vanished(r *Run) *Scene {
 		return r.turns(all)
 	}
 	d := r.follow(min(a.acquired, b.acquired), max(a.ended, b.ended), by(a), by(gone[b]), by(b))
-	d.stress(1, "delete-node/before", "")
+	d.stress(1, "delete-node/before", ": it gives up waiting")
 	d.wrong(2, "acquire-lock/after", "order "+short(a.flag)+" still holds it")
 	d.forgets(a, b, 0, 2)
 	return d.end(r.Books)
@@ -169,8 +186,16 @@ func Sleeper(r *Run) *Scene {
 		if b == nil {
 			continue
 		}
-		d := r.follow(a.acquired, max(a.ended, b.ended), by(a), by(b))
+		lanes, last := []of{by(a), by(b)}, max(a.ended, b.ended)
+		c := overwriter(all, a)
+		if c != nil {
+			lanes, last = append(lanes, by(c)), max(last, c.ended)
+		}
+		d := r.follow(a.acquired, last, lanes...)
 		d.stress(1, "acquire-lock/after", ": the sleeper's session is over")
+		if c != nil {
+			d.overwrites(c, a, 2)
+		}
 		switch {
 		case a.refused:
 			d.right(0, "update-stock/after", fmt.Sprintf("%s is lower than the row's: refused", words(a.token)))

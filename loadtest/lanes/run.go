@@ -106,7 +106,9 @@ type attempt struct {
 	token                                                             string
 	read, written                                                     *int64
 	taken                                                             int64 // from the levels of all products
+	asks                                                              int64 // of one product, at most
 	reads                                                             int   // of levels
+	soldOut                                                           bool  // a level was zero
 	refused                                                           bool  // the update changed no row
 	slept                                                             time.Duration
 	gaveUp                                                            bool
@@ -173,11 +175,15 @@ func (a *attempt) add(e faultpoint.Event) {
 		a.gaveUp = true
 	case "read-stock/after":
 		a.reads++
+		a.soldOut = a.soldOut || *e.Read == 0
 		if a.readAt == 0 {
 			a.readAt, a.read = e.At, e.Read
 		}
 	case "update-stock/after":
 		a.wrote, a.written = e.At, e.Written
+		if e.Taken != nil {
+			a.asks = max(a.asks, *e.Taken)
+		}
 		if a.refused = e.Rows != nil && *e.Rows == 0; e.Taken != nil && !a.refused {
 			a.taken += *e.Taken
 		}
