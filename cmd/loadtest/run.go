@@ -264,10 +264,10 @@ func conclude(w io.Writer, r *tables.Record) error {
 	return exit(r.Verdict.Outcome)
 }
 
-// show prints the sentence of a run that is judged and, if it is known, what happened.
+// show prints the sentence of a run that is judged, with its word, and if it is known, what happened.
 func show(w io.Writer, r tables.Run, happened *lanes.Scene) {
-	if r.Sentence != "" {
-		fmt.Fprintf(w, "%s: %s\n", r, r.Sentence)
+	if h := r.Headline(); h.Sentence != "" {
+		fmt.Fprintf(w, "%s: %s: %s\n", r, h.Sentence, h.Word)
 	}
 	if happened != nil {
 		fmt.Fprintln(w)

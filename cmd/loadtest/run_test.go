@@ -20,6 +20,23 @@ import (
 	"orderstock/pkg/command"
 )
 
+// A broken variant that costs only time is said to be slow, though its books are right.
+func TestRunOfTimeIsSlow(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	for side, want := range map[tables.Side]string{
+		tables.Broken: "seed 42: 9 orders a second: SLOW\n", tables.Fixed: "seed 42: 9 orders a second: PASS\n",
+	} {
+		out.Reset()
+		show(&out, tables.Run{
+			Fault: "H", Variant: side, Seed: 42, Verdict: verify.Pass, Sentence: "9 orders a second",
+		}, nil)
+		if !strings.HasSuffix(out.String(), want) {
+			t.Errorf("%s: %q, want %q", side, &out, want)
+		}
+	}
+}
+
 // The last line of a run is the verdict, and the exit code the verdict's.
 func TestRunEndsInItsVerdict(t *testing.T) {
 	t.Parallel()

@@ -17,6 +17,7 @@ import (
 
 	"orderstock/loadtest/lanes"
 	"orderstock/loadtest/tables"
+	"orderstock/loadtest/verify"
 )
 
 // recorded is a run of a fault as its page has it.
@@ -116,10 +117,11 @@ func stepIn(cells []string) lanes.Step {
 func (r recorded) kept(t *testing.T, f tables.Fault, side tables.Side) (record, row string) {
 	t.Helper()
 	of := tables.Record{Scene: r.Scene, Run: tables.Run{
-		ID: f.Letter + string(side), Fault: f.Letter, Variant: side, Sentence: r.Sentence, Verdict: "PASS", OrdersPerS: 12.5,
+		ID: f.Letter + string(side), Fault: f.Letter, Variant: side, Sentence: r.Sentence, Verdict: verify.Pass,
+		OrdersPerS: 12.5,
 	}}
 	if side == tables.Broken && f.Rate == "" {
-		of.Run.Verdict = "VIOLATION"
+		of.Run.Verdict = verify.Violation
 	}
 	of.Books = tables.Books{Sold: 1198, Stock: 300, Rows: []tables.BookRow{{Name: "product 1", In: 300, There: 37}}}
 	var texts [2]string
@@ -174,6 +176,9 @@ func TestStage(t *testing.T) {
 				runs := recordedRuns(t, f)
 				for i, side := range []tables.Side{tables.Broken, tables.Fixed} {
 					s.showsSide(f, runs[side], fmt.Sprintf(".side:nth-child(%d)", i+1))
+				}
+				if eval[bool](s.browser, `!!document.querySelector(".side:first-child .verdict.good")`) {
+					t.Errorf("%s: the broken side looks right: %s", f.Letter, s.text(".side:first-child h2"))
 				}
 				if f.Letter == "A" && language == "en-US" &&
 					!s.says(".side:first-child .happened", "gives the lock back →") {

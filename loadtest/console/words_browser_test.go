@@ -123,6 +123,23 @@ func TestOnlyALinkOffersAFault(t *testing.T) {
 	s.clean()
 }
 
+// TestSlowRunIsNotTicked: a broken variant that costs only time is slow in the list of runs and of faults, not right.
+func TestSlowRunIsNotTicked(t *testing.T) {
+	row, err := json.Marshal(tables.Run{
+		ID: "r1", Title: "One lock for all products", Fault: "H", Variant: tables.Broken, Verdict: verify.Pass,
+		Sentence: "9 orders a second: one lock for all products",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openStill(t, `"runs": [`+string(row)+`]`, map[string]string{"/api/faults": publishedFaults(t)})
+	s.await(waitStill, `document.querySelector(".faults .seen")`)
+	if ticked := s.text("#runs .good, .faults .seen.good"); ticked != "" || !s.says("#runs .verdict-small", "slow") {
+		t.Errorf("ticked: %q; the list of runs says %q", ticked, s.text("#runs .verdict-small"))
+	}
+	s.clean()
+}
+
 // TestFiguresWithoutAValueAreLeftOut of the orders.
 func TestFiguresWithoutAValueAreLeftOut(t *testing.T) {
 	s := openStill(t, `"statuses": {"CONFIRMED": 315, "REJECTED": 485}`, nil)

@@ -2,6 +2,7 @@ package tables
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -100,6 +101,15 @@ func (r Run) String() string {
 		r.Title += ", " + string(r.Variant)
 	}
 	return fmt.Sprintf("%s, seed %d", r.Title, r.Seed)
+}
+
+// MarshalJSON adds the word of the Headline, for a page: "" until the run is judged.
+func (r Run) MarshalJSON() ([]byte, error) {
+	type plain Run
+	return json.Marshal(struct {
+		plain
+		Word string `json:"word"`
+	}{plain(r), r.Headline().Word})
 }
 
 // Headline returns the headline of a run that is judged. The broken variant of a fault that costs only time passes, and

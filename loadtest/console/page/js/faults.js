@@ -11,8 +11,9 @@ const folded = signal(false);
 function Seen({ runs, letter, variant }) {
   const run = runs.find((one) => one.fault === letter && one.variant === variant);
   if (!run) return null;
-  const [mark, kind] = sign(run.verdict);
-  return html`<span class="seen ${kind}" title=${t`${say(variant)}, last time: ${say(run.verdict)}`}><span aria-hidden="true">${mark}</span><span class="hidden">${say(variant)}: ${say(run.verdict)}</span></span>`;
+  const [mark, kind] = sign(run.word);
+  const word = say(run.word.toLowerCase());
+  return html`<span class="seen ${kind}" title=${t`${say(variant)}, last time: ${word}`}><span aria-hidden="true">${mark}</span><span class="hidden">${say(variant)}: ${word}</span></span>`;
 }
 
 // Changes lists all in which a variant's services differ from the product.

@@ -61,7 +61,7 @@ function Difference({ runs }) {
 }
 
 function Row({ row, isOver, isOpen }) {
-  const [mark, kind] = sign(row.verdict);
+  const [mark, kind] = sign(row.word);
   return html`
     <tr class=${isOpen ? "open" : ""}>
       <td><label class="box"><input type="checkbox" checked=${isOver} onChange=${(event) => tick(row.id, event.target)}
@@ -70,7 +70,7 @@ function Row({ row, isOver, isOpen }) {
       <td class="clock">${day(row.at)}</td><td>${row.strategy || "–"}</td><td class="seed"><code>${row.seed}</code></td><td class="broke">${(row.faults || []).join(", ") || "–"}</td>
       <td class="number">${count(row.orders)}</td><td class="number">${rate(row.orders_per_s)}</td><td class="number">${span(row.p99_ms)}</td>
       <td class="number">${row.oversold ? html`<b class="bad">${count(row.oversold)}</b>` : "0"}</td>
-      <td><span class="verdict-small ${kind}">${mark} ${say((row.verdict || "unknown").toLowerCase())}</span></td>
+      <td><span class="verdict-small ${kind}">${mark} ${say((row.word || "unknown").toLowerCase())}</span></td>
       <td><a href="api/runs/${row.id}/report" download="orderstock-${row.id}.html">${t`report`}<span class="hidden"> ${say(row.title)} ${day(row.at)}</span></a></td>
     </tr>`;
 }

@@ -27,11 +27,6 @@ function another(step) {
 // The runs that were over when the stage was opened. It begins empty, so that nobody sees the end before the play.
 let before = null;
 
-// headline is the sentence and the word of a judged run.
-const headline = (run, fault) => ({
-  sentence: run.sentence, word: fault.rate && run.variant === "broken" && run.verdict === "PASS" ? "SLOW" : run.verdict.toUpperCase(),
-});
-
 // useLatest returns the latest run of a side on this stage: the one that goes on, or a record as GET /api/runs/{id}
 // answers it; null if there is none.
 function useLatest(fault, side) {
@@ -45,7 +40,7 @@ function useLatest(fault, side) {
     if (id && record?.row.id !== id) get(`api/runs/${id}`).then(setRecord, (error) => note(error.message, true));
   }, [id]);
   if (is(now.row)) return now;
-  return id && record?.row.id === id ? { ...record, hero: headline(record.row, fault) } : null;
+  return id && record?.row.id === id ? { ...record, hero: record.row } : null;
 }
 
 const isMarked = (step) => step.wrong || step.right;
