@@ -131,8 +131,8 @@ func TestProblemsAreChinese(t *testing.T) {
 	}
 }
 
-// TestReportIsChinese for a reader who asks for it, as is the page without a token: no English word is left, apart from
-// code and names.
+// TestReportIsChinese, too, as is the page without a token for a reader who asks for it: no English word is left, apart
+// from code and names.
 func TestReportIsChinese(t *testing.T) {
 	scene, err := os.ReadFile("testdata/scenes/c.json")
 	if err != nil {
@@ -166,38 +166,54 @@ func TestReportIsChinese(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := attachedIn(t, dir, console.ServerConfig{Token: token}).Handler()
-	known := append(strings.Fields(names), "UTC", "kill")
-	shown := regexp.MustCompile(`(?s)<style>.*?</style>|VERDICT: [^\n<]*|<[^>]*>`)
-	words := regexp.MustCompile(`[A-Za-z_]{2,}`)
-	for _, asked := range []struct {
-		path   string
-		header http.Header
-		want   []string
-	}{
-		{"/api/runs/" + record.Run.ID + "/report", bearing(nil), []string{
-			"发生了什么", "违规", "得到应答：失败", "每秒应答的订单", "违反次数",
-		}},
-		{"/", http.Header{}, []string{"本页需要控制台的令牌"}},
+	get := func(path string, header http.Header) string {
+		return ask(t, server, "GET http://127.0.0.1"+path, "", header).Body.String()
+	}
+	right := tables.Run{Seed: 43, Verdict: verify.Pass, Sentence: "sold 445 of 20,000", OrdersPerS: 90}
+	var tour strings.Builder
+	if err := (tables.Pairs{
+		{Letter: "C", Broken: record.Run, Fixed: right, Here: right, BrokenScene: record.Scene, HereScene: record.Scene},
+		{Letter: "E", Broken: right, Fixed: right, Here: right},
+		{Letter: "H", Kind: "time", Broken: record.Run, Fixed: right, Here: right},
+	}).Sheet().Write(&tour); err != nil {
+		t.Fatal(err)
+	}
+	const locked = "the page without a token"
+	reports := map[string]string{
+		"the report of a run":    get("/api/runs/"+record.Run.ID+"/report", bearing(nil)),
+		"the report of the tour": tour.String(),
+		locked:                   get("/", http.Header{"Accept-Language": {"zh-CN,zh;q=0.9,en;q=0.8"}}),
+	}
+	for name, wants := range map[string][]string{
+		"the report of a run": {"发生了什么", "违规", "得到应答：失败", "每秒应答的订单", "违反次数"},
+		"the report of the tour": {
+			"3 个故障中有 2 个", "错误版的表现", "没有它时，每秒的订单是 1.8 倍", "这次没有出现", "得到应答：失败", "C，实际版",
+			"（种子 43）",
+		},
+		locked: {"本页需要控制台的令牌"},
 	} {
-		get := func(language string) string {
-			asked.header.Set("Accept-Language", language)
-			return ask(t, server, "GET http://127.0.0.1"+asked.path, "", asked.header).Body.String()
+		english, chinese, both := strings.Cut(reports[name], `lang="zh-CN">`+"\n<header>")
+		if name == locked {
+			chinese = english
+		} else if !both || !strings.Contains(english, "What happened") && !strings.Contains(english, "with the fault") {
+			t.Errorf("%s is not in both languages", name)
 		}
-		page := get("zh-CN,zh;q=0.9,en;q=0.8")
-		for _, want := range append(asked.want, `<html lang="zh-CN">`) {
-			if !strings.Contains(page, want) {
-				t.Errorf("%s does not say %s", asked.path, want)
+		for _, want := range wants {
+			if !strings.Contains(chinese, want) {
+				t.Errorf("%s does not say %s", name, want)
 			}
 		}
-		for _, word := range words.FindAllString(shown.ReplaceAllString(page, "\n"), -1) {
-			if !slices.Contains(known, word) {
-				t.Errorf("%s: %q is not Chinese", asked.path, word)
+		shown := regexp.MustCompile(`(?s)<style>.*?</style>|VERDICT: [^\n<]*|<[^>]*>`)
+		for _, word := range regexp.MustCompile(`[A-Za-z_]{2,}`).FindAllString(shown.ReplaceAllString(chinese, "\n"), -1) {
+			if !slices.Contains(append(strings.Fields(names), "UTC", "kill"), word) {
+				t.Errorf("%s: %q is not Chinese", name, word)
 			}
 		}
-		for _, language := range []string{"", "fr-FR", "en-GB,zh;q=0.5"} {
-			if page := get(language); !strings.Contains(page, `<html lang="en">`) || strings.Contains(page, "的") {
-				t.Errorf("%s is not English for %q", asked.path, language)
-			}
+	}
+	for _, language := range []string{"", "fr-FR", "en-GB,zh;q=0.5"} {
+		page := get("/", http.Header{"Accept-Language": {language}})
+		if !strings.Contains(page, `<html lang="en">`) || strings.Contains(page, "的") {
+			t.Errorf("%s is not English for %q", locked, language)
 		}
 	}
 }

@@ -85,6 +85,10 @@ func TestReportNeedsNoServer(t *testing.T) {
 			}
 		}
 		b.picture(name, 1000, 1200, true)
+		b.do(chromedp.Click(`.languages [value="zh-CN"]`))
+		if !b.says("#report", "发生了什么") && name == "report" || b.says("#report", "The verdict") {
+			t.Errorf("%s: after the change to Chinese it says %s", name, b.text("#report"))
+		}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,3 +101,35 @@ func TestReportNeedsNoServer(t *testing.T) {
 		t.Errorf("the report's console says: %s", e)
 	}
 }
+
+// TestReportFollowsTheBrowser: a saved report is in the language of the browser, with a switch to the other one.
+func TestReportFollowsTheBrowser(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "report.html")
+	record := tables.Record{Run: tables.Run{Title: "free play", Sentence: "sold 3 of 3", Verdict: verify.Pass}}
+	if err := record.Sheet().Save(file); err != nil {
+		t.Fatal(err)
+	}
+	for language, want := range map[string][2]string{
+		"zh-CN": {"库存 3 件，卖出 3 件", "sold 3 of 3"}, "en-GB": {"sold 3 of 3", "库存 3 件，卖出 3 件"},
+		"fr-FR": {"sold 3 of 3", "库存 3 件，卖出 3 件"},
+	} {
+		b := open(t, "about:blank")
+		tell(b, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{
+			UserAgent: eval[string](b, "navigator.userAgent"), AcceptLanguage: language,
+		})
+		b.do(chromedp.Navigate("file://" + file))
+		for i, want := range want {
+			if i == 1 {
+				b.do(chromedp.Click(".languages input:not(:checked)"))
+			}
+			if shown := eval[[]string](b, visible); len(shown) != 1 || !b.says("#report", want) {
+				t.Errorf("in %s, the report says %q, want %q", language, shown, want)
+			}
+		}
+		b.withAxe()
+	}
+}
+
+// visible lists the headlines of a report that are to be seen.
+const visible = `[...document.querySelectorAll("#report h1")].filter((e) => e.checkVisibility())` +
+	`.map((e) => e.innerText)`

@@ -14,7 +14,6 @@ import (
 	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/tables"
-	"orderstock/loadtest/texts"
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/httpapi"
 	"orderstock/stock-service/deduct"
@@ -189,7 +188,7 @@ const heartbeat = 2 * time.Second
 // writeWithin is how long a page may take to read a message before it is dropped.
 const writeWithin = 5 * time.Second
 
-// report sends the report of a run, in the reader's language.
+// report sends the report of a run.
 func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	record, err := s.console.player.Runs.Load(r.PathValue("id"))
 	if err != nil {
@@ -198,7 +197,7 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", "orderstock-"+record.Run.ID+".html"))
-	_ = record.Sheet().WriteIn(w, texts.For(r.Header.Get("Accept-Language"))) // an error says that the client has gone
+	_ = record.Sheet().Write(w) // an error says that the client has gone
 }
 
 // answer replies with the result of do.

@@ -22,16 +22,18 @@ const StyleFile = "css/parts.css"
 //go:embed css
 var Style embed.FS
 
-// Write writes the sheet to w as one HTML file that needs neither server nor network nor scripts.
-func (s Sheet) Write(w io.Writer) error { return s.WriteIn(w, texts.English()) }
-
-// WriteIn writes it in a language.
-func (s Sheet) WriteIn(w io.Writer, l *texts.Language) error {
+// Write writes the sheet to w as one HTML file that needs neither server nor network nor scripts. A translated sheet is
+// there in each language, with a switch that follows the browser; without scripts it begins in English.
+func (s Sheet) Write(w io.Writer) error {
 	style, err := Style.ReadFile(StyleFile)
 	if err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
-	if err := page.Execute(w, map[string]any{"Sheet": s, "Style": template.CSS(style), "In": l}); err != nil {
+	in := texts.Languages()
+	if !s.Translated {
+		in = in[:1]
+	}
+	if err := page.Execute(w, map[string]any{"Sheet": s, "Style": template.CSS(style), "Languages": in}); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil

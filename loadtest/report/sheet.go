@@ -26,6 +26,8 @@ type Sheet struct {
 	On    string
 	Facts []Fact
 	Parts []Part
+	// Translated says that package texts has the words of the sheet in each language.
+	Translated bool
 }
 
 // Fact is a name and its value. One without a value is left out.

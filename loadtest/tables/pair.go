@@ -92,7 +92,8 @@ func (pairs Pairs) Whole() bool { return len(pairs) >= len(Published) }
 // Sheet describes the tour, with a row for each fault.
 func (pairs Pairs) Sheet() report.Sheet {
 	s := report.Sheet{
-		Title: "The published faults, each broken, fixed and as it runs here", Word: strings.ToUpper(string(pairs.Outcome())),
+		Title: "The published faults, each broken, fixed and as it runs here", Translated: true,
+		Word: strings.ToUpper(string(pairs.Outcome())),
 	}
 	table := report.NewTable("", "broken", "fixed", "as it runs here", "observed with the fault")
 	shown := 0

@@ -15,7 +15,7 @@ import (
 // Sheet is the report of the run.
 func (r *Record) Sheet() report.Sheet {
 	head := r.Run.Headline()
-	s := report.Sheet{Title: r.Run.Title, Sentence: head.Sentence, Word: head.Word, Facts: []report.Fact{
+	s := report.Sheet{Title: r.Run.Title, Sentence: head.Sentence, Word: head.Word, Translated: true, Facts: []report.Fact{
 		{Name: "Run", Value: r.Run.ID},
 		{Name: "At", Value: r.Run.At.Format("2006-01-02 15:04:05") + " UTC"},
 		{Name: "Fault", Value: strings.Trim(r.Run.Fault+", "+string(r.Run.Variant), ", ")},

@@ -24,8 +24,8 @@ var Files embed.FS
 
 // Language is a language that texts are said in. It is safe for concurrent use.
 type Language struct {
-	// Tag names it as HTML does.
-	Tag          string
+	// Tag names it as HTML does, and Name in its words.
+	Tag, Name    string
 	page, server map[string]string
 	patterns     []pattern // of server
 }
@@ -37,11 +37,11 @@ type pattern struct {
 }
 
 // English says each text as it is.
-func English() *Language { return &Language{Tag: "en"} }
+func English() *Language { return &Language{Tag: "en", Name: "English"} }
 
 // Chinese is simplified Chinese.
 var Chinese = sync.OnceValue(func() *Language {
-	l, err := read("zh.json", "zh-CN")
+	l, err := read("zh.json", &Language{Tag: "zh-CN", Name: "中文"})
 	if err != nil {
 		panic(err) // the file is a part of the program
 	}
@@ -62,7 +62,7 @@ func For(accept string) *Language {
 var place = regexp.MustCompile(`\\\{\d\\\}`)
 
 // read reads a language's file.
-func read(name, tag string) (*Language, error) {
+func read(name string, l *Language) (*Language, error) {
 	data, err := Files.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("read texts: %w", err)
@@ -71,7 +71,6 @@ func read(name, tag string) (*Language, error) {
 	if err := json.Unmarshal(data, &all); err != nil {
 		return nil, fmt.Errorf("read texts %s: %w", name, err)
 	}
-	l := &Language{Tag: tag}
 	if err := errors.Join(json.Unmarshal(all.Page, &l.page), json.Unmarshal(all.Server, &l.server)); err != nil {
 		return nil, fmt.Errorf("read texts %s: %w", name, err)
 	}

@@ -18,11 +18,12 @@ async function call(method, path, body) {
   return value;
 }
 
-// sheet returns the body of a report in the page's language, which the server has escaped.
+// sheet returns a report in the page's language, which the server has escaped.
 export async function sheet(path) {
-  const response = await fetch(path, { headers: { "Accept-Language": document.documentElement.lang } });
+  const response = await fetch(path);
   if (!response.ok) throw new Error(t`the console answered ${response.status}`);
-  return /<main[^>]*>([^]*)<\/main>/.exec(await response.text())[1]; // without the style, which the page has
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  return page.querySelector(`.report[lang="${document.documentElement.lang}"]`).outerHTML; // the page has its style
 }
 
 export const get = (path) => call("GET", path);
