@@ -108,8 +108,12 @@ func begun(e faultpoint.Event) time.Duration {
 	return e.At
 }
 
-// The words for a hold by the experiment: the first one in a scene, and later ones.
-const heldThere, heldAgain = "held there by the experiment, so that it happens each time", "held by the experiment, too"
+// The words for a hold by the experiment, and for one whose step was left out; of a scene's later ones, only a part.
+const (
+	heldThere = "held there by the experiment" + eachTime
+	heldUntil = "held until then by the experiment" + eachTime
+	eachTime  = ", so that it happens each time"
+)
 
 // span returns a duration in words.
 func span(d time.Duration) string {
@@ -210,7 +214,7 @@ func (d *draft) end(books string) *Scene {
 				least = i
 			}
 		}
-		d.all = slices.Delete(d.all, least, least+1)
+		d.leaveOut(least)
 		d.join()
 	}
 	if len(d.all) == 0 {
@@ -218,15 +222,26 @@ func (d *draft) end(books string) *Scene {
 	}
 	s, again := &Scene{Lanes: d.lanes, Books: books}, false
 	for _, m := range d.all {
-		if m.Held == heldThere && again {
-			m.Held = heldAgain
+		held, holds := strings.CutSuffix(m.Held, eachTime)
+		if holds && again {
+			m.Held = held + ", too"
 		}
-		again = again || m.Held == heldThere
+		again = again || holds
 		m.Weight = m.weight
 		m.AtMS = float64((m.at - d.all[0].at).Microseconds()) / 1000
 		s.Steps = append(s.Steps, m.Step)
 	}
 	return s
+}
+
+// leaveOut leaves a step out. If the lane was held up there, its next step says so.
+func (d *draft) leaveOut(i int) {
+	left := d.all[i]
+	d.all = slices.Delete(d.all, i, i+1)
+	next := slices.IndexFunc(d.all[i:], func(m moment) bool { return m.Lane == left.Lane })
+	if strings.HasSuffix(left.Held, eachTime) && next >= 0 && d.all[i+next].Held == "" {
+		d.all[i+next].Held = heldUntil
+	}
 }
 
 // pass notes the lane that a lock goes to that is given back: the next one to take it.

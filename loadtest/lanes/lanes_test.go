@@ -114,6 +114,46 @@ func TestSceneHasTwelveSteps(t *testing.T) {
 	}
 }
 
+// TestHoldIsSaid, also if there is no place for its step: at the next one of its lane.
+func TestHoldIsSaid(t *testing.T) {
+	held := func(ms int, process string) faultpoint.Event {
+		e := event(ms, process, "1", "update-stock/before", faultpoint.Values{})
+		e.Action, e.Held = faultpoint.Meet, 20*time.Millisecond
+		return e
+	}
+	for _, test := range []struct {
+		others int // steps of about the same weight
+		want   []string
+	}{
+		{0, []string{
+			"0 stands still for 20 ms ‖ held there by the experiment, so that it happens each time",
+			"1 stands still for 20 ms ‖ held there by the experiment, too",
+		}},
+		{10, []string{
+			"0 writes 6 ‖ held until then by the experiment, so that it happens each time",
+			"1 writes 6 ‖ held until then by the experiment, too",
+		}},
+	} {
+		r := &Run{History: &history.History{Goods: []history.Goods{{ID: 1}}}, Events: []faultpoint.Event{
+			held(20, "stock-1"), held(21, "stock-2"),
+		}}
+		for i := range test.others {
+			r.Events = append(r.Events, event(i, "stock-1", "1", "acquire-lock/after", faultpoint.Values{}),
+				event(i, "stock-2", "1", "acquire-lock/after", faultpoint.Values{}))
+		}
+		for i, process := range []string{"stock-1", "stock-2"} {
+			wrote := faultpoint.Values{Written: new(int64(6))}
+			r.Events = append(r.Events, event(50+i, process, "1", "update-stock/after", wrote))
+		}
+		got := steps(r.path("1").end(""))
+		for _, want := range test.want {
+			if !slices.Contains(got, want) {
+				t.Errorf("of %d more steps, no step %q in\n%s", test.others, want, strings.Join(got, "\n"))
+			}
+		}
+	}
+}
+
 // steps returns the lines of a scene's steps, each after the number of its lane.
 func steps(s *Scene) (lines []string) {
 	if s == nil {
@@ -162,7 +202,13 @@ func TestSecondLook(t *testing.T) {
 	}
 	r.Events = append(r.Events, deduction("stock-2", "3", 7, 5, 5, 30, 11, 23, 24)...)
 	r.Events[len(r.Events)-8].At, r.Events[len(r.Events)-7].At = time.Millisecond, time.Millisecond
-	if got := fmt.Sprint(steps(Vanished(r))); !strings.Contains(got, "✗ order …1 still holds it") ||
+	s := Vanished(r)
+	if !slices.ContainsFunc(s.Steps, func(st Step) bool {
+		return st.Lane == 0 && st.Weight == 9 && strings.HasPrefix(st.Text, "takes the lock")
+	}) {
+		t.Errorf("the stage may leave out that another one holds the lock: %+v", s.Steps)
+	}
+	if got := fmt.Sprint(steps(s)); !strings.Contains(got, "✗ order …1 still holds it") ||
 		!strings.Contains(got, "is forgotten") || !strings.Contains(got, "1 deletes its node …2: it gives up waiting") {
 		t.Errorf("two holders are not shown: %s", got)
 	}

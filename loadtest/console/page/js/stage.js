@@ -46,13 +46,18 @@ function useLatest(fault, side) {
 const isMarked = (step) => step.wrong || step.right;
 
 // fewer leaves out the n lightest steps, of equal ones those farthest from a marked one, and the lanes that have no step
-// then.
+// then. That the experiment held a lane is said at its next step.
 function fewer(scene, n) {
   const marked = [...scene.steps.keys()].filter((i) => isMarked(scene.steps[i]));
   const far = (i) => Math.min(...marked.map((at) => Math.abs(at - i)));
   const weight = (i) => scene.steps[i].weight || 0;
   const kept = [...scene.steps.keys()].sort((i, j) => weight(j) - weight(i) || far(i) - far(j)).slice(0, scene.steps.length - n);
-  const steps = scene.steps.filter((_, i) => kept.includes(i));
+  const held = {};
+  const steps = scene.steps.flatMap((step, i) => {
+    const by = step.held || held[step.lane] || "";
+    held[step.lane] = kept.includes(i) ? "" : by;
+    return kept.includes(i) ? [{ ...step, held: by }] : [];
+  });
   const lanes = [...scene.lanes.keys()].filter((lane) => steps.some((step) => step.lane === lane));
   return { ...scene, lanes: lanes.map((lane) => scene.lanes[lane]),
     steps: steps.map((step) => ({ ...step, lane: lanes.indexOf(step.lane), to: lanes.indexOf(step.to) })) };
