@@ -15,7 +15,7 @@ import (
 // Play starts a variant of a published fault and returns the run. A broken variant that passes is tried again, with up
 // to three seeds in all, and with fewer buyers if it is too slow. seed is the first; 0 is the default or, for another
 // variant just after the broken one, its seed. There are as many buyers as in the run just before, if that played the
-// same fault. The error is a *httpapi.Problem: the request is invalid, or another run is in progress.
+// same fault. The error is an *httpapi.Problem: the request is invalid, or another run is in progress.
 func (c *Console) Play(letter string, v tables.Side, seed uint64) (tables.Run, error) {
 	if c.lab == nil {
 		return tables.Run{}, conflict("%s", notHere)

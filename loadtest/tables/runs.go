@@ -72,7 +72,7 @@ func (r *Runs) List() []Run {
 // runID matches an id, which becomes a part of a path.
 var runID = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}\.[0-9]{3}-[0-9]$`)
 
-// Load returns a kept run. The error is a *httpapi.Problem if there is none.
+// Load returns a kept run. The error is an *httpapi.Problem if there is none.
 func (r *Runs) Load(id string) (*Record, error) {
 	if !runID.MatchString(id) {
 		return nil, httpapi.NewProblem(http.StatusNotFound, "not_found", "there is no run %q", id)
