@@ -12,6 +12,7 @@ import (
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/tables"
+	"orderstock/loadtest/verify"
 )
 
 // publishedFaults is what GET /api/faults answers.
