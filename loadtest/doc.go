@@ -8,8 +8,8 @@
 //
 // fire and verify import history and not each other. Package trial is the engine of every experiment: it does these
 // steps, with acts that break something in the middle, from the table of what can be broken. The rows of package
-// tables, the loads of one's own and the rows of ladder are values of trial.Experiment. trial.Suite runs them, also while
-// others break things by a page, and the rows of ladder by turns; locks measures locks without orders. Package system
-// runs real servers and services for all of them, and if they shall break, with a proxy on every connection and fault
-// points in the services.
+// tables, custom loads and the rows of ladder are values of trial.Experiment. trial.Suite runs them, also while others
+// break things by a page, and the rows of ladder by turns; locks measures locks without orders. Package system runs
+// real servers and services for all of them, and if they shall break, with a proxy on every connection and fault points
+// in the services.
 package loadtest
