@@ -61,18 +61,3 @@ func TestParseSide(t *testing.T) {
 		}
 	}
 }
-
-func TestWorse(t *testing.T) {
-	t.Parallel()
-	for _, c := range [][3]verify.Outcome{
-		{"pass", "pass", "pass"},
-		{"pass", "unknown", "unknown"},
-		{"unknown", "pass", "unknown"},
-		{"violation", "unknown", "violation"},
-		{"unknown", "violation", "violation"},
-	} {
-		if got := c[0].Or(c[1]); got != c[2] {
-			t.Errorf("the worse of %s and %s: %s, want %s", c[0], c[1], got, c[2])
-		}
-	}
-}

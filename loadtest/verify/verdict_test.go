@@ -45,3 +45,18 @@ func TestTheVerdictIsPrintedShort(t *testing.T) {
 		t.Errorf("printed\n%swant\n%s", got, want)
 	}
 }
+
+func TestOrIsTheWorseOutcome(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][3]verify.Outcome{
+		{"pass", "pass", "pass"},
+		{"pass", "unknown", "unknown"},
+		{"unknown", "pass", "unknown"},
+		{"violation", "unknown", "violation"},
+		{"unknown", "violation", "violation"},
+	} {
+		if got := c[0].Or(c[1]); got != c[2] {
+			t.Errorf("the worse of %s and %s: %s, want %s", c[0], c[1], got, c[2])
+		}
+	}
+}
