@@ -4,7 +4,7 @@ package faultpoint
 
 import (
 	"net/http"
-	"path"
+	"regexp"
 )
 
 // Control returns next with the control of the process's points at /faults, and its events at /events.
@@ -24,11 +24,7 @@ func Replies(next http.Handler, match func(*http.Request) bool) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		about := r
-		if r.Method == http.MethodPut { // under the flag
-			about = r.WithContext(Carry(r.Context(), path.Base(r.URL.Path)))
-		}
-		reply := &reply{ResponseWriter: w, r: about}
+		reply := &reply{ResponseWriter: w, r: r}
 		next.ServeHTTP(reply, r)
 		if reply.lost {
 			panic(http.ErrAbortHandler)
@@ -42,15 +38,22 @@ type reply struct {
 	lost bool
 }
 
+// flagOf matches the flag of a part of an answer.
+var flagOf = regexp.MustCompile(`"flag":"([^"]+)"`)
+
 func (w *reply) Write(p []byte) (int, error) {
-	if !w.lost && At(w.r.Context(), Reply, Before) != nil {
+	ctx := w.r.Context()
+	if flag := flagOf.FindSubmatch(p); flag != nil {
+		ctx = Carry(ctx, string(flag[1]))
+	}
+	if !w.lost && At(ctx, Reply, Before) != nil {
 		w.lost = true
 	}
 	if w.lost {
 		return len(p), nil
 	}
 	n, err := w.ResponseWriter.Write(p)
-	if err == nil && At(w.r.Context(), Reply, After) != nil {
+	if err == nil && At(ctx, Reply, After) != nil {
 		w.lost = true
 	}
 	return n, err

@@ -21,8 +21,8 @@ func (r *Run) first(is func(e faultpoint.Event) bool) (faultpoint.Event, bool) {
 	return faultpoint.Event{}, false
 }
 
-// Basket shows an order of several products. One of them is short: sold out, if there is such an order, as one for more
-// pieces than there ever were would be refused in any case.
+// Basket shows an order of several products. One of them is short: the last and sold out, if there is such an order, as
+// one for more pieces than there ever were would be refused in any case.
 func Basket(r *Run) *Scene {
 	all := r.attempts()
 	slices.SortStableFunc(all, func(a, b *attempt) int { return cmp.Compare(r.outOfReach(a), r.outOfReach(b)) })
@@ -44,10 +44,10 @@ func Basket(r *Run) *Scene {
 	return nil
 }
 
-// outOfReach returns 1 for an attempt that asks for more pieces than there ever were or, where it does not say how many
-// it asks for, that finds no product sold out; else 0.
+// outOfReach returns 1 for an attempt that asks for more pieces than there ever were, or is refused before its last
+// product or, where it does not say how many it asks for, that finds no product sold out; else 0.
 func (r *Run) outOfReach(a *attempt) int {
-	if !r.Broken && a.soldOut || r.Broken && a.asks <= r.stocked() {
+	if !r.Broken && a.soldOut || r.Broken && a.refused && a.asks <= r.stocked() {
 		return 0
 	}
 	return 1

@@ -162,6 +162,7 @@ func Vanished(r *Run) *Scene {
 	d := r.follow(min(a.acquired, b.acquired), max(a.ended, b.ended), by(a), by(gone[b]), by(b))
 	d.stress(0, "acquire-lock/after", "")
 	d.stress(1, "delete-node/before", ": it gives up waiting")
+	d.stress(2, "woken/after", "")
 	d.wrong(2, "acquire-lock/after", "order "+short(a.flag)+" still holds it")
 	d.forgets(a, b, 0, 2)
 	return d.end(r.Books)
