@@ -20,7 +20,7 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// Dir returns the node below root under which the replicas of the service announce themselves.
+// Dir returns the parent node of the announcements of the service, below root.
 func Dir(root, service string) string { return root + "/replicas/" + service }
 
 // shortPauses are the ones between tries while ZooKeeper does not answer.
