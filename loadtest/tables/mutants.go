@@ -221,6 +221,21 @@ var mutants = []trial.Experiment{
 	}),
 	patched("a lock that each process has for itself", "own-lock", fewBaskets, trial.Locked.Name),
 	patched("a token that somebody made up", "made-up-token", fewBaskets, trial.Locked.Name),
+	patched("a cancellation gives one product of a basket back", "restore-one", traffic, verify.OperationComplete),
+	calm(trial.Experiment{
+		Name: "of a large group, 128 products deducted",
+		Services: trial.Services{
+			Mutants: "first-128", Strategy: "grouped", Env: with(lateCommits, map[string]string{"STOCK_PARTITIONS": "1"}),
+		},
+		Load: broad, Expect: caught(verify.StockBalances),
+	}),
+	patched("two restocks at once under one flag add twice", "restock-twice", traffic, verify.StockBalances),
+	patched("a product's name without its umlaut", "name-letters", traffic, verify.Unexplained),
+	patched("pages that name no next one", "no-next", traffic, verify.AnswersTrue),
+	patched("pages that show the keys of all clients", "list-keys", traffic, verify.AnswerWellFormed),
+	patched("a repeat with the time of the last change", "repeat-updated", traffic, verify.AnswerWellFormed),
+	patched("a body that names its character set refused", "charset-refused", traffic, verify.AnswerWellFormed),
+	patched("no request id where the call has none", "no-request-id", traffic, verify.AnswerWellFormed),
 }
 
 // drawn are the mutants that no order of a customer meets: an odd call must.
@@ -240,6 +255,9 @@ var drawn = []trial.Experiment{
 	asked("of two restocks at once, one lost", "restock-lost", verify.StockBalances),
 	asked("a price that cannot fall", "price-never-falls", verify.Unexplained),
 	asked("totals in 32-bit floats", "total-float", verify.OrderAsRequested),
+	asked("pages of 20 orders where the contract says 50", "short-pages", verify.AnswersTrue),
+	asked("a part of the request id in a problem", "problem-id", verify.AnswerWellFormed),
+	asked("HEAD refused", "no-head", verify.AnswerWellFormed),
 	calm(trial.Experiment{
 		Name: "refusals that do not say when to try again",
 		Services: trial.Services{
@@ -282,6 +300,8 @@ var (
 	fewBaskets = fire.Config{
 		Orders: 80, Concurrency: 8, Mix: fire.Mix{Goods: 6, Stock: 2000, ItemsMax: 3, Several: 1, Seed: 1},
 	}
+	// broad is baskets of so many products that a group has more than one statement lowers.
+	broad = fire.Config{Orders: 100, Concurrency: 20, Mix: fire.Mix{Goods: 300, Stock: 3000, ItemsMax: 100, Seed: 1}}
 	// baskets is orders of several products, at replicas that take turns.
 	baskets = fire.Config{
 		Orders: 600, Concurrency: 60, Mix: fire.Mix{Goods: 6, Stock: 2000, ItemsMax: 3, Several: 1, Cancel: 0.1, Seed: 1},
