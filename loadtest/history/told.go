@@ -44,16 +44,21 @@ func (h *History) Tell(kind Kind, sent []Item, named []PricedItem) Told {
 		return ToldNothing
 	}
 	for _, told := range []Told{ToldAsSent, ToldRepriced} {
-		same := len(named) == len(sent)
-		for i := 0; same && i < len(sent); i++ {
-			same = named[i] == PricedItem{sent[i], h.price(told, kind, sent[i].GoodsID)}
-		}
-		if same {
+		if h.Says(told, kind, sent, named) {
 			return told
 		}
 	}
 	h.told = append(h.told, slices.Clone(named))
 	return toldOther + Told(len(h.told)-1)
+}
+
+// Says reports whether an answer to a call of that kind, that is ToldAsSent or ToldRepriced, has the items named.
+func (h *History) Says(told Told, kind Kind, sent []Item, named []PricedItem) bool {
+	same := len(named) == len(sent)
+	for i := 0; same && i < len(sent); i++ {
+		same = named[i] == PricedItem{sent[i], h.price(told, kind, sent[i].GoodsID)}
+	}
+	return same
 }
 
 // ToldItems returns the items in a call's answer.

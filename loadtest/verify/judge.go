@@ -1,10 +1,8 @@
 package verify
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 	"time"
 
 	"orderstock/loadtest/contract"
@@ -52,6 +50,7 @@ type judgement struct {
 	forms    []form                                  // of the run's path
 	routes   [history.ReadLedger + 1]*contract.Route // of its calls, by kind
 	byOrder  []int32                                 // indices of History.Calls, by order, then by time
+	begins   []int32                                 // by order: where its calls begin in byOrder
 	sums     map[int64]*goodsSum
 	seen     []bool // by order: the books have it
 	sold     []int64
@@ -70,7 +69,7 @@ type judgement struct {
 	unnamed      []int           // the orders without a key whose ids no answer named
 	bodies       map[string]bool // the hashes of the bodies of the orders without a key
 	listed       []listing       // the orders on the pages that were read, by id
-	restocks     []restocked
+	restocks     []*restocked
 	bounds       []*levelBound // of the products, made when they are needed
 	// Buffers, reused for each entry.
 	op, deducts, restores []history.Item
@@ -90,9 +89,8 @@ type rejectedOrder struct {
 func newJudgement(h *history.History, v *Verdict, terms Terms) *judgement {
 	j := &judgement{
 		h: h, v: v, samples: terms.Samples, declared: map[string]bool{}, sums: map[int64]*goodsSum{}, forms: forms[h.Path],
-		byOrder: sortCalls(h), seen: make([]bool, h.Orders()),
-		sold: make([]int64, len(h.Goods)), bounds: make([]*levelBound, len(h.Goods)), calm: findCalm(h),
-		unkeyed: map[int64]int{}, bodies: map[string]bool{},
+		seen: make([]bool, h.Orders()), sold: make([]int64, len(h.Goods)), bounds: make([]*levelBound, len(h.Goods)),
+		calm: findCalm(h), unkeyed: map[int64]int{}, bodies: map[string]bool{},
 	}
 	for _, c := range invariants {
 		v.Invariants = append(v.Invariants, Invariant{Name: c.name, Says: c.says, Sample: []string{}})
@@ -100,6 +98,7 @@ func newJudgement(h *history.History, v *Verdict, terms Terms) *judgement {
 	for asks, r := range routes[h.Path] {
 		j.routes[asks] = contract.Find(r[0], r[1])
 	}
+	j.sortCalls()
 	j.findRestocks()
 	j.findKeyless()
 	j.readPages()
@@ -166,23 +165,30 @@ func (j *judgement) add(name string, flag []byte, n int, product int64, expected
 	i.Sample = append(i.Sample, f.String())
 }
 
-// sortCalls returns the indices of the calls by order, and by time for each.
-func sortCalls(h *history.History) []int32 {
-	byOrder := make([]int32, len(h.Calls))
-	for i := range byOrder {
-		byOrder[i] = int32(i)
+// sortCalls sorts the indices of the calls by order, and by time for each.
+func (j *judgement) sortCalls() {
+	orders := j.h.Orders()
+	j.byOrder, j.begins = make([]int32, len(j.h.Calls)), make([]int32, orders+2)
+	ours := func(i int) bool { return j.h.Calls[i].Op >= 0 && int(j.h.Calls[i].Op) < orders } // else: see incomplete
+	for i := range j.h.Calls {
+		if ours(i) {
+			j.begins[j.h.Calls[i].Op+2]++
+		}
 	}
-	slices.SortStableFunc(byOrder, func(a, b int32) int { return cmp.Compare(h.Calls[a].Op, h.Calls[b].Op) })
-	return byOrder
+	for n := range orders {
+		j.begins[n+2] += j.begins[n+1]
+	}
+	for i := range j.h.Calls {
+		if ours(i) { // begins[n+1] is where the next call of order n goes, and at last where order n+1 begins
+			at := &j.begins[j.h.Calls[i].Op+1]
+			j.byOrder[*at] = int32(i)
+			*at++
+		}
+	}
 }
 
 // callsOf returns the indices in History.Calls of the calls of order n.
-func (j *judgement) callsOf(n int) []int32 {
-	from := func(n int) int {
-		return sort.Search(len(j.byOrder), func(i int) bool { return int(j.h.Calls[j.byOrder[i]].Op) >= n })
-	}
-	return j.byOrder[from(n):from(n+1)]
-}
+func (j *judgement) callsOf(n int) []int32 { return j.byOrder[j.begins[n]:j.begins[n+1]] }
 
 // incomplete returns the reasons why a history does not suffice to judge a run.
 func incomplete(h *history.History) (reasons []string) {

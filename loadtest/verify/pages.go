@@ -126,7 +126,7 @@ func (j *judgement) orderList(a *history.Aside, values map[string][]string) {
 		}
 		before = o.Order
 	}
-	if follow {
+	if follow || status != "" && !isEnd(history.ParseStatus(status)) { // it may have changed
 		return
 	}
 	left := a.Listed

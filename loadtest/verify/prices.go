@@ -27,7 +27,7 @@ func (j *judgement) findRestocks() {
 	for i := range j.h.Goods {
 		g := &j.h.Goods[i]
 		first := operation.Restock{Flag: j.h.RestockFlag(i), GoodsID: g.ID, Num: g.Stock, Name: &name, Price: &g.Price}
-		j.restocks = append(j.restocks, restocked{Restock: first, goods: i, sent: firstly, done: firstly})
+		j.restocks = append(j.restocks, &restocked{Restock: first, goods: i, sent: firstly, done: firstly})
 	}
 	for i := range j.h.Asides {
 		a := &j.h.Asides[i]
@@ -37,8 +37,8 @@ func (j *judgement) findRestocks() {
 		}
 		r := j.restockUnder([]byte(body.Flag))
 		if r == nil {
-			j.restocks = append(j.restocks, restocked{Restock: body, goods: g, sent: never, done: never})
-			r = &j.restocks[len(j.restocks)-1]
+			r = &restocked{Restock: body, goods: g, sent: never, done: never}
+			j.restocks = append(j.restocks, r)
 		}
 		if mayHaveWorked(&history.Call{Failure: a.Failure, Code: a.Code, Problem: a.Problem}) {
 			r.sent = min(r.sent, a.Sent)
@@ -50,25 +50,15 @@ func (j *judgement) findRestocks() {
 }
 
 // later returns the restocks in the middle of the run.
-func (j *judgement) later() []restocked { return j.restocks[len(j.h.Goods):] }
-
-// restocksOf returns the ones of Goods[i].
-func (j *judgement) restocksOf(i int) (all []restocked) {
-	for _, r := range j.later() {
-		if r.goods == i {
-			all = append(all, r)
-		}
-	}
-	return all
-}
+func (j *judgement) later() []*restocked { return j.restocks[len(j.h.Goods):] }
 
 // restockUnder returns the run's restock under a flag, or nil.
 func (j *judgement) restockUnder(flag []byte) *restocked {
 	if i := j.h.RestockOf(flag); i >= 0 {
-		return &j.restocks[i]
+		return j.restocks[i]
 	}
-	for i := range j.later() {
-		if r := &j.later()[i]; r.Flag == string(flag) {
+	for _, r := range j.later() {
+		if r.Flag == string(flag) {
 			return r
 		}
 	}
@@ -112,21 +102,21 @@ func (r *restocked) words() string {
 
 // mayBePriced and mayBeNamed report whether Goods[i] may have had a price, or a name, at some moment of a call.
 func (j *judgement) mayBePriced(i int, price int64, from, to time.Duration) bool {
-	return mayHave(j, i, func(r restocked) *int64 { return r.Price }, price, from, to)
+	return mayHave(j, i, func(r *restocked) *int64 { return r.Price }, price, from, to)
 }
 
 func (j *judgement) mayBeNamed(i int, name string, from, to time.Duration) bool {
-	return mayHave(j, i, func(r restocked) *string { return r.Name }, name, from, to)
+	return mayHave(j, i, func(r *restocked) *string { return r.Name }, name, from, to)
 }
 
 // mayHave reports whether a restock of Goods[i] set a field to a value, and no later one had replaced that for certain
 // before the call.
-func mayHave[T comparable](j *judgement, i int, of func(restocked) *T, value T, from, to time.Duration) bool {
-	sets := func(r restocked) bool { return r.goods == i && of(r) != nil }
+func mayHave[T comparable](j *judgement, i int, of func(*restocked) *T, value T, from, to time.Duration) bool {
+	sets := func(r *restocked) bool { return r.goods == i && of(r) != nil }
 	replaced := func(set time.Duration) bool {
-		return slices.ContainsFunc(j.later(), func(r restocked) bool { return sets(r) && r.sent > set && r.done < from })
+		return slices.ContainsFunc(j.later(), func(r *restocked) bool { return sets(r) && r.sent > set && r.done < from })
 	}
-	may := func(r restocked) bool { return sets(r) && *of(r) == value && r.sent < to && !replaced(r.done) }
+	may := func(r *restocked) bool { return sets(r) && *of(r) == value && r.sent < to && !replaced(r.done) }
 	return may(j.restocks[i]) || slices.ContainsFunc(j.later(), may)
 }
 
@@ -144,7 +134,7 @@ func (j *judgement) pricedAs(e *Entry, n int) history.Told {
 		j.paid = append(j.paid, history.PricedItem{Item: row.Item, Price: row.Price})
 	}
 	for _, told := range []history.Told{history.ToldAsSent, history.ToldRepriced} {
-		if slices.Equal(j.paid, j.h.Named(told, history.Place, n)) {
+		if j.h.Says(told, history.Place, items, j.paid) {
 			return told
 		}
 	}

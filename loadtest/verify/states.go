@@ -1,6 +1,10 @@
 package verify
 
-import "orderstock/loadtest/history"
+import (
+	"slices"
+
+	"orderstock/loadtest/history"
+)
 
 // state is what an order can be: its status, its first outcome, and what the ledger has of it. On PathDeduct there is
 // only the ledger.
@@ -95,32 +99,29 @@ func (w word) shows(s state) bool {
 	return true
 }
 
-// reach returns the states of the word, and all that can follow them.
-func (w word) reach() map[int]bool {
-	reached := map[int]bool{}
-	var visit func(i int)
-	visit = func(i int) {
-		if !reached[i] {
-			reached[i] = true
-			for _, to := range next[i] {
-				visit(to)
-			}
-		}
+// set is some of the states, a bit for each.
+type set uint32
+
+// follow returns a state and all that can come after it.
+func follow(i int) set {
+	all := set(1) << i
+	for _, to := range next[i] {
+		all |= follow(to)
 	}
-	for i, s := range states {
-		if w.shows(s) {
-			visit(i)
-		}
-	}
-	return reached
+	return all
 }
 
-// reaches holds word.reach of all words.
-var reaches = func() map[word]map[int]bool {
-	all := map[word]map[int]bool{}
+// meanings are the states that each word shows, and those with all that can come after them.
+var meanings = func() (all [inFlows + 1][history.Unheard]struct{ shown, reached set }) {
 	for of := nothing; of <= inFlows; of++ {
-		for is := history.NoStatus; is < history.Unheard; is++ {
-			all[word{of, is}] = word{of, is}.reach()
+		for is := range history.Unheard {
+			m := &all[of][is]
+			for i, s := range states {
+				if (word{of, is}).shows(s) {
+					m.shown |= 1 << i
+					m.reached |= follow(i)
+				}
+			}
 		}
 	}
 	return all
@@ -128,12 +129,7 @@ var reaches = func() map[word]map[int]bool {
 
 // mayFollow reports whether an answer with the word may come to a call that was sent after an earlier answer.
 func (w word) mayFollow(earlier word) bool {
-	for i := range reaches[earlier] {
-		if w.shows(states[i]) {
-			return true
-		}
-	}
-	return false
+	return meanings[earlier.of][earlier.is].reached&meanings[w.of][w.is].shown != 0
 }
 
 // agrees reports whether an order with that end may have had this answer at some time.
@@ -142,22 +138,21 @@ func (w word) agrees(did end, path history.Path) bool {
 	if path == history.PathDeduct {
 		last = state{ledger: did.state}
 	}
-	for i := range reaches[w] {
-		if states[i] == last {
-			return true
-		}
-	}
-	return w.of == nothing
+	i := slices.Index(states, last)
+	return w.of == nothing || i >= 0 && meanings[w.of][w.is].reached>>i&1 == 1
 }
 
-// undone reports whether the word shows a cancellation.
-func (w word) undone() bool {
-	for _, s := range states {
+// kept are the states of an order that nobody cancels.
+var kept = func() (all set) {
+	for i, s := range states {
 		gone := s.status == history.Cancelling || s.status == history.Cancelled || s.ledger == history.Cancelled ||
 			s.ledger == history.Restored
-		if w.shows(s) && !gone {
-			return false
+		if !gone {
+			all |= 1 << i
 		}
 	}
-	return true
-}
+	return all
+}()
+
+// undone reports whether the word shows a cancellation.
+func (w word) undone() bool { return meanings[w.of][w.is].shown&kept == 0 }

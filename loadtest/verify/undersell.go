@@ -108,27 +108,29 @@ type moment struct {
 
 // levelBound returns the bound of the level of Goods[i]. The books must have been read.
 func (j *judgement) levelBound(i int) *levelBound {
-	if j.bounds[i] == nil {
-		g := j.h.Goods[i]
-		j.bounds[i] = newLevelBound(g.Stock, j.sums[g.ID], j.restocksOf(i), j.times)
+	if j.bounds[i] != nil {
+		return j.bounds[i]
 	}
-	return j.bounds[i]
-}
-
-func newLevelBound(stock int64, sum *goodsSum, more []restocked, timesOf func(n int) times) *levelBound {
-	b := &levelBound{stock: stock}
-	for _, r := range more {
-		b.earlyRestores.add(r.sent, r.Num)
-		b.lateRestores.add(r.done, r.Num)
+	g := j.h.Goods[i]
+	b := &levelBound{stock: g.Stock}
+	j.bounds[i] = b
+	for _, r := range j.later() {
+		if r.goods == i {
+			b.earlyRestores.add(r.sent, r.Num)
+			b.lateRestores.add(r.done, r.Num)
+		}
 	}
+	sum := j.sums[g.ID]
 	if sum == nil {
 		sum = &goodsSum{}
 	}
+	n := len(sum.deducts)
+	b.earlyDeducts, b.lateDeducts = make(timeline, 0, n), make(timeline, 0, n)
 	// An order outside the run may do either at any time.
 	for _, d := range sum.deducts {
 		t := times{sold: never}
 		if d.op >= 0 {
-			t = timesOf(int(d.op))
+			t = j.times(int(d.op))
 		}
 		b.earlyDeducts.add(t.sent, d.num)
 		b.lateDeducts.add(t.sold, d.num)
@@ -136,7 +138,7 @@ func newLevelBound(stock int64, sum *goodsSum, more []restocked, timesOf func(n 
 	for _, r := range sum.restores {
 		t := times{cancelled: never}
 		if r.op >= 0 {
-			if t = timesOf(int(r.op)); t.undone == never {
+			if t = j.times(int(r.op)); t.undone == never {
 				t.undone = 0
 			}
 		}
