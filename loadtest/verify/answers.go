@@ -23,7 +23,8 @@ func (r *reply) cancels() bool { return r.Kind == history.Cancel }
 func (j *judgement) take(n int, c *history.Call, listed *history.Listed) {
 	f := j.formOf(n, c)
 	if f == nil {
-		j.add(AnswerWellFormed, nil, n, 0, "an answer to a valid "+c.Kind.String()+" by the contract", "%s", answer(c))
+		j.add(AnswerWellFormed, nil, n, 0, "an answer by the contract to a valid "+c.Kind.String()+
+			" of an order of "+words(j.h.Items(n)), "%s", answer(c))
 		return
 	}
 	j.replies = append(j.replies, reply{c, f, word{f.shows, c.Status}, listed})
@@ -64,22 +65,18 @@ func (j *judgement) answers(n int, did end) (placed, cancelled bool) {
 
 // answer judges one answer against the outcome of its order.
 func (j *judgement) answer(n int, r *reply, did end) {
-	var flag []byte
-	if did.order != 0 {
-		flag = decimal(did.order)
-	}
 	if r.says.of != nothing {
 		if did.status == history.NoStatus && r.says.is != history.NoStatus {
-			j.add(AnswersTrue, flag, n, 0, "the order that a client was told of", "%s, and no such order", answer(r.Call))
+			j.add(AnswersTrue, did.flag, n, 0, "the order that a client was told of", "%s, and no such order", answer(r.Call))
 			return
 		}
 		if !r.says.agrees(did, j.h.Path) {
-			j.add(AnswersTrue, flag, n, 0, "answers that agree with the books: "+did.status.String()+", first outcome "+
+			j.add(AnswersTrue, did.flag, n, 0, "answers that agree with the books: "+did.status.String()+", first outcome "+
 				did.outcome.String(), "%s", answer(r.Call))
 		}
 		byAsking := j.h.Path == history.PathDeduct || did.reason == string(byClient)
 		if byAsking && r.says.undone() && !r.cancels() && !j.askedBefore(r) {
-			j.add(AnswersOverTime, flag, n, 0, "an answer from before the cancellation", "%s", answer(r.Call))
+			j.add(AnswersOverTime, did.flag, n, 0, "an answer from before the cancellation", "%s", answer(r.Call))
 		}
 	}
 	if r.form == nil {
@@ -90,7 +87,7 @@ func (j *judgement) answer(n int, r *reply, did end) {
 		name = AnswerWellFormed
 	}
 	if says, owed := j.shown(r), j.owed(r, did); says != owed {
-		j.add(name, flag, n, 0, j.differing(owed, says, r), "%s: %s", j.differing(says, owed, r), answer(r.Call))
+		j.add(name, did.flag, n, 0, j.differing(owed, says, r), "%s: %s", j.differing(says, owed, r), answer(r.Call))
 	}
 }
 

@@ -51,6 +51,12 @@ func TestOddCalls(t *testing.T) {
 				Body: `{"items":[{"goods_id":"1","num":1},{"goods_id":"2","num":-5}]}`,
 			}, "want 422 invalid_num, as -5 is no number of pieces, found 201",
 		},
+		"an unknown product among known ones": {
+			history.Aside{
+				Method: "POST", Route: place, Path: place, Key: "k", Op: -1, Code: 201,
+				Body: `{"items":[{"goods_id":"1","num":1},{"goods_id":"2","num":1}]}`,
+			}, "want 422 unknown_goods, as there is no product 2, found 201",
+		},
 		"any of two rules": {
 			history.Aside{
 				Method: "POST", Route: place, Path: place, Key: "k", Op: -1, Code: 422, Problem: history.DuplicateGoods,
@@ -158,6 +164,13 @@ func TestOddCalls(t *testing.T) {
 				Answer: `{"operations":[` + recorded + `],"flows":[]}`,
 			}, "want a flag that was asked for, the items of its order, and their flow rows",
 		},
+		"flow rows of another time zone": {
+			history.Aside{
+				Method: "GET", Route: "/v1/flows", Path: "/v1/flows?flag=" + flag(0), Op: -1, Code: 200,
+				Answer: `{"operations":[` + recorded + `],"flows":[{"flag":"` + flag(0) +
+					`","goods_id":"1","kind":"deduct","num":-1,"created_at":"0001-01-01T08:00:01Z"}]}`,
+			}, "want a date within the run, or nearly, found 0001-01-01T08:00:01Z",
+		},
 		"flow rows of another flag": {
 			history.Aside{
 				Method: "GET", Route: "/v1/flows", Path: "/v1/flows?flag=none", Op: -1, Code: 200,
@@ -259,6 +272,12 @@ func TestPartsOfAnAnswer(t *testing.T) {
 			h *history.History, c *history.Call,
 		) {
 			c.Created, c.Reason = 0, h.Reasoned("why")
+		},
+		"want an answer by the contract to a valid place of an order of 1 of product 1, found place at 1s, after 1s: 422 " +
+			"invalid_num": func(
+			_ *history.History, c *history.Call,
+		) {
+			*c = history.Call{Sent: c.Sent, Done: c.Done, Code: 422, Problem: history.InvalidNum}
 		},
 		"want 1 of product 1 at 100, found nothing: place": func(_ *history.History, c *history.Call) {
 			c.Told = history.ToldNothing

@@ -19,6 +19,7 @@ const shortOf = "insufficient_stock: goods "
 
 // end is the outcome in the books of an order or, on PathDeduct, of an operation.
 type end struct {
+	flag    []byte         // of the order; nil on PathDeduct, where it is the key
 	order   int64          // 0 on PathDeduct
 	status  history.Status // the operation's state, on PathDeduct
 	outcome history.Status // the order's first outcome; the state, on PathDeduct
@@ -34,7 +35,7 @@ func (j *judgement) ours(e *Entry, n int) {
 	var did end
 	if len(e.Operations) > 0 {
 		op := &e.Operations[0]
-		did = end{0, op.State, op.State, op.State, string(op.Reason), 0, 0, history.ToldAsSent}
+		did = end{nil, 0, op.State, op.State, op.State, string(op.Reason), 0, 0, history.ToldAsSent}
 		if op.State == history.Done || op.State == history.Restored {
 			j.tokens.deducted(n, op.Token)
 		}
@@ -43,7 +44,7 @@ func (j *judgement) ours(e *Entry, n int) {
 	if j.h.Path == history.PathOrder {
 		o := &e.Orders[0]
 		told := j.order(e, o, n)
-		did = end{o.ID, o.Status, o.Outcome, did.state, string(o.Reason), o.Created, o.Total, told}
+		did = end{e.Flag, o.ID, o.Status, o.Outcome, did.state, string(o.Reason), o.Created, o.Total, told}
 		j.expiry(e, o, n)
 	}
 	if len(e.Restocks) > 0 || e.Pruned || j.h.Path == history.PathDeduct && len(e.Orders)+len(e.Items) > 0 ||
