@@ -6,13 +6,14 @@ import (
 	"strconv"
 )
 
-// sources are the five tables with flags, each sorted by flag, and the flags of the orders listed as deleted.
+// sources are the five tables with flags, each sorted by flag and in pages, and the flags of the orders listed as
+// deleted.
 type sources struct {
-	operations iter.Seq2[OperationRow, error]
-	flows      iter.Seq2[FlowRow, error]
-	restocks   iter.Seq2[RestockRow, error]
-	orders     iter.Seq2[OrderRow, error]
-	items      iter.Seq2[ItemRow, error]
+	operations iter.Seq2[[]OperationRow, error]
+	flows      iter.Seq2[[]FlowRow, error]
+	restocks   iter.Seq2[[]RestockRow, error]
+	orders     iter.Seq2[[]OrderRow, error]
+	items      iter.Seq2[[]ItemRow, error]
 	pruned     map[string]bool
 }
 
@@ -20,11 +21,11 @@ type sources struct {
 func (s *sources) entries(yield func(*Entry, error) bool) {
 	e := &Entry{}
 	tables := []*cursor{
-		pull(s.operations, &e.Operations, func(r *OperationRow) []byte { return r.Flag }),
-		pull(s.flows, &e.Flows, func(r *FlowRow) []byte { return r.Flag }),
-		pull(s.restocks, &e.Restocks, func(r *RestockRow) []byte { return r.Flag }),
-		pull(s.orders, &e.Orders, func(r *OrderRow) []byte { return decimal(r.ID) }),
-		pull(s.items, &e.Items, func(r *ItemRow) []byte { return decimal(r.Order) }),
+		pull(s.operations, &e.Operations, func(to []byte, r *OperationRow) []byte { return append(to, r.Flag...) }),
+		pull(s.flows, &e.Flows, func(to []byte, r *FlowRow) []byte { return append(to, r.Flag...) }),
+		pull(s.restocks, &e.Restocks, func(to []byte, r *RestockRow) []byte { return append(to, r.Flag...) }),
+		pull(s.orders, &e.Orders, func(to []byte, r *OrderRow) []byte { return strconv.AppendInt(to, r.ID, 10) }),
+		pull(s.items, &e.Items, func(to []byte, r *ItemRow) []byte { return strconv.AppendInt(to, r.Order, 10) }),
 	}
 	for _, t := range tables {
 		defer t.stop()
@@ -45,7 +46,7 @@ func (s *sources) entries(yield func(*Entry, error) bool) {
 		if least == nil {
 			return
 		}
-		e.Flag, e.Pruned = least.flag, s.pruned[string(least.flag)]
+		e.Flag, e.Pruned = append(e.Flag[:0], least.flag...), s.pruned[string(least.flag)]
 		for _, t := range tables {
 			if err := t.take(e.Flag); err != nil {
 				yield(nil, err)
@@ -79,19 +80,24 @@ type cursor struct {
 	stop func()
 }
 
-func pull[T any](table iter.Seq2[T, error], taken *[]T, flagOf func(*T) []byte) *cursor {
+// pull returns the beginning of a table, whose rows go to taken. flag appends the flag of a row.
+func pull[T any](table iter.Seq2[[]T, error], taken *[]T, flag func(to []byte, row *T) []byte) *cursor {
 	next, stop := iter.Pull2(table)
-	c := &cursor{stop: stop}
-	var row T
+	c := &cursor{stop: stop, more: true}
+	var page []T // from the current row on
 	c.next = func() (err error) {
-		row, err, c.more = next()
-		c.flag = flagOf(&row)
+		for page = page[min(1, len(page)):]; len(page) == 0 && c.more && err == nil; {
+			page, err, c.more = next()
+		}
+		if c.more && err == nil {
+			c.flag = flag(c.flag[:0], &page[0])
+		}
 		return err
 	}
 	c.take = func(flag []byte) error {
 		*taken = (*taken)[:0]
 		for c.more && bytes.Equal(c.flag, flag) {
-			*taken = append(*taken, row)
+			*taken = append(*taken, page[0])
 			if err := c.next(); err != nil {
 				return err
 			}

@@ -69,30 +69,35 @@ type page[T any] struct {
 	at func(*T) any
 }
 
-// pages yields a table in order. Each page begins with the value that ended the one before, past the rows of that value
-// that were read: the rows of one value may be more than a page. While one page is used, the next one is read.
-func pages[T any](ctx context.Context, from *snapshot, p page[T]) iter.Seq2[T, error] {
+// pages yields a table in order, page by page. Each begins with the value that ended the one before, past the rows of
+// that value that were read: the rows of one value may be more than a page. While one page is used, the next one is
+// read, in place of the one before: a page is valid until the next.
+func pages[T any](ctx context.Context, from *snapshot, p page[T]) iter.Seq2[[]T, error] {
 	type read struct {
 		rows []T
 		err  error
 	}
-	return func(yield func(T, error) bool) {
+	return func(yield func([]T, error) bool) {
 		where, args, past := "", []any(nil), 0
-		next := make(chan read, 1)
+		next, used := make(chan read, 1), []T(nil)
 		begin := func() {
 			query := fmt.Sprintf("%s%s ORDER BY %s%s LIMIT %d, %d", p.query, where, p.by, p.then, past, pageRows)
-			go func(args []any) {
+			go func(rows []T, args []any) {
 				from.busy.Lock()
 				defer from.busy.Unlock()
-				rows, err := mysqldb.All(ctx, from, p.columns, query, args...)
-				next <- read{rows, err}
-			}(args)
+				var failed error
+				for row, err := range mysqldb.Rows(ctx, from, p.columns, query, args...) {
+					if failed = err; err == nil {
+						rows = append(rows, row)
+					}
+				}
+				next <- read{rows, failed}
+			}(used[:0], args)
 		}
 		for begin(); ; {
 			got := <-next
 			if got.err != nil {
-				var none T
-				yield(none, got.err)
+				yield(nil, got.err)
 				return
 			}
 			if len(got.rows) == pageRows {
@@ -106,14 +111,10 @@ func pages[T any](ctx context.Context, from *snapshot, p page[T]) iter.Seq2[T, e
 				where, args = " WHERE "+p.by+" >= ?", []any{last}
 				begin()
 			}
-			for _, row := range got.rows {
-				if !yield(row, nil) {
-					return
-				}
-			}
-			if len(got.rows) < pageRows {
+			if !yield(got.rows, nil) || len(got.rows) < pageRows {
 				return
 			}
+			used = got.rows
 		}
 	}
 }

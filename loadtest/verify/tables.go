@@ -77,13 +77,18 @@ func (t *Tables) Books() Books {
 		return cmp.Or(bytes.Compare(a.Flag, b.Flag), cmp.Compare(a.Goods, b.Goods))
 	})
 	s := &sources{
-		orders: rows(t.Orders), items: rows(t.Items), operations: rows(t.Operations), flows: rows(t.Flows),
-		restocks: rows(t.Restocks), pruned: map[string]bool{},
+		orders: onePage(t.Orders), items: onePage(t.Items), operations: onePage(t.Operations), flows: onePage(t.Flows),
+		restocks: onePage(t.Restocks), pruned: map[string]bool{},
 	}
 	for _, flag := range t.Pruned {
 		s.pruned[flag] = true
 	}
 	return Books{Entries: s.entries, Products: rows(t.Products), At: t.At, Since: t.Since, Until: t.Until}
+}
+
+// onePage yields a table in memory as one page.
+func onePage[T any](table []T) iter.Seq2[[]T, error] {
+	return func(yield func([]T, error) bool) { yield(table, nil) }
 }
 
 // rows yields the rows of a table in memory.
