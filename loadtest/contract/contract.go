@@ -71,6 +71,8 @@ type Schema struct {
 	Items      *Schema            `json:"items"`
 	Properties map[string]*Schema `json:"properties"`
 	Required   []string           `json:"required"`
+
+	pattern *regexp.Regexp // Pattern; nil for none
 }
 
 // Allows reports whether a value of a path, a query or a field, as text, obeys the schema.
@@ -90,7 +92,7 @@ func (s *Schema) Allows(text string) bool {
 		return whole && n > 0 || text == "" && strings.Contains(s.Pattern, "?")
 	}
 	return (s.MaxLength == 0 || utf8.RuneCountInString(text) <= s.MaxLength) &&
-		(s.Pattern == "" || regexp.MustCompile(s.Pattern).MatchString(text))
+		(s.pattern == nil || s.pattern.MatchString(text))
 }
 
 // Routes returns the calls of both services under /v1, by path.
@@ -175,6 +177,9 @@ func (d *document) whole(s *Schema) *Schema {
 	}
 	if types, several := s.Type.([]any); several { // or null, which stands for no field
 		s.Type = types[0]
+	}
+	if s.Pattern != "" && s.pattern == nil {
+		s.pattern = regexp.MustCompile(s.Pattern)
 	}
 	s.Items = d.whole(s.Items)
 	for name, p := range s.Properties {
