@@ -149,6 +149,8 @@ var others = []struct {
 	}},
 }
 
+func same(items []history.Item, _ []history.Goods) []history.Item { return items }
+
 // notIn returns a product of the run that the items have not, or 0.
 func notIn(items []history.Item, goods []history.Goods) int64 {
 	for _, g := range goods {
@@ -216,33 +218,30 @@ func grammar(path history.Path, orders bool) (rows []row) {
 	add := func(kind, name string, draw func(*drawing) (call, bool)) {
 		rows = append(rows, row{kind + ": " + name, draw})
 	}
+	odd := func(kind, name string, r *contract.Route, change func(*call)) { // a right call of a route, changed
+		add(kind, name, func(d *drawing) (call, bool) {
+			c := d.example(r)
+			change(&c)
+			return c, true
+		})
+	}
 	for _, r := range contract.Routes() {
 		if !r.Stock && !orders {
 			continue
 		}
 		for _, t := range tokens[1:] {
 			if r.Guarded {
-				add("token", t.name+", "+r.String(), func(d *drawing) (call, bool) {
-					c := d.example(r)
-					c.token = t.name
-					return c, true
-				})
+				odd("token", t.name+", "+r.String(), r, func(c *call) { c.token = t.name })
 			}
 		}
 		if r.Method == http.MethodGet && !r.Stock {
-			add("head", r.String(), func(d *drawing) (call, bool) {
-				c := d.example(r)
-				c.head = true
-				return c, true
-			})
+			odd("head", r.String(), r, func(c *call) { c.head = true })
 		}
 		if r.Method == http.MethodGet {
-			add("many times", r.String(), func(d *drawing) (call, bool) {
-				c := d.example(r)
+			odd("many times", r.String(), r, func(c *call) {
 				if c.times = many; r.Has("limit") {
 					c.path += "?limit=1" // the history keeps each answer
 				}
-				return c, true
 			})
 		}
 		for _, p := range r.Parameters {
@@ -261,15 +260,12 @@ func grammar(path history.Path, orders bool) (rows []row) {
 			}
 		}
 	}
-	place := contract.Find(http.MethodPut, "/v1/operations/{flag}")
+	deduction := contract.Find(http.MethodPut, "/v1/operations/{flag}")
+	place := deduction
 	if orders {
 		place = contract.Find(http.MethodPost, "/v1/orders")
 		for _, k := range keys {
-			add("key", k.name, func(d *drawing) (call, bool) {
-				c := d.example(place)
-				c.key = k.of(c.key)
-				return c, true
-			})
+			odd("key", k.name, place, func(c *call) { c.key = k.of(c.key) })
 		}
 	}
 	for _, b := range baskets {
@@ -286,19 +282,10 @@ func grammar(path history.Path, orders bool) (rows []row) {
 		})
 	}
 	for _, b := range bodies {
-		add("body", b.name, func(d *drawing) (call, bool) {
-			c := d.example(place)
-			c.body = b.of(c.body)
-			return c, true
-		})
+		odd("body", b.name, place, func(c *call) { c.body = b.of(c.body) })
 	}
-	deduction := contract.Find(http.MethodPut, "/v1/operations/{flag}")
 	for _, media := range medias {
-		add("media type", media, func(d *drawing) (call, bool) {
-			c := d.example(place)
-			c.media = media
-			return c, true
-		})
+		odd("media type", media, place, func(c *call) { c.media = media })
 	}
 	if orders || path == history.PathDeduct {
 		for _, o := range others {
@@ -307,14 +294,18 @@ func grammar(path history.Path, orders bool) (rows []row) {
 				add("used flag of an order", o.name, func(d *drawing) (call, bool) { return d.again(deduction, o.of) })
 			}
 		}
-	}
-	if orders || path == history.PathDeduct {
 		add("deductions together", "one that is invalid beside a repeat", func(d *drawing) (call, bool) {
-			again, ok := d.again(deduction, func(items []history.Item, _ []history.Goods) []history.Item { return items })
+			again, ok := d.again(deduction, same)
 			c := d.example(contract.Find(http.MethodPost, "/v1/operations"))
 			flag := again.path[strings.LastIndex(again.path, "/")+1:]
 			c.body = fmt.Sprintf(`{"operations":[{"flag":%q,"items":[{"goods_id":"1","num":0}]},{"flag":%q,%s]}`, d.fresh, flag,
 				strings.TrimPrefix(again.body, "{"))
+			return c, ok
+		})
+		add("used flag of an order", "a restock", func(d *drawing) (call, bool) {
+			of, ok := d.again(deduction, same)
+			c := d.restock(func(r *operation.Restock) { r.Flag = of.path[strings.LastIndex(of.path, "/")+1:] })
+			c.op = of.op
 			return c, ok
 		})
 	}
@@ -327,14 +318,6 @@ func grammar(path history.Path, orders bool) (rows []row) {
 				add("field", "no "+name+", "+r.String(), func(d *drawing) (call, bool) { return d.field(r, name, ""), true })
 			}
 		}
-	}
-	if orders || path == history.PathDeduct {
-		add("used flag of an order", "a restock", func(d *drawing) (call, bool) {
-			of, ok := d.again(deduction, func(items []history.Item, _ []history.Goods) []history.Item { return items })
-			c := d.restock(func(r *operation.Restock) { r.Flag = of.path[strings.LastIndex(of.path, "/")+1:] })
-			c.op = of.op
-			return c, ok
-		})
 	}
 	add("used flag", "cancelled before", func(d *drawing) (call, bool) {
 		c, late := d.example(contract.Find(http.MethodPost, "/v1/operations/{flag}/cancel")), d.example(deduction)
