@@ -68,6 +68,7 @@ type firing struct {
 	next  atomic.Int64
 	over  atomic.Bool  // by Config.Enough
 	left  atomic.Int64 // calls without an end that are repeated now
+	ids   []identity   // see orderIDs
 	// listing is locked while orders are listed after a cancellation.
 	listing sync.Mutex
 	// telling guards the parts of the history that answers add to.

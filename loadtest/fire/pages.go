@@ -81,25 +81,28 @@ type identity struct {
 	reason  history.Reason
 }
 
-// orderIDs returns the orders whose ids the answers named, by id.
+// orderIDs returns the orders whose ids the answers named, by id. The traffic must have ended.
 func (f *firing) orderIDs() []identity {
-	var ids []identity
+	if f.ids != nil {
+		return f.ids
+	}
+	ids := make([]identity, 0, len(f.h.Calls))
 	for i := range f.h.Calls {
 		if c := &f.h.Calls[i]; c.Order != 0 {
 			ids = append(ids, identity{c.Order, c.Created, c.Op, c.Reason})
 		}
 	}
 	slices.SortStableFunc(ids, func(a, b identity) int { return cmp.Compare(a.id, b.id) })
-	some := ids[:0]
+	f.ids = ids[:0]
 	for _, o := range ids {
-		switch last := len(some) - 1; {
-		case last < 0 || some[last].id != o.id:
-			some = append(some, o)
+		switch last := len(f.ids) - 1; {
+		case last < 0 || f.ids[last].id != o.id:
+			f.ids = append(f.ids, o)
 		case o.reason != 0:
-			some[last].reason = o.reason
+			f.ids[last].reason = o.reason
 		}
 	}
-	return some
+	return f.ids
 }
 
 // readLists reads the pages of orders that were drawn.
@@ -128,6 +131,7 @@ func (c *client) readList(a *history.Aside, ops []identity) {
 	if json.Unmarshal([]byte(a.Answer), &page, contract.Strict) != nil {
 		return
 	}
+	a.Listed = slices.Grow(a.Listed, len(page.Orders))
 	for i := range page.Orders {
 		o := &page.Orders[i]
 		id, named, ok := o.read(c.named[:0])

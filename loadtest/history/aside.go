@@ -1,6 +1,9 @@
 package history
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // The rows of calls that no grammar draws: a product that is read, and a page in the walk through the run's orders.
 // These pages follow each other, from the first order to the last.
@@ -125,6 +128,7 @@ func (r *reading) aside(l *asideLine) (Aside, bool) {
 	if a.Row == "" || a.Sent < 0 || a.Done < a.Sent || l.Line != r.number || a.Op < -1 || int(a.Op) >= r.h.Orders() {
 		return Aside{}, false
 	}
+	a.Listed = slices.Grow(a.Listed, len(l.Listed))
 	for _, line := range l.Listed {
 		o := line.Listed
 		o.Told = ToldAsSent
