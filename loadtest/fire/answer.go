@@ -28,7 +28,7 @@ func (c *client) readOrder(e *history.Call, sent []history.Item, body []byte) {
 		return
 	}
 	if o.ID == "" && e.Code >= http.StatusBadRequest {
-		e.Problem = history.ParseProblem(o.Code)
+		readProblem(e, o.Code, string(o.Status))
 		if e.Kind == history.Cancel && e.Code == http.StatusConflict && e.Problem == history.OrderRejected {
 			e.Status = history.Rejected
 		}
@@ -43,6 +43,13 @@ func (c *client) readOrder(e *history.Call, sent []history.Item, body []byte) {
 	e.Order, e.Total, e.Status = id, o.Total, history.ParseStatus(status)
 	e.Created = o.created()
 	c.f.tell(c, e, sent, named, o.Reason)
+}
+
+// readProblem reads the code of a problem into the call. A service's problem has the status of its answer.
+func readProblem(e *history.Call, code, status string) {
+	if e.Problem = history.ParseProblem(code); code != "" && status != strconv.Itoa(int(e.Code)) {
+		e.Failure = history.Unreadable
+	}
 }
 
 // orderAnswer is an order in an answer.
@@ -93,7 +100,7 @@ func (c *client) readLedger(e *history.Call, sent []history.Item, body []byte) {
 		return
 	}
 	if e.Code >= http.StatusBadRequest {
-		e.Problem = history.ParseProblem(o.Code)
+		readProblem(e, o.Code, strconv.Itoa(o.Status))
 		return
 	}
 	rows := make([]history.Row, len(o.Flows))
@@ -135,7 +142,7 @@ func (c *client) readOperation(e *history.Call, sent []history.Item, body []byte
 		return
 	}
 	if o.State == "" && e.Code >= http.StatusBadRequest {
-		e.Problem = history.ParseProblem(o.Code)
+		readProblem(e, o.Code, strconv.Itoa(o.Status))
 		return
 	}
 	c.takeOperation(e, sent, o.Operation)

@@ -244,6 +244,9 @@ func (c *client) ask(ctx context.Context, name string, q call) history.Aside {
 		if json.Unmarshal(got.body, &p, contract.Strict) == nil {
 			a.Problem = history.ParseProblem(p.Code)
 			a.OtherID = a.OtherID || a.Ended() && p.RequestID != id
+			if p.Code != "" && p.Status != got.code {
+				a.Failure = history.Unreadable
+			}
 		}
 		a.NoHint = noHint(got, a.Problem)
 	default:

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -22,6 +23,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"orderstock/loadtest/contract"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/pkg/operation"
@@ -686,6 +688,7 @@ func TestAnswersAreReadAsTheContractSays(t *testing.T) {
 		{409, `{"id":"7","status":"CANCELLED","total":3}`, history.Cancelled, history.Answered},
 		{503, `{"type":"about:blank","status":503,"code":"unavailable"}`, history.NoStatus, history.Answered},
 		{422, `{"type":"about:blank","status":422,"code":"invalid_items"}`, history.NoStatus, history.Answered},
+		{422, `{"type":"about:blank","status":400,"code":"invalid_items"}`, history.NoStatus, history.Unreadable},
 		{503, `<html>no server is available</html>`, history.NoStatus, history.Answered},
 		{201, `<html>welcome</html>`, history.NoStatus, history.Unreadable},
 		{201, `{"id":7,"status":"CONFIRMED"}`, history.NoStatus, history.Unreadable},
@@ -820,6 +823,13 @@ func TestFireDrawsEachRowOfTheGrammar(t *testing.T) {
 	}
 	if len(h.NotAsked) > 0 || len(drawn) < 80 {
 		t.Errorf("%d kinds of odd calls; not drawn: %q", len(drawn), h.NotAsked)
+	}
+	rows := slices.Collect(maps.Keys(drawn))
+	for _, r := range contract.Routes() {
+		of := func(row string) bool { return strings.HasSuffix(row, r.String()) }
+		if (r.Guarded || len(r.Parameters) > 0) && !slices.ContainsFunc(rows, of) {
+			t.Errorf("%s is not drawn, though the OpenAPI document has it", r)
+		}
 	}
 	if all := report.Calls + len(h.Asides); 100*sum > 8*all {
 		t.Errorf("%d of %d calls are odd, want 8 %% at most", sum, all)
