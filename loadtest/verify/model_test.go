@@ -201,6 +201,10 @@ func TestOddCalls(t *testing.T) {
 		"a page of one status": {
 			history.Aside{Method: "GET", Route: pages, Path: pages + "?status=REJECTED", Op: -1, Code: 200}, "",
 		},
+		"a page of one status that lacks an order": {
+			history.Aside{Method: "GET", Route: pages, Path: pages + "?status=CONFIRMED", Op: -1, Code: 200},
+			"want the order, which was there, on the page",
+		},
 		"a status that is ignored": {
 			history.Aside{
 				Method: "GET", Route: pages, Path: pages + "?status=REJECTED", Op: -1, Code: 200, All: 1,

@@ -245,6 +245,19 @@ func TestAReadIsNoFirstAnswer(t *testing.T) {
 	}
 }
 
+// A page of one status says that it is the last, though an order of that status follows.
+func TestAPageThatLeavesAnOrderOut(t *testing.T) {
+	t.Parallel()
+	h := &history.History{Calls: []history.Call{{Code: 409, Status: history.Rejected, Order: 9, Done: 1}}}
+	for after, may := range map[string]bool{"8": false, "9": true} {
+		page := history.Aside{Path: "/v1/orders?status=REJECTED&after=" + after, Sent: 2, Done: 3}
+		c := &change{of: &goodRun{history: h}, table: "asides", what: "Next", before: page, after: page}
+		if (c.exempt() != "") != may {
+			t.Errorf("the page after order %s may be the last: %t, want %t", after, !may, may)
+		}
+	}
+}
+
 // An exemption whose row has lost the field says something that is no longer so.
 func TestExemptionsNameFields(t *testing.T) {
 	t.Parallel()
