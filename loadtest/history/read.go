@@ -111,14 +111,15 @@ func (r *reading) header(l *headerLine) error {
 		}
 	}
 	r.h = h
-	h.Calls = make([]Call, 0, min(l.Calls, sure))
+	h.Calls, h.Asides = make([]Call, 0, min(l.Calls, sure)), make([]Aside, 0, min(l.Asides, sure/10))
 	return nil
 }
 
 // ahead is the number of orders that may be claimed and not sent yet: more than a run has clients.
 const ahead = 20_000
 
-// sure is the number of calls for which memory is reserved because the header says so.
+// sure is the number of calls for which memory is reserved because the header says so. An aside takes ten times as
+// much.
 const sure = 1_000_000
 
 func (r *reading) takeCall(l *callLine) error {
