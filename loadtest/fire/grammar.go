@@ -82,16 +82,19 @@ var baskets = []struct {
 	}},
 	{"no line", func([]line, int) []line { return nil }},
 	{"100 lines, of unknown products but for one", func(lines []line, at int) []line {
-		first, _ := strconv.ParseInt(lines[at].goods, 10, 64)
-		lines = lines[at : at+1]
-		for i := range operation.MaxItems - 1 {
-			lines = append(lines, line{strconv.FormatInt(first+500_000+int64(i), 10), "1"})
-		}
-		return lines
+		return beside(lines[at], operation.MaxItems-1)
 	}},
-	{"101 lines", func(lines []line, at int) []line {
-		return append(slices.Repeat([]line{{"1", "1"}}, 101-len(lines)), lines...)
-	}},
+	{"101 lines", func(lines []line, at int) []line { return beside(lines[at], operation.MaxItems) }},
+}
+
+// beside returns the line and so many others, each of an unknown product.
+func beside(first line, others int) []line {
+	id, _ := strconv.ParseInt(first.goods, 10, 64)
+	lines := []line{first}
+	for i := range others {
+		lines = append(lines, line{strconv.FormatInt(id+500_000+int64(i), 10), "1"})
+	}
+	return lines
 }
 
 // bodies spoil the text of a basket, so that it is none.

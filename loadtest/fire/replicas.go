@@ -76,7 +76,8 @@ func (r *replicas) serve(ctx context.Context, service, call string) error {
 					continue
 				}
 				if !mayServe(a, err, call) {
-					errs[i] = fmt.Errorf("%s is not the address of an orderstock %s: want http://host:port", c.base, service)
+					errs[i] = fmt.Errorf("%s is not the address of an orderstock %s, whose GET /openapi.json needs no token "+
+						"and names %s: want http://host:port", c.base, service, call)
 				}
 				return
 			}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -167,7 +166,7 @@ func (j *judgement) flows(a *history.Aside, flags []string, operations []operati
 		}
 		if _, ours := j.h.Product(f.GoodsID); ours && (at < -otherZone || at > a.Done+otherZone) {
 			j.add(AnswersTrue, []byte(f.Flag), n, f.GoodsID, "a date within the run, or nearly", "%s: %s",
-				f.CreatedAt.UTC().Format(time.RFC3339), answered(a))
+				zulu(f.CreatedAt), answered(a))
 		}
 	}
 }
@@ -234,9 +233,6 @@ func (j *judgement) ofFlag(flag string) int {
 	return -1
 }
 
-// otherZone is how far a date in the ledger may lie outside of the run. Clocks differ by less, and time zones by more.
-const otherZone = 50 * time.Minute
-
 // goodsList judges the products of a list: the named ones, or the ones after a cursor by rising id, up to the limit.
 func (j *judgement) goodsList(a *history.Aside, values map[string][]string, all []operation.Goods, next string) {
 	ids := make([]int64, len(all))
@@ -284,8 +280,10 @@ func (j *judgement) level(a *history.Aside, g operation.Goods) {
 	}
 	least, most := j.levelBound(i).between(a.Sent, a.Done)
 	least = max(least, 0)
-	if body, _, ok := j.restockIn(a); ok && j.restockUnder([]byte(body.Flag)).sent != firstly { // it shows its own pieces
-		least += body.Num
+	if body, _, ok := j.restockIn(a); ok {
+		if r := j.restockUnder([]byte(body.Flag)); r.sent == a.Sent && r.again >= a.Done { // it shows its own pieces
+			least += body.Num
+		}
 	}
 	if g.Num < least || g.Num > most || !j.mayBePriced(i, g.Price, a.Sent, a.Done) ||
 		!j.mayBeNamed(i, g.Name, a.Sent, a.Done) {

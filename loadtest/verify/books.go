@@ -81,6 +81,8 @@ type FlowRow struct {
 	Kind  FlowKind
 	Goods int64
 	Num   int64
+	// Created is in microseconds since 1970; 0 in older evidence, which lacks it.
+	Created int64 `json:",omitzero"`
 }
 
 // RestockRow is a row of the table restocks.

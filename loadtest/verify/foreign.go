@@ -58,8 +58,8 @@ func (j *judgement) strangers() {
 		j.firstOther = "flag " + j.unclaimed[0].flag + ", " + j.unclaimed[0].summary
 	}
 	if n := j.others + len(j.unclaimed); n > 0 {
-		j.v.Reasons = append(j.v.Reasons, fmt.Sprintf("others ordered the run's products while it ran, %d times: %s", n,
-			j.firstOther))
+		j.v.Reasons = append(j.v.Reasons, fmt.Sprintf("others ordered the run's products while it ran, or a "+
+			"service placed orders that nobody sent, %d times: %s", n, j.firstOther))
 	}
 }
 

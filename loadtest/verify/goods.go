@@ -3,6 +3,7 @@ package verify
 import (
 	"iter"
 	"strconv"
+	"time"
 )
 
 // goodsSum sums the flow rows of one product of the run.
@@ -38,6 +39,9 @@ func (j *judgement) sumUp(e *Entry, n int) {
 		if !ours {
 			continue
 		}
+		if r.Created != 0 {
+			j.dated(e.Flag, n, r.Goods, r.Created)
+		}
 		s := j.sum(r.Goods)
 		s.all += r.Num
 		switch r.Kind {
@@ -54,6 +58,17 @@ func (j *judgement) sumUp(e *Entry, n int) {
 		case Pruned: // deducted, not restored
 			s.deducted -= r.Num
 		}
+	}
+}
+
+// otherZone is how far a date may lie outside of the run. Clocks differ by less, and time zones by more.
+const otherZone = 50 * time.Minute
+
+// dated judges the date of a row that was written in the run, in microseconds since 1970.
+func (j *judgement) dated(flag []byte, n int, goods, created int64) {
+	at := time.UnixMicro(created).Sub(j.h.Started)
+	if at < -otherZone || j.readAt != never && at > j.readAt+otherZone {
+		j.add(Unexplained, flag, n, goods, "a date within the run, or nearly", "%s", zulu(time.UnixMicro(created)))
 	}
 }
 

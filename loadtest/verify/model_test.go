@@ -155,7 +155,7 @@ func TestOddCalls(t *testing.T) {
 			history.Aside{
 				Method: "GET", Route: "/v1/flows", Path: "/v1/flows?flag=none&flag=" + flag(0), Op: -1, Code: 200,
 				Answer: `{"operations":[` + recorded + `],"flows":[{"flag":"` + flag(0) +
-					`","goods_id":"1","kind":"deduct","num":-1,"created_at":"0001-01-01T00:00:01Z"}]}`,
+					`","goods_id":"1","kind":"deduct","num":-1,"created_at":"2001-09-09T01:46:41Z"}]}`,
 			}, "",
 		},
 		"flow rows that are missing": {
@@ -168,14 +168,14 @@ func TestOddCalls(t *testing.T) {
 			history.Aside{
 				Method: "GET", Route: "/v1/flows", Path: "/v1/flows?flag=" + flag(0), Op: -1, Code: 200,
 				Answer: `{"operations":[` + recorded + `],"flows":[{"flag":"` + flag(0) +
-					`","goods_id":"1","kind":"deduct","num":-1,"created_at":"0001-01-01T08:00:01Z"}]}`,
-			}, "want a date within the run, or nearly, found 0001-01-01T08:00:01Z",
+					`","goods_id":"1","kind":"deduct","num":-1,"created_at":"2001-09-09T09:46:41Z"}]}`,
+			}, "want a date within the run, or nearly, found 2001-09-09T09:46:41Z",
 		},
 		"flow rows of another flag": {
 			history.Aside{
 				Method: "GET", Route: "/v1/flows", Path: "/v1/flows?flag=none", Op: -1, Code: 200,
 				Answer: `{"operations":[],"flows":[{"flag":"` + flag(0) +
-					`","goods_id":"1","kind":"deduct","num":-1,"created_at":"0001-01-01T00:00:01Z"}]}`,
+					`","goods_id":"1","kind":"deduct","num":-1,"created_at":"2001-09-09T01:46:41Z"}]}`,
 			}, "want flow rows of the flags that were asked for, found deduct -1",
 		},
 		"a field that no document names": {
@@ -196,7 +196,7 @@ func TestOddCalls(t *testing.T) {
 				Listed: slices.Repeat([]history.Listed{{
 					Order: firstOrder, Total: 100, Told: history.ToldAsSent, Status: history.Confirmed, AsAnswered: true,
 				}}, 20),
-			}, "want up to 50 orders on a page, and so many if there are more; found 20",
+			}, "want up to 50 orders on a page, and so many if others follow, found 20: 200 for",
 		},
 		"a page of one status": {
 			history.Aside{Method: "GET", Route: pages, Path: pages + "?status=REJECTED", Op: -1, Code: 200}, "",
@@ -211,7 +211,7 @@ func TestOddCalls(t *testing.T) {
 				Listed: []history.Listed{{
 					Order: firstOrder, Total: 100, Told: history.ToldAsSent, Status: history.Confirmed, AsAnswered: true,
 				}},
-			}, "want orders that are REJECTED alone; found CONFIRMED",
+			}, "want orders that are REJECTED alone, found CONFIRMED: 200 for",
 		},
 		"a limit that is ignored": {
 			history.Aside{Method: "GET", Route: pages, Path: pages + "?limit=1&after=1", Op: -1, Code: 200, All: 50, Next: 9},
@@ -256,6 +256,30 @@ func TestOddCalls(t *testing.T) {
 		if try.want == "" && v.Outcome != verify.Pass || !strings.Contains(text.String(), try.want) ||
 			try.want != "" && v.Outcome != verify.Violation {
 			t.Errorf("%s: want %q:\n%s", name, try.want, &text)
+		}
+	}
+}
+
+// TestADateOfAnotherZone: clocks may differ by less than an hour.
+func TestADateOfAnotherZone(t *testing.T) {
+	t.Parallel()
+	for off, want := range map[time.Duration]verify.Outcome{
+		-8 * time.Hour: verify.Violation, -40 * time.Minute: verify.Pass,
+		40 * time.Minute: verify.Pass, time.Hour: verify.Violation,
+	} {
+		for name, date := range map[string]func(*verify.Tables) *int64{
+			"order":    func(b *verify.Tables) *int64 { return &b.Orders[0].Created },
+			"flow row": func(b *verify.Tables) *int64 { return &b.Flows[1].Created },
+		} {
+			h := oneOrder()
+			books := rowsOf(h)
+			books.At = h.Started.Add(3 * time.Second)
+			*date(books) = created + off.Microseconds()
+			h.Calls[0].Created = books.Orders[0].Created
+			if v := verify.Judge(books.Books(), h, verify.Terms{}); v.Outcome != want ||
+				want == verify.Violation && !slices.Equal(v.Violated(), []string{verify.Unexplained}) {
+				t.Errorf("%s, %s off: %s: %v, want %s", name, off, v, v.Violated(), want)
+			}
 		}
 	}
 }
@@ -308,7 +332,8 @@ func TestPartsOfAnAnswer(t *testing.T) {
 // oneOrder returns the history of one order.
 func oneOrder() *history.History {
 	h := &history.History{
-		Run: run, Path: history.PathOrder, Disturbed: true, Goods: []history.Goods{{ID: 1, Stock: 5, Price: 100}},
+		Run: run, Path: history.PathOrder, Started: time.UnixMicro(created), Disturbed: true,
+		Goods: []history.Goods{{ID: 1, Stock: 5, Price: 100}},
 	}
 	h.AddOrder(items(1, 1))
 	h.Calls = []history.Call{{
@@ -318,11 +343,13 @@ func oneOrder() *history.History {
 	return h
 }
 
-// soldOnce returns the books after one order.
-func soldOnce(h *history.History) verify.Books {
+// soldOnce returns the books after one order, and rowsOf their rows.
+func soldOnce(h *history.History) verify.Books { return rowsOf(h).Books() }
+
+func rowsOf(h *history.History) *verify.Tables {
 	id, hash, price := []byte(flag(0)), history.BodyHash(h.Items(0)), h.Goods[0].Price
 	restock := []byte(h.RestockFlag(0))
-	books := &verify.Tables{
+	return &verify.Tables{
 		Orders: []verify.OrderRow{{
 			ID: firstOrder, Status: history.Confirmed, Outcome: history.Confirmed, Key: []byte(h.Key(0)), BodyHash: hash[:],
 			Total: price, Created: created,
@@ -335,5 +362,4 @@ func soldOnce(h *history.History) verify.Books {
 		Restocks: []verify.RestockRow{{Flag: restock, Goods: 1, Name: []byte(h.GoodsName()), Price: &price}},
 		Products: []verify.ProductRow{{Goods: 1, Name: []byte(h.GoodsName()), Price: price, Num: 4}},
 	}
-	return books.Books()
 }

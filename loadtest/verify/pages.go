@@ -95,8 +95,12 @@ func (j *judgement) orderList(a *history.Aside, values map[string][]string) {
 	if len(values["status"]) > 0 {
 		status = values["status"][0]
 	}
-	wrong := func(order int64, n int, expected string) {
-		j.add(AnswersTrue, decimal(order), n, 0, expected, "%s, next %d", answered(a), a.Next)
+	wrong := func(order int64, n int, expected, found string) {
+		var flag []byte
+		if order != 0 {
+			flag = decimal(order)
+		}
+		j.add(AnswersTrue, flag, n, 0, expected, "%s%s, next %d", found, answered(a), a.Next)
 	}
 	if a.Next != 0 {
 		upTo = a.Next
@@ -104,25 +108,24 @@ func (j *judgement) orderList(a *history.Aside, values map[string][]string) {
 	short := a.Next != 0 && !follow && (a.All < min(limit, fullPage) ||
 		a.All < limit && a.All == len(a.Listed) && j.itemsOn(a) < fullItems)
 	if a.All > limit || short {
-		wrong(0, -1, "up to "+strconv.Itoa(limit)+" orders on a page, and so many if there are more; found "+
-			strconv.Itoa(a.All))
+		wrong(0, -1, "up to "+strconv.Itoa(limit)+" orders on a page, and so many if others follow", strconv.Itoa(a.All)+": ")
 	}
 	if a.Next != 0 && (a.Next < after || a.Next == after && !follow) || follow && a.Next == 0 && after > 0 {
-		wrong(0, -1, "a cursor of the next page beyond "+strconv.FormatInt(after, 10))
+		wrong(0, -1, "a cursor of the next page beyond "+strconv.FormatInt(after, 10), "")
 	}
 	if last := len(a.Listed) - 1; last >= 0 && a.All == len(a.Listed) && a.Next != 0 && a.Next != a.Listed[last].Order {
-		wrong(a.Listed[last].Order, -1, "the id of the last order as the cursor of the next page")
+		wrong(a.Listed[last].Order, -1, "the id of the last order as the cursor of the next page", "")
 	}
 	before := after
 	for i := range a.Listed {
 		o := &a.Listed[i]
 		switch {
 		case o.Order <= before || o.Order > upTo:
-			wrong(o.Order, int(o.Op), "each order once on the pages, by rising id")
+			wrong(o.Order, int(o.Op), "each order once on the pages, by rising id", "")
 		case status != "" && o.Status.String() != status:
-			wrong(o.Order, int(o.Op), "orders that are "+status+" alone; found "+o.Status.String())
+			wrong(o.Order, int(o.Op), "orders that are "+status+" alone", o.Status.String()+": ")
 		case follow && o.Op >= 0 && a.Done-j.times(int(o.Op)).sent < tooYoung:
-			wrong(o.Order, int(o.Op), "no order that is less than a minute old, with follow")
+			wrong(o.Order, int(o.Op), "no order that is less than a minute old, with follow", "")
 		}
 		before = o.Order
 	}
@@ -137,7 +140,7 @@ func (j *judgement) orderList(a *history.Aside, values map[string][]string) {
 		}
 		there := len(left) > 0 && left[0].Order == c.Order
 		if !there && c.Done < a.Sent && (status == "" || j.stays(int(c.Op), status, a)) {
-			wrong(c.Order, int(c.Op), "the order, which was there, on the page")
+			wrong(c.Order, int(c.Op), "the order, which was there, on the page", "")
 			return
 		}
 	}

@@ -12,10 +12,12 @@ import (
 
 // restocked is a restock of the run, by the client's clock: it was done between sent and done. Either is never if no
 // call may have done it, or none was answered; the first restock of each product was done before the run, at firstly.
+// again is when the second such call was sent: the answer to either may be a repeat's.
 type restocked struct {
 	operation.Restock
 	goods      int // the index of the product
 	sent, done time.Duration
+	again      time.Duration
 	recorded   bool // the books have it
 }
 
@@ -37,10 +39,11 @@ func (j *judgement) findRestocks() {
 		}
 		r := j.restockUnder([]byte(body.Flag))
 		if r == nil {
-			r = &restocked{Restock: body, goods: g, sent: never, done: never}
+			r = &restocked{Restock: body, goods: g, sent: never, done: never, again: never}
 			j.restocks = append(j.restocks, r)
 		}
 		if mayHaveWorked(&history.Call{Failure: a.Failure, Code: a.Code, Problem: a.Problem}) {
+			r.again = min(r.again, max(r.sent, a.Sent))
 			r.sent = min(r.sent, a.Sent)
 		}
 		if a.Failure == history.Answered && a.Code == http.StatusOK {

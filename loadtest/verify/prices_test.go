@@ -11,6 +11,7 @@ import (
 
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
+	"orderstock/pkg/zklock"
 )
 
 // A price changes between 10 s and 11 s, and may be used for 2 s. One order is sent and answered around that.
@@ -62,7 +63,7 @@ func TestAPriceThatChanges(t *testing.T) {
 		},
 	} {
 		h := &history.History{
-			Run: run, Path: history.PathOrder, Disturbed: true, PriceTTL: 2 * time.Second,
+			Run: run, Path: history.PathOrder, Started: time.UnixMicro(created), Disturbed: true, PriceTTL: 2 * time.Second,
 			Goods: []history.Goods{{ID: 1, Stock: 5, Price: before}},
 		}
 		left := 6
@@ -138,4 +139,36 @@ func soldAt(h *history.History, price int64) verify.Books {
 		Products: []verify.ProductRow{{Goods: 1, Name: []byte(h.NewName()), Price: then, Num: 5}},
 	}
 	return books.Books()
+}
+
+// TestARepeatedRestock: of two calls of one restock at once nobody knows which is the repeat, whose pieces may be sold
+// when it is answered.
+func TestARepeatedRestock(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lefts []int // that each call of the restock shows
+		want  verify.Outcome
+	}{
+		"twice at once":              {[]int{2, 0}, verify.Pass},
+		"once, without its piece":    {[]int{0}, verify.Violation},
+		"twice, with one piece more": {[]int{2, 3}, verify.Violation},
+	} {
+		books, h := sold(zklock.Token{}, sale{12 * time.Second, 13 * time.Second, zklock.Token{}},
+			sale{12 * time.Second, 13 * time.Second, zklock.Token{}})
+		h.Goods[0].Stock, books.Flows[0].Num = 1, 1
+		more, price := h.More(1), h.NewPrice()
+		for _, left := range c.lefts {
+			h.Asides = append(h.Asides, repriced(h, left, 10*time.Second, 15*time.Second))
+		}
+		books.Flows = append(books.Flows, verify.FlowRow{Flag: []byte(more.Flag), Kind: verify.Restock, Goods: 1, Num: 1})
+		books.Restocks = append(books.Restocks, verify.RestockRow{
+			Flag: []byte(more.Flag), Goods: 1, Name: []byte(h.NewName()), Price: &price,
+		})
+		p := &books.Products[0]
+		p.Num, p.Name, p.Price = 0, []byte(h.NewName()), price
+		v := verify.Judge(books.Books(), h, verify.Terms{})
+		if v.Outcome != c.want || c.want == verify.Violation && !slices.Equal(v.Violated(), []string{verify.AnswersTrue}) {
+			t.Errorf("%s: %s: %v", name, v, v.Violated())
+		}
+	}
 }

@@ -76,6 +76,9 @@ func levels(ctx context.Context, stock *snapshot) iter.Seq2[ProductRow, error] {
 	}, "SELECT goods_id, name, price, num, fencing_token FROM stock"))
 }
 
+// createdMicros is the date of a row, in microseconds since 1970.
+const createdMicros = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at)"
+
 // tables returns the other tables of the snapshots.
 func tables(ctx context.Context, orders, stock *snapshot) (*sources, error) {
 	s := &sources{pruned: map[string]bool{}}
@@ -100,8 +103,8 @@ func tables(ctx context.Context, orders, stock *snapshot) (*sources, error) {
 		func(r *OperationRow) any { return string(r.Flag) },
 	}))
 	s.flows = explained(inStock, pages(ctx, stock, page[FlowRow]{
-		"SELECT flag, goods_id, kind, num FROM stock_flow", "flag", ", goods_id, kind",
-		func(r *FlowRow) []any { return []any{&r.Flag, &r.Goods, &r.Kind, &r.Num} },
+		"SELECT flag, goods_id, kind, num, " + createdMicros + " FROM stock_flow", "flag", ", goods_id, kind",
+		func(r *FlowRow) []any { return []any{&r.Flag, &r.Goods, &r.Kind, &r.Num, &r.Created} },
 		func(r *FlowRow) any { return string(r.Flag) },
 	}))
 	s.restocks = explained(inStock, pages(ctx, stock, page[RestockRow]{
@@ -110,8 +113,8 @@ func tables(ctx context.Context, orders, stock *snapshot) (*sources, error) {
 		func(r *RestockRow) any { return string(r.Flag) },
 	}))
 	s.orders = explained(inOrders, pages(ctx, orders, page[OrderRow]{
-		"SELECT id, status, outcome, reason, idempotency_key, body_hash, total, " +
-			"TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at) FROM orders", ordersByFlag, "",
+		"SELECT id, status, outcome, reason, idempotency_key, body_hash, total, " + createdMicros + " FROM orders",
+		ordersByFlag, "",
 		func(r *OrderRow) []any {
 			return []any{&r.ID, status{&r.Status}, status{&r.Outcome}, &r.Reason, &r.Key, &r.BodyHash, &r.Total, &r.Created}
 		},

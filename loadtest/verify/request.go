@@ -117,6 +117,7 @@ func (j *judgement) order(e *Entry, o *OrderRow, n int) history.Told {
 	if hash := history.BodyHash(items); !bytes.Equal(hash[:], o.BodyHash) {
 		j.add(OrderAsRequested, e.Flag, n, 0, "the hash of the request's items", "%x", o.BodyHash)
 	}
+	j.dated(e.Flag, n, 0, o.Created)
 	var right bool
 	switch o.Status {
 	case history.Rejected:

@@ -46,12 +46,17 @@ func (t *tokens) row(goods int64, text []byte) {
 
 // unlocked counts the deductions that no lock protected: without a token, or with one that somebody made up. The queue
 // of a lock gives no token from before the services were started, and none beyond ZooKeeper's last transaction. The
-// tokens of a product rise, so none is above its row's, and none below another's that was answered before.
+// tokens of a product rise, so none is below another's that was answered before. A token above the row's is a
+// violation: the deduction did not write it there, so that a holder who lost the lock would not be refused.
 func (j *judgement) unlocked() (count int64) {
 	single := map[int64][]deduction{}
 	for _, d := range j.tokens.made {
 		items := j.h.Items(int(d.n))
-		if d.token.IsZero() || j.tokens.impossible(d.token, items) {
+		if !slices.ContainsFunc(items, func(it history.Item) bool { return !j.tokens.rows[it.GoodsID].Less(d.token) }) {
+			j.add(OperationComplete, nil, int(d.n), items[0].GoodsID, "the operation's fencing token, or a higher one, on the "+
+				"row of a product of it", "%s in the operation, %s on the row", d.token, j.tokens.rows[items[0].GoodsID])
+			count++
+		} else if d.token.IsZero() || j.tokens.impossible(d.token) {
 			count++
 		} else if len(items) == 1 { // of several products, nobody knows whose token it is
 			single[items[0].GoodsID] = append(single[items[0].GoodsID], d)
@@ -63,12 +68,9 @@ func (j *judgement) unlocked() (count int64) {
 	return count
 }
 
-// impossible reports whether no lock can have given the token of a deduction of the items.
-func (t *tokens) impossible(token zklock.Token, items []history.Item) bool {
-	if t.since > 0 && token.Czxid <= t.since || t.until > 0 && token.Czxid > t.until {
-		return true
-	}
-	return !slices.ContainsFunc(items, func(it history.Item) bool { return !t.rows[it.GoodsID].Less(token) })
+// impossible reports whether no lock can have given the token.
+func (t *tokens) impossible(token zklock.Token) bool {
+	return t.since > 0 && token.Czxid <= t.since || t.until > 0 && token.Czxid > t.until
 }
 
 // fallen counts the deductions of one product whose token is below the token of one that was answered before they were

@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -61,7 +62,6 @@ func TestTokensThatNoLockGaveAreUnlocked(t *testing.T) {
 		{"none", token(8, 0), []sale{{0, 1, token(8, 0)}, {2, 3, zklock.Token{}}}, 1},
 		{"falling", token(8, 0), []sale{{0, 1, token(8, 0)}, {2, 3, token(7, 0)}, {4, 5, token(8, 0)}}, 1},
 		{"a hand-off that falls", token(7, 9), []sale{{0, 1, token(7, 9)}, {2, 3, token(7, 8)}}, 1},
-		{"above the row's", token(7, 0), []sale{{0, 1, token(8, 0)}, {2, 3, token(7, 0)}}, 1},
 		{"from before the services", token(7, 0), []sale{{0, 1, token(4, 9)}, {2, 3, token(7, 0)}}, 1},
 		{"beyond the last transaction", token(99, 0), []sale{{0, 1, token(7, 0)}, {2, 3, token(21, 0)}}, 1},
 	} {
@@ -70,6 +70,18 @@ func TestTokensThatNoLockGaveAreUnlocked(t *testing.T) {
 		v := verify.Judge(books.Books(), h, verify.Terms{})
 		if v.Outcome != verify.Pass || v.Unlocked != c.want {
 			t.Errorf("%s: %s, want %d unlocked", c.name, v, c.want)
+		}
+	}
+}
+
+// TestATokenAboveTheRow: a deduction writes its token to the row, so that a row without it is no fence.
+func TestATokenAboveTheRow(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]zklock.Token{"zero": {}, "another's": {Czxid: 7}} {
+		books, h := sold(row, sale{0, 1, zklock.Token{Czxid: 8}}, sale{2, 3, zklock.Token{Czxid: 7}})
+		v := verify.Judge(books.Books(), h, verify.Terms{})
+		if v.Outcome != verify.Violation || !slices.Equal(v.Violated(), []string{verify.OperationComplete}) {
+			t.Errorf("%s: %s: %v, want a violation of %s alone", name, v, v.Violated(), verify.OperationComplete)
 		}
 	}
 }

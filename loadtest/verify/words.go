@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"orderstock/loadtest/history"
 )
@@ -45,3 +46,6 @@ func wordsOf(one any) string {
 }
 
 func priced(it history.Item, price int64) string { return fmt.Sprintf("%s at %d", wordsOf(it), price) }
+
+// zulu is a moment as people write it, in UTC.
+func zulu(at time.Time) string { return at.UTC().Format(time.RFC3339) }

@@ -101,7 +101,7 @@ func newStock(t *testing.T) *world {
 	w := newDatabases(t)
 	w.level = map[int64]int64{}
 	w.h = &history.History{
-		Run: run, Path: history.PathOrder, Started: time.Now().Add(-time.Hour), Elapsed: time.Hour,
+		Run: run, Path: history.PathOrder, Started: time.UnixMicro(created), Elapsed: time.Hour,
 		Timeout:   time.Second,
 		Disturbed: true,
 		Goods: []history.Goods{
@@ -144,8 +144,8 @@ func newWorld(t *testing.T) *world {
 func (w *world) flow(t *testing.T, flag string, goods int64, kind string, num int64) {
 	t.Helper()
 	w.level[goods] += num
-	exec(t, w.stock, "INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) VALUES (?, ?, ?, ?, NOW(6))", flag,
-		goods, kind, num)
+	exec(t, w.stock, "INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) "+
+		"VALUES (?, ?, ?, ?, '2001-09-09 01:46:40')", flag, goods, kind, num)
 	exec(t, w.stock, "UPDATE stock SET num = ? WHERE goods_id = ?", w.level[goods], goods)
 }
 
@@ -199,7 +199,7 @@ func (w *world) operation(t *testing.T, n int, state, reason string, items []his
 		parts = append(parts, fmt.Sprintf("%d:%d", it.GoodsID, it.Num))
 	}
 	exec(t, w.stock,
-		"INSERT INTO operations (flag, state, reason, items, created_at) VALUES (?, ?, ?, ?, NOW(6))", flag(n),
+		"INSERT INTO operations (flag, state, reason, items, created_at) VALUES (?, ?, ?, ?, '2001-09-09 01:46:40')", flag(n),
 		state, reason, strings.Join(parts, ","))
 }
 
