@@ -105,6 +105,8 @@ func stepIn(cells []string) lanes.Step {
 	switch {
 	case step.Wrong+step.Right != "":
 		step.Weight = 9
+	case step.Text == "dies":
+		step.Weight = 8
 	case step.Held != "":
 		step.Weight = 3
 	case strings.HasPrefix(step.Text, "answers:") || strings.HasPrefix(step.Text, "asks for"):
@@ -183,6 +185,9 @@ func TestStage(t *testing.T) {
 				if f.Letter == "A" && language == "en-US" &&
 					!s.says(".side:first-child .happened", "gives the lock back →") {
 					t.Errorf("the stage leaves out that the lock is given back: %s", s.text(".side:first-child"))
+				}
+				if f.Letter == "C" && language == "en-US" && !s.says(".side:first-child .happened", "dies") {
+					t.Errorf("the stage leaves out that a process dies: %s", s.text(".side:first-child"))
 				}
 				if out := eval[string](s.browser, cutOff); out != "" {
 					t.Errorf("%s: cut off: %s", f.Letter, out)

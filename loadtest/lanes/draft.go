@@ -80,9 +80,9 @@ func (d *draft) add(e faultpoint.Event, lane int) {
 	held := moment{Step: Step{Lane: lane, To: -1, Held: heldThere}, event: e, at: e.At, weight: 3}
 	switch {
 	case e.Action == faultpoint.Kill:
-		held.Text, held.Held = "dies", "killed there by the experiment"
+		held.Text, held.Held, held.weight = "dies", "killed there by the experiment", 8
 	case e.Action == faultpoint.Error && e.Step == faultpoint.Reply:
-		held.Text, held.Held, held.weight = "its answer is lost", "lost there by the experiment", 5
+		held.Text, held.Held, held.weight = "its answer is lost", "lost there by the experiment", 8
 	case e.Held < leastHeld:
 		held.weight = 0
 	case e.Action == faultpoint.Stop:
