@@ -106,6 +106,13 @@ func TestReportNeedsNoServer(t *testing.T) {
 func TestReportFollowsTheBrowser(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.html")
 	record := tables.Record{Run: tables.Run{Title: "free play", Sentence: "sold 3 of 3", Verdict: verify.Pass}}
+	scene, err := os.ReadFile("testdata/scenes/c.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(scene, &record.Scene); err != nil {
+		t.Fatal(err)
+	}
 	if err := record.Sheet().Save(file); err != nil {
 		t.Fatal(err)
 	}
@@ -127,6 +134,14 @@ func TestReportFollowsTheBrowser(t *testing.T) {
 			}
 		}
 		b.withAxe()
+		for _, window := range []int64{390, 768, 1440} {
+			where := fmt.Sprintf("report-%s-%d", language, window)
+			b.picture(where, window, 900, true)
+			b.barred(where)
+			if wide := eval[int64](b, `document.documentElement.scrollWidth`); wide > window {
+				t.Errorf("%s: it is %d px wide: %s", where, wide, eval[string](b, tooWide))
+			}
+		}
 	}
 }
 
