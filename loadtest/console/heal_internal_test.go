@@ -67,3 +67,35 @@ func TestOwnRunIsNotTakenForAnothers(t *testing.T) {
 	}
 	c.shows(t, `"phase":"firing"`)
 }
+
+// TestOtherSideHasAsManyBuyers as the side that was too slow with more, and its seed. Another fault has all.
+func TestOtherSideHasAsManyBuyers(t *testing.T) {
+	c := testLab(t)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	f, err := tables.Find("A")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, run := f.Among(400).Play(tables.Broken, 7)
+	if r, err := c.player.Play(ctx, e, run); err == nil {
+		t.Errorf("a run without services has the record %+v", r)
+	}
+	for _, want := range []tables.Run{
+		{Fault: "A", Variant: tables.Fixed, Buyers: 400, Stock: 150, Seed: 7},
+		{Fault: "K", Variant: tables.Broken, Buyers: 300, Stock: 60, Seed: tables.FirstSeed},
+	} {
+		got, err := c.Play(want.Fault, want.Variant, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Buyers != want.Buyers || got.Stock != want.Stock || got.Seed != want.Seed {
+			t.Errorf("%s, %s: %d buyers, %d pieces, seed %d; want %d, %d and %d", got.Fault, got.Variant, got.Buyers,
+				got.Stock, got.Seed, want.Buyers, want.Stock, want.Seed)
+		}
+		if _, err := c.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		c.working.Wait()
+	}
+}
