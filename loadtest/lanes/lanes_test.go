@@ -351,7 +351,9 @@ func TestSleeper(t *testing.T) {
 	r.Events = append(r.Events, deduction("stock-2", "3", 6, 5, 31, 60, 45, 55, 56)...)
 	got = fmt.Sprint(steps(Sleeper(r)))
 	if !strings.Contains(got, "0 writes 4, commits ✗ it forgets 1 sale made in between") ||
-		!strings.Contains(got, "2 writes 5, commits ✗ 5 overwrites 4: the sale of order …1 is forgotten") {
+		!strings.Contains(got, "2 writes 5, commits ✗ 5 overwrites 4: the sale of order …1 is forgotten") ||
+		!strings.Contains(got, "0 takes the lock, token 1 0 reads 7 pieces 0 sleeps for 40 ms") ||
+		!strings.Contains(got, "1 writes 6, commits") {
 		t.Errorf("of a sleeper whose sale is overwritten, %s is shown", got)
 	}
 }

@@ -195,8 +195,12 @@ func Sleeper(r *Run) *Scene {
 		}
 		d := r.follow(a.acquired, last, lanes...)
 		d.stress(1, "acquire-lock/after", ": the sleeper's session is over")
-		if c != nil {
+		if c != nil { // its steps do not displace the sleeper's
 			d.overwrites(c, a, 2)
+			for _, point := range []string{"acquire-lock/after", "read-stock/after", "update-stock/after"} {
+				d.stress(0, point, "")
+			}
+			d.stress(1, "commit/after", "")
 		}
 		switch {
 		case a.refused:

@@ -89,7 +89,7 @@ var scenes = map[string]shown{
 	}, outOrMore},
 	"O": {[]string{
 		"0 takes the lock", "0 reads N", "0 sleeps for", "0 ‖ held there", "1 takes the lock", "1 .*commits",
-		"0 writes .* commits", "0 ✗ it forgets .* made in between",
+		"0 writes", "0 ✗ it forgets .* made in between",
 	}, differing},
 	"P": {[]string{
 		"buyer orders", "order hears: done", "order reads the ledger: done", "order ✗ it has slept for [3-9]",
