@@ -301,8 +301,14 @@ func grammar(path history.Path, orders bool) (rows []row) {
 			again, ok := d.again(deduction, same)
 			c := d.example(contract.Find(http.MethodPost, "/v1/operations"))
 			flag := again.path[strings.LastIndex(again.path, "/")+1:]
-			c.body = fmt.Sprintf(`{"operations":[{"flag":%q,"items":[{"goods_id":"1","num":0}]},{"flag":%q,%s]}`, d.fresh, flag,
-				strings.TrimPrefix(again.body, "{"))
+			lines := []string{
+				fmt.Sprintf(`{"flag":%q,"items":[{"goods_id":"1","num":0}]}`, d.fresh),
+				fmt.Sprintf(`{"flag":%q,%s`, flag, strings.TrimPrefix(again.body, "{")),
+			}
+			if d.r.IntN(2) == 0 {
+				slices.Reverse(lines)
+			}
+			c.body = `{"operations":[` + strings.Join(lines, ",") + `]}`
 			return c, ok
 		})
 		add("used flag of an order", "a restock", func(d *drawing) (call, bool) {
@@ -513,11 +519,19 @@ func (d *drawing) with(r *contract.Route, p contract.Parameter, value string, va
 	}
 	query := url.Values{p.Name: {value}}
 	switch {
-	case p.Schema.Type == "array" && valid: // of each: known ones, and one that is not there
-		query[p.Name] = append(d.listed(p.Name), d.fresh)
-		if p.Schema.Items.Allows("1") && !p.Schema.Items.Allows("x") {
-			query[p.Name][len(query[p.Name])-1] = "1"
+	case p.Schema.Type == "array" && valid: // of each: known ones, and one that is not there, or as many as may be
+		all, others := d.listed(p.Name), 1
+		if d.r.IntN(2) == 0 {
+			others = p.Schema.MaxItems - len(all)
 		}
+		for i := range others {
+			other := d.fresh + "-" + strconv.Itoa(i)
+			if !p.Schema.Items.Allows(other) {
+				other = strconv.Itoa(i + 1)
+			}
+			all = append(all, other)
+		}
+		query[p.Name] = all
 	case p.Schema.Type == "array" && d.r.IntN(2) == 0:
 		query[p.Name] = slices.Repeat(d.listed(p.Name)[:1], p.Schema.MaxItems+1)
 	case p.Name == "after" || !r.Has("after"):

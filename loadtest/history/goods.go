@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"slices"
 	"strconv"
+	"strings"
 
 	"orderstock/pkg/operation"
 )
@@ -40,8 +41,14 @@ func (h *History) Promised() (pieces int64) {
 // NewPrice returns the price of the product Repriced after its changes.
 func (h *History) NewPrice() int64 { return h.Goods[Repriced].Price + 51 }
 
-// NewName returns the name of the product Repriced after its changes.
-func (h *History) NewName() string { return h.GoodsName() + " \u00fc" }
+// NewName returns the name of the product Repriced after its changes: as long as one may be, in letters of two bytes.
+func (h *History) NewName() string {
+	name := h.GoodsName() + " "
+	return name + strings.Repeat("\u00fc", longestName-len(name))
+}
+
+// longestName is how many characters the services allow.
+const longestName = 100
 
 // More returns restock k in the middle of the run.
 func (h *History) More(k int) operation.Restock {
