@@ -36,7 +36,7 @@ func Basket(r *Run) *Scene {
 			return d.end(fmt.Sprintf("order %s is REJECTED, the ledger has no line, and %s gone",
 				short(o.ID), are(a.taken)))
 		case a.reads > 1 && !r.Broken:
-			d := r.path(o.ID)
+			d := r.path(o.ID, a.process)
 			d.rightAt("stock", "roll-back/before", "nothing is taken")
 			return d.end(r.rows(o.ID))
 		}
