@@ -82,13 +82,13 @@ var baskets = []struct {
 	}},
 	{"no line", func([]line, int) []line { return nil }},
 	{"100 lines, of unknown products but for one", func(lines []line, at int) []line {
-		return beside(lines[at], operation.MaxItems-1)
+		return unknown(lines[at], operation.MaxItems-1)
 	}},
-	{"101 lines", func(lines []line, at int) []line { return beside(lines[at], operation.MaxItems) }},
+	{"101 lines", func(lines []line, at int) []line { return unknown(lines[at], operation.MaxItems) }},
 }
 
-// beside returns the line and so many others, each of an unknown product.
-func beside(first line, others int) []line {
+// unknown returns the line and so many others, each of an unknown product.
+func unknown(first line, others int) []line {
 	id, _ := strconv.ParseInt(first.goods, 10, 64)
 	lines := []line{first}
 	for i := range others {
