@@ -64,7 +64,7 @@ func TestSentences(t *testing.T) {
 	} {
 		fewer := f.Among(buyers)
 		_, run := fewer.Play(Broken, 1)
-		if got := (Ends{Orders: buyers - 100, Stock: run.Stock, Sold: 87}).sentence(f, run, right); got != want {
+		if got := (Ends{Orders: buyers - 100, Stock: run.Stock, Sold: 87}).sentence(f, run, wrong); got != want {
 			t.Errorf("%d buyers: %q, want %q", buyers, got, want)
 		}
 	}

@@ -46,16 +46,21 @@ func (t *tokens) row(goods int64, text []byte) {
 
 // unlocked counts the deductions that no lock protected: without a token, or with one that somebody made up. The queue
 // of a lock gives no token from before the services were started, and none beyond ZooKeeper's last transaction. The
-// tokens of a product rise, so none is below another's that was answered before. A token above the row's is a
-// violation: the deduction did not write it there, so that a holder who lost the lock would not be refused.
+// tokens of a product rise, so none is below another's that was answered before, and none is above its row's: where
+// rows have tokens, that is a violation, as a holder who lost the lock would not be refused by such a row.
 func (j *judgement) unlocked() (count int64) {
-	single := map[int64][]deduction{}
+	single, fenced := map[int64][]deduction{}, false
+	for _, row := range j.tokens.rows {
+		fenced = fenced || !row.IsZero()
+	}
 	for _, d := range j.tokens.made {
 		items := j.h.Items(int(d.n))
 		if !slices.ContainsFunc(items, func(it history.Item) bool { return !j.tokens.rows[it.GoodsID].Less(d.token) }) {
-			j.add(OperationComplete, nil, int(d.n), items[0].GoodsID, "the operation's fencing token, or a higher one, on the "+
-				"row of a product of it", "%s in the operation, %s on the row", d.token, j.tokens.rows[items[0].GoodsID])
 			count++
+			if fenced {
+				j.add(OperationComplete, nil, int(d.n), items[0].GoodsID, "the operation's fencing token, or a higher one, on the "+
+					"row of a product of it", "%s in the operation, %s on the row", d.token, j.tokens.rows[items[0].GoodsID])
+			}
 		} else if d.token.IsZero() || j.tokens.impossible(d.token) {
 			count++
 		} else if len(items) == 1 { // of several products, nobody knows whose token it is
