@@ -143,12 +143,11 @@ func (d *draft) rightAt(prefix, point, why string) {
 }
 
 func (d *draft) markAt(prefix, point string, set func(*Step)) {
-	for i := range d.lanes {
-		if strings.HasPrefix(d.lanes[i].Process, prefix) && d.mark(i, point, set) {
-			return
-		}
-	}
+	d.markIf(func(m moment) bool { return strings.HasPrefix(d.lanes[m.Lane].Process, prefix) && m.of(point) }, set)
 }
+
+// of reports whether the moment is of an event at the point.
+func (m moment) of(point string) bool { return faultpoint.Point(m.event.Step, m.event.When) == point }
 
 // dead marks the death of a process.
 func (d *draft) dead(why string) {
@@ -164,10 +163,8 @@ func (d *draft) stress(lane int, point, more string) {
 	d.mark(lane, point, func(s *Step) { s.Text += more })
 }
 
-func (d *draft) mark(lane int, point string, set func(*Step)) bool {
-	return d.markIf(func(m moment) bool {
-		return m.Lane == lane && faultpoint.Point(m.event.Step, m.event.When) == point
-	}, set)
+func (d *draft) mark(lane int, point string, set func(*Step)) {
+	d.markIf(func(m moment) bool { return m.Lane == lane && m.of(point) }, set)
 }
 
 // rightIn marks the step of an event as the refusal of something wrong.
@@ -175,15 +172,18 @@ func (d *draft) rightIn(e faultpoint.Event, why string) {
 	d.markIf(func(m moment) bool { return m.event == e }, func(s *Step) { s.Right = why })
 }
 
-func (d *draft) markIf(is func(moment) bool, set func(*Step)) bool {
-	for i, m := range slices.Backward(d.all) {
-		if is(m) && m.Held == "" {
-			set(&d.all[i].Step)
-			d.all[i].weight = 9
-			return true
+// markIf marks the last of some steps, in whichever lane.
+func (d *draft) markIf(is func(moment) bool, set func(*Step)) {
+	last := -1
+	for i, m := range d.all {
+		if is(m) && m.Held == "" && (last < 0 || m.at >= d.all[last].at) {
+			last = i
 		}
 	}
-	return false
+	if last >= 0 {
+		set(&d.all[last].Step)
+		d.all[last].weight = 9
+	}
 }
 
 // until leaves out later steps, and the lanes that have none then.

@@ -316,6 +316,25 @@ func TestOrphan(t *testing.T) {
 	}
 }
 
+// TestTakenFlag: the flag is there no more for the second service, not for the one that took it.
+func TestTakenFlag(t *testing.T) {
+	dies := event(3, "stock-1", "1", "take-flag/after", faultpoint.Values{Said: "true"})
+	dies.Action = faultpoint.Kill
+	r := &Run{
+		Broken: true, History: &history.History{Goods: []history.Goods{{ID: 1}}},
+		Orders: []Order{{ID: "1", Status: "CANCELLED"}},
+		Events: []faultpoint.Event{
+			event(1, "order-1", "1", "call-stock/before", faultpoint.Values{}),
+			event(3, "stock-1", "1", "take-flag/after", faultpoint.Values{Said: "true"}), dies,
+			event(70, "stock-2", "1", "take-flag/after", faultpoint.Values{Said: "false"}),
+			event(71, "order-1", "1", "call-stock/after", faultpoint.Values{Error: "conflict"}),
+		},
+	}
+	if got := fmt.Sprint(steps(TakenFlag(r))); !strings.Contains(got, "finds no flag in Redis ✗ it takes the order") {
+		t.Errorf("of a flag that is taken, %v is shown", got)
+	}
+}
+
 // TestRepeat shows that the first answer is lost.
 func TestRepeat(t *testing.T) {
 	lost := event(6, "stock-1", "1", "reply/before", faultpoint.Values{})
