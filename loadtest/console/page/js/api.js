@@ -22,8 +22,9 @@ async function call(method, path, body) {
 export async function sheet(path) {
   const response = await fetch(path);
   if (!response.ok) throw new Error(t`the console answered ${response.status}`);
-  const page = new DOMParser().parseFromString(await response.text(), "text/html");
-  return page.querySelector(`.report[lang="${document.documentElement.lang}"]`).outerHTML; // the page has its style
+  const text = (await response.text()).replace(/<style[^]*?<\/style>/g, ""); // the page has it, and allows no other
+  const page = new DOMParser().parseFromString(text, "text/html");
+  return page.querySelector(`.report[lang="${document.documentElement.lang}"]`).outerHTML;
 }
 
 export const get = (path) => call("GET", path);
