@@ -22,8 +22,8 @@ async function call(method, path, body) {
 export async function sheet(path) {
   const response = await fetch(path);
   if (!response.ok) throw new Error(t`the console answered ${response.status}`);
-  const text = (await response.text()).replace(/<style[^]*?<\/style>/g, ""); // the page has it, and allows no other
-  const page = new DOMParser().parseFromString(text, "text/html");
+  const [body] = /<body[^]*/.exec(await response.text()); // the page has its style, and allows no other
+  const page = new DOMParser().parseFromString(body, "text/html");
   return page.querySelector(`.report[lang="${document.documentElement.lang}"]`).outerHTML;
 }
 
