@@ -143,11 +143,10 @@ func (d *draft) rightAt(prefix, point, why string) {
 }
 
 func (d *draft) markAt(prefix, point string, set func(*Step)) {
-	d.markIf(func(m moment) bool { return strings.HasPrefix(d.lanes[m.Lane].Process, prefix) && m.of(point) }, set)
+	d.markIf(func(m moment) bool { return strings.HasPrefix(d.lanes[m.Lane].Process, prefix) && isAt(m, point) }, set)
 }
 
-// of reports whether the moment is of an event at the point.
-func (m moment) of(point string) bool { return faultpoint.Point(m.event.Step, m.event.When) == point }
+func isAt(m moment, point string) bool { return faultpoint.Point(m.event.Step, m.event.When) == point }
 
 // dead marks the death of a process.
 func (d *draft) dead(why string) {
@@ -164,7 +163,7 @@ func (d *draft) stress(lane int, point, more string) {
 }
 
 func (d *draft) mark(lane int, point string, set func(*Step)) {
-	d.markIf(func(m moment) bool { return m.Lane == lane && m.of(point) }, set)
+	d.markIf(func(m moment) bool { return m.Lane == lane && isAt(m, point) }, set)
 }
 
 // rightIn marks the step of an event as the refusal of something wrong.
