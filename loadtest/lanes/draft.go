@@ -171,7 +171,7 @@ func (d *draft) rightIn(e faultpoint.Event, why string) {
 	d.markIf(func(m moment) bool { return m.event == e }, func(s *Step) { s.Right = why })
 }
 
-// markIf marks the last of some steps, in whichever lane.
+// markIf marks the last step in any lane that satisfies the condition.
 func (d *draft) markIf(is func(moment) bool, set func(*Step)) {
 	last := -1
 	for i, m := range d.all {

@@ -194,7 +194,7 @@ var mutants = []trial.Experiment{
 		Services: trial.Services{Mutants: "expires-at-once", Env: longLived}, Load: traffic,
 		Expect: caught(verify.ExpiredOnlyWhenDue),
 	}),
-	patched("a shortage told as a cancellation by the client", "reason-of-client", traffic, verify.AnswersTrue),
+	patched("a shortage reported as a cancellation by the client", "reason-of-client", traffic, verify.AnswersTrue),
 	patched("answers send the client to another order", "other-location", traffic, verify.AnswersTrue),
 	patched("a rejection names a product that was there", "names-the-last", popular, verify.RejectedOnlyWhenShort),
 	calm(trial.Experiment{

@@ -311,7 +311,7 @@ var corruptions = []corruption{
 	{name: "a code that does not fit the status", finds: verify.AnswerWellFormed, history: func(w *world) {
 		w.placed(0).Code = 409
 	}},
-	{name: "a shortage told as a cancellation", finds: verify.AnswersTrue, history: func(w *world) {
+	{name: "a shortage reported as a cancellation", finds: verify.AnswersTrue, history: func(w *world) {
 		w.placed(23).Reason = w.h.Reasoned("cancelled by the client")
 	}},
 	{name: "a reason told of a sold order", finds: verify.AnswersTrue, history: func(w *world) {
