@@ -157,14 +157,14 @@ func (j *judgement) flows(a *history.Aside, flags []string, operations []operati
 		}
 	}
 	for _, f := range flows {
-		n, at := j.ofFlag(f.Flag), f.CreatedAt.Sub(j.h.Started)
+		n := j.ofFlag(f.Flag)
 		pieces := map[operation.Kind]int64{operation.KindDeduct: -f.Num, operation.KindRestore: f.Num}[f.Kind]
 		if !slices.Contains(flags, f.Flag) || n >= 0 &&
 			!slices.Contains(j.h.Items(n), history.Item{GoodsID: f.GoodsID, Num: pieces}) {
 			j.add(AnswersTrue, []byte(f.Flag), n, f.GoodsID, "flow rows of the flags that were asked for", "%s %+d: %s", f.Kind,
 				f.Num, answered(a))
 		}
-		if _, ours := j.h.Product(f.GoodsID); ours && (at < -otherZone || at > a.Done+otherZone) {
+		if _, ours := j.h.Product(f.GoodsID); ours && !j.inRun(f.CreatedAt, a.Done) {
 			j.add(AnswersTrue, []byte(f.Flag), n, f.GoodsID, "a date within the run, or nearly", "%s: %s",
 				zulu(f.CreatedAt), answered(a))
 		}

@@ -66,10 +66,15 @@ const otherZone = 50 * time.Minute
 
 // dated judges the date of a row that was written in the run, in microseconds since 1970.
 func (j *judgement) dated(flag []byte, n int, goods, created int64) {
-	at := time.UnixMicro(created).Sub(j.h.Started)
-	if at < -otherZone || j.readAt != never && at > j.readAt+otherZone {
-		j.add(Unexplained, flag, n, goods, "a date within the run, or nearly", "%s", zulu(time.UnixMicro(created)))
+	if at := time.UnixMicro(created); !j.inRun(at, j.readAt) {
+		j.add(Unexplained, flag, n, goods, "a date within the run, or nearly", "%s", zulu(at))
 	}
+}
+
+// inRun reports whether a date that was read at some moment of the client's clock lies within the run, or nearly.
+func (j *judgement) inRun(at time.Time, read time.Duration) bool {
+	since := at.Sub(j.h.Started)
+	return since >= -otherZone && since-otherZone <= read
 }
 
 // levels compares the stock level of each product of the run with the sum of its flow rows.
