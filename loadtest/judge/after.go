@@ -246,7 +246,7 @@ func (p *phase) cancelled(ctx context.Context) error {
 	for _, o := range chosen {
 		ways[o] = draw.IntN(3)
 	}
-	others, err := p.more(len(chosen) + len(waiting))
+	others, err := p.more(len(chosen)+len(waiting), p.baskets)
 	if err == nil {
 		err = p.buyers(ctx, others)
 	}
@@ -273,7 +273,7 @@ func (p *phase) cancelled(ctx context.Context) error {
 	if err := p.each(ctx, clients, again, func(ctx context.Context, o *prepared) { p.cancel(ctx, o, 1) }); err != nil {
 		return err
 	}
-	return p.buyAgain(ctx)
+	return p.sellOut(ctx, time.Duration(p.f.Settle))
 }
 
 // cancel sends the request that cancels an order, so often at the same moment.
@@ -298,49 +298,49 @@ func (p *phase) cancel(ctx context.Context, o *prepared, times int) {
 	p.atOnce(ctx, shots...)
 }
 
-// buyAgain buys the returned pieces, one order after another, until one is rejected for which there are too few
-// pieces, more is accepted than there is, or some in a row have no known end. If an order is rejected while its pieces
-// must come back, others follow until the time to settle is over, and one after it.
-func (p *phase) buyAgain(ctx context.Context) error {
-	deadline := time.Now().Add(time.Duration(p.f.Settle))
+// sellOut sends orders one after another, each from a new buyer, until of each basket one is rejected, more is accepted
+// than there is, or some in a row have no known end. While returned pieces may still come back, for so long, a rejection
+// counts only where there are too few pieces.
+func (p *phase) sellOut(ctx context.Context, returning time.Duration) error {
+	deadline := time.Now().Add(returning)
 	held := map[string]shop.Pieces{}
-	hold := func(o *prepared) (short bool) {
+	hold := func(o *prepared) (short, over bool) {
 		for _, it := range o.Basket {
 			if o.holds() == shop.Accepted {
 				held[it.Product] += it.Pieces
 			}
 			short = short || held[it.Product]+it.Pieces > p.stock[it.Product]
+			over = over || held[it.Product] > p.stock[it.Product]
 		}
-		return short
+		return short, over
 	}
+	over := false
 	for _, o := range p.orders {
-		hold(o)
+		_, more := hold(o)
+		over = over || more
 	}
-	pause := pollEvery
-	for silent, last := 0, false; silent < hopeless && len(p.orders) < 3*p.planned+hopeless; {
-		orders, err := p.more(1)
+	pause, open, last := pollEvery, slices.Clone(p.baskets), returning == 0
+	for silent := 0; !over && len(open) > 0 && silent < hopeless && len(p.orders) < 3*p.planned+hopeless; {
+		i := p.draw.IntN(len(open))
+		orders, err := p.more(1, open[i:i+1])
 		if err == nil {
 			err = p.buyers(ctx, orders)
 		}
 		if err != nil {
 			return err
 		}
-		o := orders[0]
+		o, short := orders[0], false
 		p.buy(ctx, o)
-		short := hold(o)
-		for product, pieces := range held {
-			if pieces > p.stock[product] {
-				return nil
-			}
+		if short, over = hold(o); o.end() == shop.Unknown {
+			silent++
+			continue
 		}
-		if silent++; o.end() != shop.Unknown {
-			silent = 0
-		}
-		if o.end() != shop.Rejected {
-			continue // one order for each buyer, so no limit stands in its way
-		}
-		if short || last {
-			return nil
+		switch silent = 0; {
+		case o.end() != shop.Rejected:
+			continue
+		case short || last:
+			open = slices.Delete(open, i, i+1)
+			continue
 		}
 		last = !time.Now().Before(deadline)
 		pause = min(2*pause, max(pollEvery, time.Until(deadline)))
@@ -350,5 +350,5 @@ func (p *phase) buyAgain(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	return nil
+	return ctx.Err()
 }

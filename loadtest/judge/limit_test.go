@@ -2,9 +2,11 @@ package judge_test
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -111,5 +113,29 @@ func TestTheStepsOfOneBuyerDoNotMeet(t *testing.T) {
 	run(t, judge.Config{File: f, Phases: []string{judge.Together}})
 	if met != "" || most < 2 {
 		t.Errorf("%d buyers at the same time; %q met itself", most, met)
+	}
+}
+
+// Where cancels give places back twice, each time is sold out again, not just the one that is asked for first.
+func TestEachThingIsSoldOutAgain(t *testing.T) {
+	t.Parallel()
+	s := &limited{mistake: "twice", stock: map[string]float64{}}
+	var stock, baskets []string
+	for hour := range 10 {
+		place := fmt.Sprintf(`"%02d:00": 1`, 8+hour)
+		s.stock[place[1:6]], stock, baskets = 1, append(stock, place), append(baskets, "{"+place+"}")
+	}
+	text, err := os.ReadFile("example/appointments.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := parse(t, "", strings.NewReplacer("target: http://127.0.0.1:8080", serve(t, s),
+		`{"09:00": 2, "09:30": 2, "10:00": 1}`, "{"+strings.Join(stock, ", ")+"}",
+		`[{"09:00": 1}, {"09:30": 1}, {"10:00": 1}]`, "["+strings.Join(baskets, ", ")+"]").Replace(string(text))+"settle: 1s\n")
+	for range 3 { // as which answer comes first is chance
+		r := run(t, judge.Config{File: f, Phases: []string{judge.Cancelled}})
+		if !slices.Contains(r.Phases[0].Violated(), judge.NotOversold) {
+			t.Errorf("%s: want %s", r, judge.NotOversold)
+		}
 	}
 }

@@ -3,7 +3,6 @@ package judge
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -245,39 +244,6 @@ func (p *phase) again(ctx context.Context, orders []*prepared) error {
 	})
 }
 
-// makeUp sends orders in the place of the ones that a kill took from a shop without keys, until one is rejected
-// whose buyer may have it, more is accepted than there is, or some in a row have no known end.
-func (p *phase) makeUp(ctx context.Context) error {
-	accepted, silent := map[string]shop.Pieces{}, 0
-	over := func(o *prepared) bool {
-		if silent++; o.end() != shop.Unknown {
-			silent = 0
-		}
-		for _, it := range o.Basket {
-			if o.end() == shop.Accepted {
-				accepted[it.Product] += it.Pieces
-			}
-			if accepted[it.Product] > p.stock[it.Product] {
-				return true
-			}
-		}
-		return o.end() == shop.Rejected && !p.limited(o)
-	}
-	done := slices.ContainsFunc(p.orders, over)
-	for silent = 0; !done && silent < hopeless && len(p.orders) < 2*p.planned; {
-		orders, err := p.more(1)
-		if err == nil {
-			err = p.buyers(ctx, orders)
-		}
-		if err != nil {
-			return err
-		}
-		p.buy(ctx, orders[0])
-		done = over(orders[0])
-	}
-	return ctx.Err()
-}
-
 // tries bounds the calls of an order that did not reach the service.
 const tries = 3
 
@@ -317,7 +283,7 @@ func (p *phase) killed(ctx context.Context) error {
 		return errors.Join(failed, err)
 	}
 	if p.f.Order.Repeats != "key" {
-		return p.makeUp(ctx)
+		return p.sellOut(ctx, 0)
 	}
 	return p.again(ctx, p.orders)
 }

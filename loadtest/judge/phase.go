@@ -176,18 +176,18 @@ func (p *phase) plan() error {
 	if p.planned == 0 {
 		p.planned = min(enough(p.stock, p.baskets)*p.group/max(1, p.group-1), mostOrders)
 	}
-	_, err := p.more(p.planned)
+	_, err := p.more(p.planned, p.baskets)
 	return err
 }
 
-// more draws so many orders more, and returns them.
-func (p *phase) more(n int) ([]*prepared, error) {
+// more draws so many orders more of the baskets, and returns them.
+func (p *phase) more(n int, baskets [][]Item) ([]*prepared, error) {
 	first := orderNumbers.take(n)
 	for i := range n {
 		if i%p.group == 0 {
 			p.lastBuyer++
 		}
-		if err := p.add(p.baskets[p.draw.IntN(len(p.baskets))], len(p.orders), first+int64(i)); err != nil {
+		if err := p.add(baskets[p.draw.IntN(len(baskets))], len(p.orders), first+int64(i)); err != nil {
 			return nil, err
 		}
 	}

@@ -20,7 +20,7 @@ func (p *phase) probe(ctx context.Context) error {
 	}
 	deadline := time.Now().Add(time.Duration(p.f.Settle))
 	for pause := readEvery; ; pause *= 2 {
-		drawn, err := p.more(1)
+		drawn, err := p.more(1, p.baskets)
 		if err != nil {
 			return err
 		}
