@@ -354,6 +354,26 @@ func TestRepeat(t *testing.T) {
 	}
 }
 
+// TestParent shows the node that both miss, and not the one under it, which only the second makes.
+func TestParent(t *testing.T) {
+	locks, own := faultpoint.Values{Node: "/locks"}, faultpoint.Values{Node: "/locks/2"}
+	exists := faultpoint.Values{Node: "/locks", Error: "exists"}
+	r := &Run{
+		History: &history.History{Goods: []history.Goods{{ID: 1}}},
+		Events: append(deduction("stock-1", "1", 7, 6, 20, 50, 30, 35, 40),
+			event(19, "stock-1", "1", "make-parent/before", locks), event(19, "stock-1", "1", "make-parent/after", locks)),
+	}
+	r.Events = append(r.Events, deduction("stock-2", "2", 7, 6, 25, 50, 30, 35, 40)...)
+	r.Events = append(r.Events,
+		event(24, "stock-2", "2", "make-parent/before", locks), event(24, "stock-2", "2", "make-parent/after", exists),
+		event(24, "stock-2", "2", "make-parent/before", own), event(24, "stock-2", "2", "make-parent/after", own))
+	got := strings.Join(steps(Parent(r)), "\n")
+	if strings.Count(got, "\n1 finds no parent node\n1 creates it: it exists ✓ ") != 1 ||
+		strings.Count(got, "no parent node") != 2 || strings.Count(got, "creates it") != 2 {
+		t.Errorf("of two that miss a node, this is shown:\n%s", got)
+	}
+}
+
 // TestSleeper: if a holder had read its level before the sleeper wrote, and writes after it, the sleeper's sale is
 // forgotten in turn, as the books say.
 func TestSleeper(t *testing.T) {

@@ -167,7 +167,14 @@ func Parent(r *Run) *Scene {
 		if a == nil || b == nil || a.flag == b.flag || a.acquired == 0 || !r.Broken && b.acquired == 0 {
 			continue
 		}
-		d := r.follow(min(a.began, b.began), max(a.ended, b.ended), by(a), by(b))
+		// Nodes above and below it, which one of them makes, are left out.
+		about := func(a *attempt) of {
+			lane := by(a)
+			return of{lane.lane, func(other faultpoint.Event) bool {
+				return lane.has(other) && (other.Step != faultpoint.MakeParent || other.Node == e.Node)
+			}}
+		}
+		d := r.follow(min(a.began, b.began), max(a.ended, b.ended), about(a), about(b))
 		d.stress(0, "make-parent/before", "")
 		d.stress(0, "make-parent/after", "")
 		d.stress(1, "make-parent/before", "")
