@@ -354,6 +354,18 @@ func TestRepeat(t *testing.T) {
 	}
 }
 
+// TestRateIsTheRunsOwn: not by the time that the last orders took to end.
+func TestRateIsTheRunsOwn(t *testing.T) {
+	done := history.Call{Kind: history.Place, Status: history.Confirmed, Done: time.Second}
+	r := &Run{
+		Orders:  make([]Order, 4),
+		History: &history.History{Calls: []history.Call{done, done, done, done}, Window: 2 * time.Second, Elapsed: 3 * time.Second},
+	}
+	if got := r.rate(); got != "4 orders, 2.0 a second" {
+		t.Errorf("the rate is %q", got)
+	}
+}
+
 // TestParent shows the node that both miss, and not the one under it, which only the second makes.
 func TestParent(t *testing.T) {
 	locks, own := faultpoint.Values{Node: "/locks"}, faultpoint.Values{Node: "/locks/2"}

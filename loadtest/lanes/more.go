@@ -288,10 +288,9 @@ func (r *Run) wakesLate(all []*attempt) *Scene {
 	return nil
 }
 
-// rate says how many orders there were in what time.
+// rate says how many orders there were, and how many a second by the run's own measure.
 func (r *Run) rate() string {
-	n, took := len(r.Orders), r.History.Elapsed
-	return fmt.Sprintf("%d orders in %s, %.1f a second", n, span(took), float64(n)/took.Seconds())
+	return fmt.Sprintf("%d orders, %.1f a second", len(r.Orders), r.History.Measure().OrdersPerS)
 }
 
 // Session shows the order that waited longest from asking for its lock to holding it.
@@ -339,7 +338,7 @@ func Confirmation(r *Run) *Scene {
 	if r.Broken {
 		d.wrongAt("order", "confirm/after", "it has slept for "+span(slept)+", with its place among the orders")
 	} else {
-		d.rightAt("order", "confirm/after", fmt.Sprintf("%s after the answer", span(slept)))
+		d.rightAt("order", "confirm/after", "it has asked "+span(slept)+" after the answer")
 	}
 	return d.end(r.rate())
 }

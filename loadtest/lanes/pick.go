@@ -343,7 +343,7 @@ func LateCommit(r *Run) *Scene {
 	}
 	d := r.path(flag, r.passed(flag, "commit/after")...)
 	if failed {
-		d.wrongAt("order", "set-status/after", "nobody knows that: the deduction still works")
+		d.wrongAt("order", "set-status/after", "it cannot know that: the deduction is still at work")
 		d.wrongAt("stock", "commit/after", "the pieces are gone, and nobody owns them")
 	} else {
 		d.rightAt("order", "call-stock/after", "the order stays PENDING")
