@@ -354,6 +354,25 @@ func TestRepeat(t *testing.T) {
 	}
 }
 
+// TestRepeatOfAGroup shows where the answer was lost, though the transaction was a group's.
+func TestRepeatOfAGroup(t *testing.T) {
+	lost := event(6, "stock-1", "1", "reply/before", faultpoint.Values{})
+	lost.Action = faultpoint.Error
+	r := &Run{
+		History: &history.History{Goods: []history.Goods{{ID: 1}}},
+		Orders:  []Order{{ID: "1", Status: "CONFIRMED"}}, Flows: []Flow{{"1", "deduct", 1, -1}},
+		Events: []faultpoint.Event{
+			event(1, Client, "1", "sends/", faultpoint.Values{From: "place"}),
+			event(2, "order-1", "1", "call-stock/before", faultpoint.Values{}),
+			event(5, "stock-1", "group-1", "commit/after", faultpoint.Values{}), lost,
+			event(9, "stock-2", "1", "lookup-flow/after", faultpoint.Values{Said: "DONE"}),
+		},
+	}
+	if got := fmt.Sprint(steps(Repeat(r))); !strings.Contains(got, "its answer is lost") {
+		t.Errorf("of an answer that is lost, %s is shown", got)
+	}
+}
+
 // TestRateIsTheRunsOwn: not by the time that the last orders took to end.
 func TestRateIsTheRunsOwn(t *testing.T) {
 	done := history.Call{Kind: history.Place, Status: history.Confirmed, Done: time.Second}

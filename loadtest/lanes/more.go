@@ -90,7 +90,7 @@ func Repeat(r *Run) *Scene {
 	if !ok {
 		return nil
 	}
-	d := r.path(again.Flag, r.passed(again.Flag, "lookup-flow/after", "commit/after")...)
+	d := r.path(again.Flag, r.passed(again.Flag, "lookup-flow/after", "reply/before")...)
 	d.rightAt("stock", "lookup-flow/after", "so the repeat gets the first outcome")
 	return d.end(r.rows(again.Flag))
 }
