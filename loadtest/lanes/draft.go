@@ -13,6 +13,9 @@ import (
 // mostSteps is how many steps a scene has.
 const mostSteps = 12
 
+// mostLevels is how many products a step lists.
+const mostLevels = 4
+
 // draft is a scene in the making.
 type draft struct {
 	run   *Run
@@ -294,7 +297,11 @@ func (last *moment) joins(m moment) bool {
 	case is(faultpoint.ReleaseLock):
 		m.Text = "gives the locks back"
 	case is(faultpoint.ReadStock) && last.Text != m.Text:
+		last.count = max(last.count, 1) + 1
 		m.Text = last.Text + ", " + strings.TrimPrefix(m.Text, "reads ")
+		if last.count > mostLevels {
+			m.Text = fmt.Sprintf("reads the levels of %d products", last.count)
+		}
 	case is(faultpoint.UpdateStock), m.event.Step == faultpoint.Commit && last.event.Step == faultpoint.UpdateStock:
 		m.Text = last.Text + ", " + m.Text
 	case m.Wrong+m.Right == "" && m.Text == cmp.Or(last.once, last.Text):

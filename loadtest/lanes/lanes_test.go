@@ -373,12 +373,46 @@ func TestRepeatOfAGroup(t *testing.T) {
 	}
 }
 
+// TestTogether shows the greatest group that sold under its lock.
+func TestTogether(t *testing.T) {
+	r := &Run{History: &history.History{Goods: []history.Goods{{ID: 1}}}}
+	for id := range int64(5) {
+		r.Events = append(r.Events, event(103, "stock-1", "group-2", "read-stock/after", faultpoint.Values{Read: new(id)}))
+	}
+	for i, group := range []struct{ name, size string }{{"group-1", "2"}, {"group-2", "11"}, {"group-3", "40"}} {
+		at, token := 100*i, faultpoint.Values{Token: fmt.Sprintf("%016x%016x", i+1, 1)}
+		if group.name == "group-3" {
+			token.Token = "" // without the lock
+		} else {
+			r.Events = append(r.Events, event(at+1, "stock-1", "", "acquire-lock/after", token),
+				event(at+9, "stock-1", "", "release-lock/before", token))
+		}
+		r.Events = append(r.Events,
+			event(at+2, "stock-1", group.name, "deduct/before", faultpoint.Values{Token: token.Token, Said: group.size}),
+			event(at+4, "stock-1", group.name, "update-stock/after",
+				faultpoint.Values{Taken: new(int64(3)), Rows: new(int64(1))}),
+			event(at+5, "stock-1", group.name, "commit/after", faultpoint.Values{}),
+			event(at+6, "stock-1", group.name, "deduct/after", faultpoint.Values{}))
+	}
+	s := Together(r)
+	if got := fmt.Sprint(steps(s)); s == nil || fmt.Sprint(s.Names()) != "[stock-1, 11 orders together]" ||
+		!strings.Contains(got, " 0 reads the levels of 5 products 0 takes 3, commits "+
+			"✓ one lock and one transaction for all of them 0 gives the lock back") {
+		t.Errorf("of three groups, %v is shown: %s", s, got)
+	}
+	if s := Together(&Run{History: r.History}); s != nil {
+		t.Errorf("of no group, %v is shown", s)
+	}
+}
+
 // TestRateIsTheRunsOwn: not by the time that the last orders took to end.
 func TestRateIsTheRunsOwn(t *testing.T) {
 	done := history.Call{Kind: history.Place, Status: history.Confirmed, Done: time.Second}
 	r := &Run{
-		Orders:  make([]Order, 4),
-		History: &history.History{Calls: []history.Call{done, done, done, done}, Window: 2 * time.Second, Elapsed: 3 * time.Second},
+		Orders: make([]Order, 4),
+		History: &history.History{
+			Calls: []history.Call{done, done, done, done}, Window: 2 * time.Second, Elapsed: 3 * time.Second,
+		},
 	}
 	if got := r.rate(); got != "4 orders, 2.0 a second" {
 		t.Errorf("the rate is %q", got)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -286,6 +287,25 @@ func (r *Run) wakesLate(all []*attempt) *Scene {
 		}
 	}
 	return nil
+}
+
+// Together shows the greatest group of orders that was deducted under its lock; nil if there is none.
+func Together(r *Run) *Scene {
+	var most *attempt
+	orders := 0
+	for _, a := range r.attempts() {
+		if n, _ := strconv.Atoi(a.size); n > orders && a.sold() && a.acquired > 0 && a.released > a.committed {
+			most, orders = a, n
+		}
+	}
+	if most == nil {
+		return nil
+	}
+	d := r.follow(most.acquired, most.last(), by(most))
+	if orders > 1 {
+		d.right(0, "commit/after", "one lock and one transaction for all of them")
+	}
+	return d.end(r.Books)
 }
 
 // rate says how many orders there were, and how many a second by the run's own measure.

@@ -26,6 +26,9 @@ type Books struct {
 	// Heard is set if this process fired the orders, and so knows the answers.
 	Heard bool `json:"heard"`
 
+	// In, out less back, and there, of all products.
+	in, out, there int64
+
 	Wrong string `json:"wrong"` // the first disagreement in words; "" if there is none
 	// Unequal says why Out and Sold differ though the books agree; "" if they do not differ, or nobody knows.
 	Unequal string    `json:"unequal"`
@@ -90,6 +93,7 @@ func ReadBooks(ctx context.Context, stock *sql.DB, of Sale) (Books, error) {
 			books.Wrong = r.Name + ": " + r.Disagreement
 		}
 		books.Products++
+		books.in, books.out, books.there = books.in+r.In, books.out+r.Out-r.Back, books.there+r.There
 		books.Sold += max(r.Out-r.Back, r.Sold)
 		books.Stock += r.In
 		gone += r.Out - r.Back - r.Sold

@@ -44,9 +44,9 @@ type Ends struct {
 func endsOf(
 	ctx context.Context, stock *sql.DB, orderDSN string, h *history.History, b Books, v *verify.Verdict,
 ) (Ends, error) {
-	e := Ends{Orders: v.Orders, OrdersPerS: v.OrdersPerS, Stock: b.Stock, Sold: b.Sold, Open: v.Pending}
-	for _, row := range b.Rows {
-		e.Uncounted += row.There - (row.In - row.Out + row.Back)
+	e := Ends{
+		Orders: v.Orders, OrdersPerS: v.OrdersPerS, Stock: b.Stock, Sold: b.Sold, Open: v.Pending,
+		Uncounted: b.there - (b.in - b.out),
 	}
 	for _, i := range v.Invariants {
 		switch i.Name {

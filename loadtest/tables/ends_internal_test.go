@@ -84,6 +84,32 @@ func TestSentences(t *testing.T) {
 	}
 }
 
+// The books of a run are those of all its products, also of the ones that are not listed.
+func TestBooksOfManyProducts(t *testing.T) {
+	st := systemtest.Up(t, systemtest.Build(t), func(c *system.Config) { c.OrderServices, c.StockServices = 1, 1 })
+	sale := Sale{Promised: 640}
+	for id := int64(1001); id <= 1064; id++ {
+		sale.Goods = append(sale.Goods, id)
+		for _, query := range []string{
+			`INSERT INTO stock (goods_id, name, num, updated_at) VALUES (?, 'ticket', 9, NOW(6))`,
+			`INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) VALUES ('restocked', ?, 'restock', 10, NOW(6))`,
+			`INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) VALUES ('ordered', ?, 'deduct', -2, NOW(6))`,
+		} {
+			if _, err := st.StockDB.ExecContext(t.Context(), query, id); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	b, err := ReadBooks(t.Context(), st.StockDB, sale)
+	if got := b.line(); err != nil || got != "640 in, 128 sold, 576 there" {
+		t.Errorf("%s, %v", got, err)
+	}
+	e, err := endsOf(t.Context(), st.StockDB, "", &history.History{}, b, &verify.Verdict{})
+	if err != nil || e.Uncounted != 64 {
+		t.Errorf("%d pieces are sold and still counted, %v; want 64", e.Uncounted, err)
+	}
+}
+
 // The numbers are those of the rows.
 func TestEndsAreCountedInTheRows(t *testing.T) {
 	st := systemtest.Up(t, systemtest.Build(t), func(c *system.Config) { c.OrderServices, c.StockServices = 1, 1 })

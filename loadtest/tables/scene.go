@@ -37,16 +37,16 @@ func sceneOf(
 	if err != nil {
 		return nil, fmt.Errorf("read the rows of the run: %w", err)
 	}
-	return f.Scene(r), nil
+	scene := f.Scene(r)
+	if scene == nil && side == Here {
+		scene = lanes.Together(r)
+	}
+	return scene, nil
 }
 
 // line says what the books say, in a few words.
 func (b Books) line() string {
-	var in, there int64
-	for _, row := range b.Rows {
-		in, there = in+row.In, there+row.There
-	}
-	return English.Sprintf("%d in, %d sold, %d there", in, b.Sold, there)
+	return English.Sprintf("%d in, %d sold, %d there", b.in, b.Sold, b.there)
 }
 
 // readOrders reads all orders of services that no other run had, by ascending id.
