@@ -3,6 +3,7 @@ package faultpoint_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -164,6 +165,35 @@ func TestActions(t *testing.T) {
 		if got := v.fired(); got != "commit before kill" {
 			t.Errorf("log says %q", got)
 		}
+	})
+
+	t.Run("a process that was struck to die gives no more answers", func(t *testing.T) {
+		kept := filepath.Join(t.TempDir(), "events")
+		v := start(t, bin, faultpoint.EventsEnv+"="+kept)
+		if err := syscall.Mkfifo(kept, 0o600); err != nil { // it writes its events there once there is a reader
+			t.Fatal(err)
+		}
+		v.arm(map[string]any{"step": "commit", "when": "before", "action": "kill"})
+		go v.step(time.Minute)
+		for limit := time.Now().Add(10 * time.Second); v.fired() == ""; time.Sleep(time.Millisecond) {
+			if time.Now().After(limit) {
+				t.Fatal("nothing has struck")
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		req, err := http.NewRequestWithContext(ctx, http.MethodDelete, v.base+"/faults", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp, err := http.DefaultClient.Do(req); err == nil {
+			_ = resp.Body.Close()
+			t.Error("it lets itself be disarmed, and dies then")
+		}
+		if _, err := os.ReadFile(kept); err != nil {
+			t.Error(err)
+		}
+		<-v.done
 	})
 
 	t.Run("stop freezes the process until it is continued", func(t *testing.T) {

@@ -122,7 +122,12 @@ func At(ctx context.Context, step Step, when When, with ...Values) error {
 	if hit != nil {
 		strike = *hit
 	}
-	mu.Unlock()
+	// From the record of a strike that ends or stops the process, Handler gives no answer: one would say that it lives.
+	if strike.Action == Kill || strike.Action == Stop {
+		defer mu.Unlock()
+	} else {
+		mu.Unlock()
+	}
 	if hit == nil {
 		return nil
 	}
