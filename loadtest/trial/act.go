@@ -60,7 +60,7 @@ func (s *Act) countBefore(ctx context.Context) error {
 	if s.Count == nil {
 		return nil
 	}
-	return await(ctx, 5*time.Second, "for the server that counts", func(ctx context.Context) (err error) {
+	return await(ctx, restartWithin, "for the server that counts", func(ctx context.Context) (err error) {
 		s.before, err = s.Count(ctx)
 		return err
 	})

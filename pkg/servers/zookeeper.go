@@ -103,7 +103,8 @@ func (z *ZooKeeper) serving(ctx context.Context) error {
 	return err
 }
 
-// Monitor returns the server's counters by name, as the command mntr lists them. It omits values that are no number.
+// Monitor returns the server's counters by name, as the command mntr lists them. It omits values that are no number. It
+// returns an error if the server does not serve.
 func (z *ZooKeeper) Monitor(ctx context.Context) (map[string]float64, error) {
 	answer, err := z.Command(ctx, "mntr")
 	if err != nil {
@@ -115,6 +116,9 @@ func (z *ZooKeeper) Monitor(ctx context.Context) (map[string]float64, error) {
 		if n, err := strconv.ParseFloat(value, 64); err == nil {
 			counters[name] = n
 		}
+	}
+	if len(counters) == 0 {
+		return nil, fmt.Errorf("%s does not serve: %q", z.Name(), strings.TrimSpace(answer))
 	}
 	return counters, nil
 }
