@@ -27,6 +27,15 @@ type Policy struct {
 // result of fn. If ctx ends, the error wraps ctx's cause, and its text has the last failure of fn before that. If ctx
 // is traced, its span has an event for each failed try that is followed by another.
 func Do[T any](ctx context.Context, p Policy, fn func() (T, error)) (T, error) {
+	answer, err := fn()
+	if err != nil { // seldom: what follows costs more than many a call
+		return again(ctx, p, fn, answer, err)
+	}
+	return answer, nil
+}
+
+// again goes on after the first try, which returned answer and err.
+func again[T any](ctx context.Context, p Policy, fn func() (T, error), answer T, err error) (T, error) {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval, pause.Multiplier = p.First, p.Max, 2
 	left := time.Duration(0) // no bound
@@ -35,13 +44,15 @@ func Do[T any](ctx context.Context, p Policy, fn func() (T, error)) (T, error) {
 	}
 	var last error
 	try := func() (T, error) {
-		answer, err := fn()
+		if last != nil {
+			answer, err = fn()
+		}
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}
 		return answer, err
 	}
-	answer, err := backoff.Retry(ctx, try,
+	answer, err = backoff.Retry(ctx, try,
 		backoff.WithBackOff(pause), backoff.WithMaxTries(p.Tries), backoff.WithMaxElapsedTime(left),
 		backoff.WithNotify(func(err error, pause time.Duration) {
 			observe.Event(ctx, "retry", err, "pause_ms", pause.Milliseconds())

@@ -39,6 +39,18 @@ func TestPausesDoubleUpToTheMost(t *testing.T) {
 	})
 }
 
+// Most calls succeed at once: they pay for no pauses.
+func TestASuccessAllocatesNothing(t *testing.T) {
+	ctx, p := t.Context(), retry.Policy{First: time.Second, Max: time.Minute, Tries: 3, InTime: true}
+	if n := testing.AllocsPerRun(100, func() {
+		if answer, err := retry.Do(ctx, p, func() (int, error) { return 1, nil }); answer != 1 || err != nil {
+			t.Error(answer, err)
+		}
+	}); n > 0 {
+		t.Errorf("a success takes %v allocations", n)
+	}
+}
+
 func TestItEnds(t *testing.T) {
 	forever := retry.Policy{First: time.Second, Max: time.Second}
 	for name, c := range map[string]struct {
