@@ -15,11 +15,10 @@ import (
 	"orderstock/pkg/retry"
 )
 
-// insertion is the answer to one insert: the order as stored, or the order that has the key if the key was in use.
+// insertion is the answer to one insert.
 type insertion struct {
-	stored   order.Order
-	inserted bool
-	err      error // of this insert alone
+	prior *order.Order // that has the key; nil if it was free
+	err   error        // of this insert alone
 }
 
 // Insert implements order.Store. Concurrent calls share one transaction, and a key in use does not delay the rest of
@@ -33,7 +32,10 @@ func (d *DB) Insert(ctx context.Context, o order.Order) (stored order.Order, ins
 	if err != nil {
 		return order.Order{}, false, unwritten(ctx, "insert order", err)
 	}
-	return done.stored, done.inserted, nil
+	if done.prior != nil {
+		return *done.prior, false, nil
+	}
+	return o, true, nil
 }
 
 // insert writes the orders of a batch, except those whose key another transaction holds.
@@ -181,9 +183,8 @@ func (d *DB) answer(
 		case held[o.Key]:
 			outs[i].err = mysqldb.ErrHeld
 		case taken[o.ID]:
-			outs[i].stored = owners[o.Key]
-		default:
-			outs[i] = insertion{stored: o, inserted: true}
+			prior := owners[o.Key]
+			outs[i].prior = &prior
 		}
 	}
 	return outs, nil
