@@ -62,7 +62,10 @@ func (s Step) End(err error, attrs ...string) {
 
 // Begin begins a step now.
 func Begin(ctx context.Context, name string) (work context.Context, step Step) {
-	return Began(ctx, name, time.Now())
+	if r := present.Load(); r != nil {
+		ctx, step.span = (*r).Begin(ctx, name, time.Now())
+	}
+	return ctx, step
 }
 
 // Began is Recorder.Begin.
