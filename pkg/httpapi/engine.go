@@ -32,8 +32,6 @@ type Options struct {
 	Problem func(error) *Problem
 }
 
-const tableKey = "httpapi.problems"
-
 // NewEngine returns a gin engine that gives each request an id, a logger and its caller's deadline, bounds its body,
 // and turns panics, unknown paths and wrong methods into problems.
 func NewEngine(log *slog.Logger, opts Options) *gin.Engine {
@@ -46,7 +44,7 @@ func NewEngine(log *slog.Logger, opts Options) *gin.Engine {
 	e.UnescapePathValues = true
 	e.ForwardedByClientIP = false // the limits of requests determine the client
 	e.Use(measure(opts.Metrics))
-	e.Use(func(c *gin.Context) { serveRequest(c, log, opts) })
+	e.Use(func(c *gin.Context) { serveRequest(c, log, &opts) })
 	e.NoRoute(Handle(func(c *gin.Context) error {
 		return NewProblem(http.StatusNotFound, "not_found", "no such path")
 	}))
@@ -62,7 +60,7 @@ func Get(e gin.IRoutes, path string, handlers ...gin.HandlerFunc) {
 	e.HEAD(path, handlers...)
 }
 
-func serveRequest(c *gin.Context, log *slog.Logger, opts Options) {
+func serveRequest(c *gin.Context, log *slog.Logger, opts *Options) {
 	start := time.Now()
 	ctx := observe.WithRequest(c.Request.Context(), log, c.GetHeader(observe.HeaderID))
 	c.Header(observe.HeaderID, observe.RequestID(ctx))
@@ -80,8 +78,7 @@ func serveRequest(c *gin.Context, log *slog.Logger, opts Options) {
 	}
 	c.Request = c.Request.WithContext(ctx)
 	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, opts.MaxBody)
-	c.Writer = boundedWriter{c.Writer, opts.WriteTimeout}
-	c.Set(tableKey, opts.Problem)
+	c.Writer = boundedWriter{c.Writer, opts}
 	defer func() {
 		if p := recover(); p != nil {
 			if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so, too
@@ -102,10 +99,10 @@ func serveRequest(c *gin.Context, log *slog.Logger, opts Options) {
 	c.Next()
 }
 
-// boundedWriter gives each write its own deadline.
+// boundedWriter gives each write its own deadline, and Handle the engine's options.
 type boundedWriter struct {
 	gin.ResponseWriter
-	timeout time.Duration
+	opts *Options
 }
 
 func (w boundedWriter) Write(p []byte) (int, error) {
@@ -125,7 +122,7 @@ func (w boundedWriter) Flush() {
 
 func (w boundedWriter) bound() {
 	// A recorder of a test has no deadline to set.
-	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.timeout))
+	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.opts.WriteTimeout))
 }
 
 // measure returns a handler that counts requests and times them, by route.

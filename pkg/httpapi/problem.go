@@ -65,9 +65,11 @@ func (p *Problem) RetrySeconds() int64 { return int64((p.RetryAfter + time.Secon
 func Handle(fn func(c *gin.Context) error) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if err := fn(c); err != nil {
-			table, _ := c.Get(tableKey)
-			known, _ := table.(func(error) *Problem)
-			write(c, ProblemOf(c.Request.Context(), err, known))
+			var table func(error) *Problem
+			if w, ok := c.Writer.(boundedWriter); ok {
+				table = w.opts.Problem
+			}
+			write(c, ProblemOf(c.Request.Context(), err, table))
 		}
 	}
 }
