@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -65,8 +66,11 @@ func write[T any](
 func try[T any](
 	ctx context.Context, c *Client, tries int, send func(ctx context.Context, tries int) (T, error),
 ) (T, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
-	defer cancel()
+	if ends, ok := ctx.Deadline(); !ok || time.Until(ends) > c.cfg.Timeout {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.cfg.Timeout)
+		defer cancel()
+	}
 	answer, err := send(ctx, tries)
 	if errors.Is(err, errBreakerOpen) {
 		c.counts.broken.Inc()
@@ -266,6 +270,9 @@ func (t *race[T]) begin(ctx context.Context, index int, done func(error)) {
 
 // promptFirst returns the order with the overdue replicas last.
 func promptFirst(order []*replica) []*replica {
+	if !slices.ContainsFunc(order, (*replica).overdue) {
+		return order
+	}
 	prompt, overdue := make([]*replica, 0, len(order)), []*replica(nil)
 	for _, r := range order {
 		if r.overdue() {

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"orderstock/pkg/batch"
@@ -32,17 +33,19 @@ func call[T any](
 }
 
 // callAt sends one request to the replica and reads its answer.
-func callAt[T any](ctx context.Context, c *Client, r *replica, method, path string, body any) (answer T, err error) {
-	resp, err := c.open(ctx, r, method, path, body)
+func callAt[T any](ctx context.Context, c *Client, r *replica, method, path string, sent any) (answer T, err error) {
+	resp, err := c.open(ctx, r, method, path, sent)
 	if err != nil {
 		return answer, err
 	}
 	defer resp.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
+	body := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(body)
+	body.Reset()
+	if _, err := body.ReadFrom(io.LimitReader(resp.Body, maxAnswer)); err != nil {
 		return answer, fmt.Errorf("%w: read answer: %w", operation.ErrUnknownOutcome, err)
 	}
-	if err := json.Unmarshal(raw, &answer); err != nil {
+	if err := json.Unmarshal(body.Bytes(), &answer); err != nil {
 		return answer, fmt.Errorf("%w: decode answer: %w", operation.ErrUnknownOutcome, err)
 	}
 	if !whole(answer) {
@@ -50,6 +53,9 @@ func callAt[T any](ctx context.Context, c *Client, r *replica, method, path stri
 	}
 	return answer, nil
 }
+
+// buffers are for answers, which are decoded at once.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 var errNotWhole = fmt.Errorf("%w: the answer lacks a required member", operation.ErrUnknownOutcome)
 
