@@ -1,6 +1,7 @@
 package stockhttp
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -57,22 +58,19 @@ func (h *handlers) deductAll(c *gin.Context) error {
 	}
 	c.Header("Content-Type", "application/x-ndjson")
 	c.Status(http.StatusOK)
-	lines := json.NewEncoder(c.Writer)
-	var gone error // the caller's error, which also ended the operations
+	out := bufio.NewWriter(c.Writer) // keeps the caller's error, which also ended the operations
+	lines := json.NewEncoder(out)
 	for i := range n {
 		if len(answers) == 0 && i > 0 {
 			batch.Yield() // so that deductions of the same group are answered in one write
-			if len(answers) == 0 {
+			if len(answers) == 0 && out.Flush() == nil {
 				c.Writer.Flush()
 			}
 		}
 		a := <-answers
-		if gone == nil {
-			gone = lines.Encode(a.DeductAnswer)
-		}
-		a.replied(gone)
+		a.replied(lines.Encode(a.DeductAnswer))
 	}
-	return gone
+	return out.Flush()
 }
 
 // answer is the answer to one of the deductions.
