@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"orderstock/pkg/mysqldb"
@@ -42,6 +43,32 @@ func TestRows(t *testing.T) {
 	}
 	if n := db.Stats().InUse; n != 0 {
 		t.Errorf("%d connections in use", n)
+	}
+}
+
+// The values of a list may need several statements.
+func TestRowsIn(t *testing.T) {
+	db := open(t, mysqldb.Options{})
+	texts := []string{"one", strings.Repeat("x", mysqldb.MaxStatement), "?", "two"}
+	query := "SELECT id FROM rows_of_test WHERE ELT(id, 'one', 'two') IN ? ORDER BY id"
+	for n, want := range [][]int64{{}, {1}, {1}, {1}, {1, 2}} {
+		got := []int64{}
+		for id, err := range mysqldb.RowsIn(db.WithContext(t.Context()), mysqldb.One[int64], query, texts[:n]) {
+			must(t, err)
+			got = append(got, id)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%d values: got %v, want %v", n, got, want)
+		}
+	}
+	failed := 0
+	for _, err := range mysqldb.RowsIn(db, mysqldb.One[int64], "SELECT id FROM no_such_table WHERE id IN ?", texts) {
+		if err != nil {
+			failed++
+		}
+	}
+	if failed != 1 {
+		t.Errorf("%d errors of the first of two statements, want 1", failed)
 	}
 }
 

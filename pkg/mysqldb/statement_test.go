@@ -51,6 +51,18 @@ func TestStatementsKeepTheirValues(t *testing.T) {
 	}
 }
 
+// A statement of hundreds of values leaves no garbage but its text.
+func TestStatementsBoxNoValue(t *testing.T) {
+	s, at := make(mysqldb.Statement, 0, 1024), time.Now()
+	flag, reason, n := []byte("1234567890123456789"), "short", int64(1<<40)
+	if n := testing.AllocsPerRun(100, func() {
+		s = s[:0]
+		s.Add(mysqldb.Raw("("), n, mysqldb.Raw(","), flag, reason, at, nil)
+	}); n > 0 {
+		t.Errorf("a row takes %v allocations", n)
+	}
+}
+
 func TestThePoolIsMeasured(t *testing.T) {
 	metrics := prometheus.NewRegistry()
 	open(t, mysqldb.Options{Metrics: metrics, MaxConns: 7})

@@ -20,18 +20,20 @@
 //
 // # Statements
 //
-// gorm writes the reads of products and flow rows, and the rows of a restock. The statements of deductions and
-// cancellations are written by hand: one has the rows of a whole group, and gorm has no index hint.
+// gorm writes the reads of products, and the rows of a restock. All other statements are written by hand: one has the
+// rows of a whole group, and gorm has no index hint.
 package stockdb
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
 
+	"orderstock/pkg/batch"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/operation"
 	"orderstock/stock-service/stock"
@@ -40,8 +42,7 @@ import (
 // DB is the ledger. It is safe for concurrent use. Make one with New.
 type DB struct {
 	db    *gorm.DB
-	finds *reads[operation.Operation]
-	flows *reads[[]operation.Flow]
+	finds *batch.Queue[[]string, map[string]operation.Operation]
 
 	caution mysqldb.Caution
 }
@@ -63,18 +64,17 @@ var Tables = []mysqldb.Table{
 // New returns the ledger in db, which must have the schema of migrations/stock. Callers must Close it.
 func New(db *gorm.DB) *DB {
 	s := &DB{db: db}
-	s.finds, s.flows = newReads(s.findOperations), newReads(s.findFlows)
+	s.finds = batch.Shared(func(ctx context.Context, calls [][]string) (map[string]operation.Operation, error) {
+		return s.findOperations(ctx, slices.Concat(calls...))
+	}, batch.WithTimeout(readLimit))
 	return s
 }
 
-// Close waits for the reads in progress. The database stays open.
-func (s *DB) Close() {
-	s.finds.Close()
-	s.flows.Close()
-}
+// Close waits for the shared look-ups in progress. The database stays open.
+func (s *DB) Close() { s.finds.Close() }
 
 const (
-	// readLimit bounds a read that several callers share.
+	// readLimit bounds a look-up that several callers share.
 	readLimit = 3 * time.Second
 	// resolveLimit bounds the read of an outcome whose commit was not answered.
 	resolveLimit = time.Second

@@ -13,32 +13,15 @@ import (
 	"orderstock/pkg/operation"
 )
 
-// reads lets concurrent readers share a statement. Each gets the results of all, by flag.
-type reads[V any] = batch.Queue[[]string, map[string]V]
-
-func newReads[V any](look func(ctx context.Context, flags []string) (map[string]V, error)) *reads[V] {
-	return batch.Shared(func(ctx context.Context, calls [][]string) (map[string]V, error) {
-		return look(ctx, slices.Concat(calls...))
-	}, batch.WithTimeout(readLimit))
-}
-
-// shared waits for a shared read. A read changes nothing, so every failure is ErrUnavailable or ErrOverloaded.
-func shared[V any](ctx context.Context, queue *reads[V], flags []string) (map[string]V, error) {
-	found, err := queue.Do(ctx, flags)
-	switch {
-	case err == nil:
-		return found, nil
-	case errors.Is(err, batch.ErrFull):
+// Find implements stock.Ledger. Concurrent calls share one statement. A read changes nothing, so every failure is
+// ErrUnavailable or ErrOverloaded.
+func (s *DB) Find(ctx context.Context, flags ...string) (map[string]operation.Operation, error) {
+	all, err := s.finds.Do(ctx, flags)
+	if errors.Is(err, batch.ErrFull) {
 		return nil, fmt.Errorf("%w: %w", operation.ErrOverloaded, err)
 	}
-	return nil, fmt.Errorf("%w: %w", operation.ErrUnavailable, err)
-}
-
-// Find implements stock.Ledger. Concurrent calls share one statement.
-func (s *DB) Find(ctx context.Context, flags ...string) (map[string]operation.Operation, error) {
-	all, err := shared(ctx, s.finds, flags)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", operation.ErrUnavailable, err)
 	}
 	found := make(map[string]operation.Operation, len(flags))
 	for _, flag := range flags {
@@ -49,15 +32,17 @@ func (s *DB) Find(ctx context.Context, flags ...string) (map[string]operation.Op
 	return found, nil
 }
 
-// Flows implements stock.Ledger. Concurrent calls share one statement.
+// Flows implements stock.Ledger.
 func (s *DB) Flows(ctx context.Context, flags ...string) ([]operation.Flow, error) {
-	all, err := shared(ctx, s.flows, flags)
-	if err != nil {
-		return nil, err
-	}
-	flows := []operation.Flow{}
-	for _, flag := range slices.Compact(slices.Sorted(slices.Values(flags))) {
-		flows = append(flows, all[flag]...)
+	flags = slices.Compact(slices.Sorted(slices.Values(flags))) // a flag twice would be read twice
+	flows := make([]operation.Flow, 0, len(flags))
+	columns := func(f *operation.Flow) []any { return []any{&f.Flag, &f.GoodsID, &f.Kind, &f.Num, &f.CreatedAt} }
+	for flow, err := range mysqldb.RowsIn(s.db.WithContext(ctx), columns,
+		"SELECT "+flowTable.Columns+" FROM stock_flow WHERE flag IN ? ORDER BY flag, goods_id, kind", flags) {
+		if err != nil {
+			return nil, fmt.Errorf("%w: find flows: %w", operation.ErrUnavailable, err)
+		}
+		flows = append(flows, flow)
 	}
 	return flows, nil
 }
@@ -67,36 +52,15 @@ func (s *DB) findOperations(ctx context.Context, flags []string) (map[string]ope
 }
 
 func findOperations(db *gorm.DB, flags []string) (map[string]operation.Operation, error) {
-	found := make(map[string]operation.Operation)
-	for flags := range mysqldb.Lists(flags) {
-		var rows []operationRow
-		err := db.Raw("SELECT flag, state, reason, items, fencing_token FROM operations WHERE flag IN ?", flags).
-			Find(&rows).Error
+	found := make(map[string]operation.Operation, len(flags))
+	columns := func(r *operationRow) []any { return []any{&r.flag, &r.state, &r.reason, &r.items, &r.token} }
+	for row, err := range mysqldb.RowsIn(db, columns,
+		"SELECT flag, state, reason, items, fencing_token FROM operations WHERE flag IN ?", flags) {
 		if err != nil {
 			return nil, fmt.Errorf("find operations: %w", err)
 		}
-		for _, row := range rows {
-			op, err := row.domain()
-			if err != nil {
-				return nil, err
-			}
-			found[row.Flag] = op
-		}
-	}
-	return found, nil
-}
-
-func (s *DB) findFlows(ctx context.Context, flags []string) (map[string][]operation.Flow, error) {
-	flags = slices.Compact(slices.Sorted(slices.Values(flags))) // a flag twice would be read twice
-	found := make(map[string][]operation.Flow, len(flags))
-	for flags := range mysqldb.Lists(flags) {
-		var rows []operation.Flow
-		query := s.db.WithContext(ctx).Table("stock_flow").Where("flag IN ?", flags)
-		if err := query.Order("flag, goods_id, kind").Find(&rows).Error; err != nil {
-			return nil, fmt.Errorf("find flows: %w", err)
-		}
-		for _, row := range rows {
-			found[row.Flag] = append(found[row.Flag], row)
+		if found[row.flag], err = row.domain(); err != nil {
+			return nil, err
 		}
 	}
 	return found, nil

@@ -16,21 +16,18 @@ import (
 
 // operationRow is a row of operations.
 type operationRow struct {
-	Flag         string
-	State        string
-	Reason       string
-	Items        string
-	FencingToken []byte
+	flag, state, reason, items string
+	token                      []byte
 }
 
 // domain returns the row as the answer to a repeat.
 func (r operationRow) domain() (operation.Operation, error) {
-	items, err := operation.DecodeItems(r.Items)
+	items, err := operation.DecodeItems(r.items)
 	if err != nil {
-		return operation.Operation{}, fmt.Errorf("read operation %s: %w", r.Flag, err)
+		return operation.Operation{}, fmt.Errorf("read operation %s: %w", r.flag, err)
 	}
-	op := operation.Operation{Flag: r.Flag, State: operation.State(r.State), Reason: r.Reason, Items: items, Repeat: true}
-	copy(op.Token[:], r.FencingToken)
+	op := operation.Operation{Flag: r.flag, State: operation.State(r.state), Reason: r.reason, Items: items, Repeat: true}
+	copy(op.Token[:], r.token)
 	return op, nil
 }
 
@@ -58,22 +55,20 @@ const stockByID = "stock FORCE INDEX (PRIMARY)"
 // readLevels reads the rows of the products, which are sorted, by rising id. The
 // statement ends with lock: "FOR UPDATE", or nothing.
 func readLevels(tx *gorm.DB, goods []int64, lock string) (map[int64]*stock.Level, error) {
+	type levelRow struct {
+		id    int64
+		level stock.Level
+		token []byte
+	}
 	levels := make(map[int64]*stock.Level, len(goods))
-	for goods := range mysqldb.Lists(goods) {
-		var rows []struct {
-			GoodsID, Num, Version int64
-			FencingToken          []byte
-		}
-		err := tx.Raw("SELECT goods_id, num, version, fencing_token FROM "+stockByID+
-			" WHERE goods_id IN ? ORDER BY goods_id "+lock, goods).Find(&rows).Error
+	columns := func(r *levelRow) []any { return []any{&r.id, &r.level.Num, &r.level.Version, &r.token} }
+	for row, err := range mysqldb.RowsIn(tx, columns, "SELECT goods_id, num, version, fencing_token FROM "+stockByID+
+		" WHERE goods_id IN ? ORDER BY goods_id "+lock, goods) {
 		if err != nil {
 			return nil, fmt.Errorf("read levels: %w", err)
 		}
-		for _, row := range rows {
-			level := &stock.Level{Num: row.Num, Version: row.Version}
-			copy(level.Token[:], row.FencingToken)
-			levels[row.GoodsID] = level
-		}
+		copy(row.level.Token[:], row.token)
+		levels[row.id] = &row.level
 	}
 	return levels, nil
 }
