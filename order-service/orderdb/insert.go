@@ -144,14 +144,13 @@ func insertItems(tx *gorm.DB, orders []order.Order, skip map[int64]bool) error {
 // takenIn returns the ids of the orders whose key belongs to another order.
 func takenIn(tx *gorm.DB, orders []order.Order) (map[int64]bool, error) {
 	owner := make(map[string]int64, len(orders))
-	for keys := range mysqldb.Lists(keysOf(orders)) {
-		var owners []orderRow
-		if err := tx.Select("id", "idempotency_key").Where("idempotency_key IN ?", keys).Find(&owners).Error; err != nil {
+	columns := func(o *order.Order) []any { return []any{&o.ID, &o.Key} }
+	for o, err := range mysqldb.RowsIn(tx, columns,
+		"SELECT id, idempotency_key FROM orders WHERE idempotency_key IN ?", keysOf(orders)) {
+		if err != nil {
 			return nil, fmt.Errorf("look up keys: %w", err)
 		}
-		for _, o := range owners {
-			owner[o.IdempotencyKey] = o.ID
-		}
+		owner[o.Key] = o.ID
 	}
 	taken := map[int64]bool{}
 	for _, o := range orders {

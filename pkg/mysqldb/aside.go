@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 )
 
 // ErrHeld is the answer for an item of a batch that was set aside because another transaction holds a row that it
@@ -102,25 +101,18 @@ func Held[K int64 | string](ctx context.Context, db *gorm.DB, table, column stri
 		return nil, fmt.Errorf("begin transaction: %w", tx.Error)
 	}
 	defer func() { _ = tx.Rollback() }() // it has changed nothing
-	read := func(keys []K, locking ...clause.Expression) (found []K, err error) {
-		err = tx.Table(table).Clauses(locking...).Where(column+" IN ?", keys).Pluck(column, &found).Error
-		return found, err
+	there := "SELECT " + column + " FROM " + table + " WHERE " + column + " IN ?"
+	for key, err := range RowsIn(tx, One[K], there, keys) {
+		if err != nil {
+			return nil, fmt.Errorf("look for rows that are held: %w", err)
+		}
+		held[key] = true
 	}
-	for keys := range Lists(keys) {
-		there, err := read(keys)
+	for key, err := range RowsIn(tx, One[K], there+" FOR UPDATE SKIP LOCKED", keys) {
 		if err != nil {
 			return nil, fmt.Errorf("look for rows that are held: %w", err)
 		}
-		free, err := read(keys, clause.Locking{Strength: "UPDATE", Options: "SKIP LOCKED"})
-		if err != nil {
-			return nil, fmt.Errorf("look for rows that are held: %w", err)
-		}
-		for _, key := range there {
-			held[key] = true
-		}
-		for _, key := range free {
-			delete(held, key)
-		}
+		delete(held, key)
 	}
 	return held, nil
 }
