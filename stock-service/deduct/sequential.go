@@ -97,13 +97,10 @@ func fenceOf(items []operation.Item, locks []Lock) stock.Fence {
 	if len(locks) == 0 || locks[0].Token.IsZero() {
 		return nil
 	}
-	if len(locks) == 1 {
-		return stock.FenceAll(locks[0].Token)
-	}
 	return func(goodsID int64) operation.Token {
 		for i, item := range items {
 			if item.GoodsID == goodsID {
-				return locks[i].Token
+				return locks[min(i, len(locks)-1)].Token
 			}
 		}
 		return operation.Token{}

@@ -86,11 +86,11 @@ func TestGroupWithRepeatsInIt(t *testing.T) {
 	for range 30 {
 		requests = append(requests, stock.Request{Flag: p.Flag(), Items: item})
 	}
-	first, err := p.Ledger.DeductGroup(t.Context(), requests[:10], stock.FenceAll(operation.Token{15: 1}))
+	first, err := p.Ledger.DeductGroup(t.Context(), requests[:10], heldBy(1))
 	must(t, err)
 	_, err = p.Ledger.Cancel(t.Context(), requests[29].Flag)
 	must(t, err)
-	again, err := p.Ledger.DeductGroup(t.Context(), requests, stock.FenceAll(operation.Token{15: 2}))
+	again, err := p.Ledger.DeductGroup(t.Context(), requests, heldBy(2))
 	must(t, err)
 	for i, o := range again {
 		switch {
@@ -104,6 +104,11 @@ func TestGroupWithRepeatsInIt(t *testing.T) {
 	}
 	p.WantLevel(t, goods, 100-29)
 	p.CheckLedger(t)
+}
+
+// heldBy returns the fence of one lock for all products, under its n-th token.
+func heldBy(n byte) stock.Fence {
+	return func(int64) operation.Token { return operation.Token{15: n} }
 }
 
 // A process that is never out of work lets others have the lock between its groups.

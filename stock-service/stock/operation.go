@@ -25,14 +25,6 @@ func ShortReason(goodsID int64) string {
 // compared.
 type Fence func(goodsID int64) operation.Token
 
-// FenceAll is the fence of one lock for all products; nil for the zero token.
-func FenceAll(token operation.Token) Fence {
-	if token.IsZero() {
-		return nil
-	}
-	return func(int64) operation.Token { return token }
-}
-
 // Highest returns the highest token of the items, the token of an operation. It is zero if an item has none: then the
 // operation did not hold all of its locks.
 func (f Fence) Highest(items []operation.Item) operation.Token {

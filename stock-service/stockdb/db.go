@@ -65,7 +65,7 @@ var Tables = []mysqldb.Table{
 func New(db *gorm.DB) *DB {
 	s := &DB{db: db}
 	s.finds = batch.Shared(func(ctx context.Context, calls [][]string) (map[string]operation.Operation, error) {
-		return s.findOperations(ctx, slices.Concat(calls...))
+		return findOperations(db.WithContext(ctx), slices.Concat(calls...))
 	}, batch.WithTimeout(readLimit))
 	return s
 }
@@ -132,7 +132,7 @@ var (
 func (s *DB) resolve(ctx context.Context, flag string, cause error) (operation.Operation, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveLimit)
 	defer cancel()
-	recorded, err := s.findOperations(ctx, []string{flag})
+	recorded, err := findOperations(s.db.WithContext(ctx), []string{flag})
 	if err != nil {
 		return operation.Operation{}, unresolved(errors.Join(cause, err))
 	}

@@ -47,10 +47,6 @@ func (s *DB) Flows(ctx context.Context, flags ...string) ([]operation.Flow, erro
 	return flows, nil
 }
 
-func (s *DB) findOperations(ctx context.Context, flags []string) (map[string]operation.Operation, error) {
-	return findOperations(s.db.WithContext(ctx), flags)
-}
-
 func findOperations(db *gorm.DB, flags []string) (map[string]operation.Operation, error) {
 	found := make(map[string]operation.Operation, len(flags))
 	columns := func(r *operationRow) []any { return []any{&r.flag, &r.state, &r.reason, &r.items, &r.token} }
