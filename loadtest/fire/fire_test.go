@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -843,6 +844,106 @@ func TestFireDrawsEachRowOfTheGrammar(t *testing.T) {
 	if levels := h.Asides[len(h.Asides)-6]; last.Kind != history.Again || levels.Row != history.RowLevel ||
 		levels.Sent < last.Done {
 		t.Errorf("at last: %s; and %s at %s, want a repeat, and levels after it", last.Kind, levels.Row, levels.Sent)
+	}
+}
+
+// Each default run asks for the last value that the contract allows, and for the first that it does not: of each number,
+// id, text and list. What it does not ask, it says.
+func TestFireDrawsEachBorder(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(5) {
+		s := newShop(t)
+		s.confirmAll()
+		others := s.Config.Handler
+		s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPut { // under used flags, too
+				w.WriteHeader(http.StatusConflict)
+				return
+			}
+			others.ServeHTTP(w, r)
+		})
+		cfg := s.config()
+		cfg.Plain, cfg.Orders, cfg.Mix = false, 0, fire.Mix{Repeat: 0.1, Cancel: 0.1, Seed: seed + 1}
+		h, _ := run(t, cfg)
+		for _, r := range contract.Routes() {
+			asked := map[string]bool{}
+			for i := range h.Asides {
+				if a := &h.Asides[i]; a.Method == r.Method && a.Route == r.Path {
+					note(t, asked, r, a)
+				}
+			}
+			said := func(name string) bool {
+				return slices.ContainsFunc(h.NotAsked, func(row string) bool {
+					return strings.Contains(row, " "+name+" ") && strings.HasSuffix(row, ", "+r.String())
+				})
+			}
+			for _, p := range r.Parameters {
+				for _, valid := range []bool{true, false} {
+					writes := valid && p.In == "path" && r.Stock && r.Method != http.MethodGet
+					for _, value := range bordersOf(p.Schema, valid) {
+						if !writes && !asked[p.Name+"="+value] && !said(p.Name) {
+							t.Errorf("seed %d: %s was not asked with %s=%.40s, and the run does not say so", seed+1, r, p.Name, value)
+						}
+					}
+				}
+			}
+			for _, name := range r.Fields() {
+				for _, value := range bordersOf(r.Body.Properties[name], false) {
+					if !asked[name+"="+value] && !said(name) {
+						t.Errorf("seed %d: %s was not sent with %s %.40s, and the run does not say so", seed+1, r, name, value)
+					}
+				}
+			}
+		}
+	}
+}
+
+// bordersOf returns the last values that a schema allows, or the first that it does not. A list is its length.
+func bordersOf(s *contract.Schema, valid bool) (values []string) {
+	add := func(last, next int64) {
+		values = append(values, fmt.Sprint(map[bool]int64{true: last, false: next}[valid]))
+	}
+	longest := map[bool]int{true: s.MaxLength, false: s.MaxLength + 1}[valid]
+	switch {
+	case s.MaxItems > 0:
+		add(int64(s.MaxItems), int64(s.MaxItems)+1)
+	case s.Maximum != nil:
+		add(*s.Minimum, *s.Minimum-1)
+		add(*s.Maximum, *s.Maximum+1)
+	case strings.Contains(s.Pattern, "[0-9]"):
+		values = append(values, map[bool]string{true: "9223372036854775807", false: "9223372036854775808"}[valid])
+	case strings.HasSuffix(s.Pattern, "{1,64}$"):
+		values = append(values, strings.Repeat("x", map[bool]int{true: 64, false: 65}[valid]))
+	case s.MaxLength > 0:
+		values = append(values, strings.Repeat("x", longest))
+	}
+	return values
+}
+
+// note notes the parameters and the fields of a call, as name=value or name=length of a list.
+func note(t *testing.T, asked map[string]bool, r *contract.Route, a *history.Aside) {
+	t.Helper()
+	u, err := url.Parse(a.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, values := range u.Query() {
+		for _, value := range values {
+			asked[name+"="+value] = true
+		}
+		asked[fmt.Sprintf("%s=%d", name, len(values))] = true
+	}
+	parts := strings.Split(u.Path, "/")
+	for i, part := range strings.Split(r.Path, "/") {
+		if strings.HasPrefix(part, "{") && i < len(parts) {
+			asked[strings.Trim(part, "{}")+"="+parts[i]] = true
+		}
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal([]byte(a.Body), &fields) == nil {
+		for name, value := range fields {
+			asked[name+"="+strings.Trim(string(value), `"`)] = true
+		}
 	}
 }
 

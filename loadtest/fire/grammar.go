@@ -2,6 +2,7 @@ package fire
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -250,7 +251,7 @@ func grammar(path history.Path, orders bool) (rows []row) {
 		for _, p := range r.Parameters {
 			for _, value := range p.Schema.Enum {
 				add("parameter", p.Name+" "+value+", "+r.String(), func(d *drawing) (call, bool) {
-					return d.with(r, p, value, true)
+					return d.with(r, p, []string{value})
 				})
 			}
 			for _, valid := range []bool{true, false} {
@@ -320,9 +321,7 @@ func grammar(path history.Path, orders bool) (rows []row) {
 	}
 	for _, r := range contract.Routes() {
 		for _, name := range r.Fields() {
-			add("field", name+within[false]+", "+r.String(), func(d *drawing) (call, bool) {
-				return d.field(r, name, d.literal(r.Body.Properties[name])), true
-			})
+			add("field", name+within[false]+", "+r.String(), func(d *drawing) (call, bool) { return d.beyond(r, name) })
 			if slices.Contains(r.Body.Required, name) {
 				add("field", "no "+name+", "+r.String(), func(d *drawing) (call, bool) { return d.field(r, name, ""), true })
 			}
@@ -468,72 +467,126 @@ func (d *drawing) field(r *contract.Route, name, value string) call {
 	return c
 }
 
-// literal returns a value in JSON that the schema does not allow.
-func (d *drawing) literal(s *contract.Schema) string {
-	values := choices(s, false)
-	text := values[d.r.IntN(len(values))]
-	if s.Type == "integer" && jsontext.Value(text).IsValid() {
-		return text
-	}
-	return encode(text)
+// beyond returns calls with one field of the body at a value that the schema does not allow, and just beyond each of
+// its borders.
+func (d *drawing) beyond(r *contract.Route, name string) (call, bool) {
+	s := r.Body.Properties[name]
+	return chain(d.atBorders(s, false, choices(s, false)), func(text string) (call, bool) {
+		if s.Type != "integer" || !jsontext.Value(text).IsValid() {
+			text = encode(text)
+		}
+		return d.field(r, name, text), true
+	})
 }
 
 // texts are values of parameters and fields, valid or not by the schema.
 var texts = []string{
 	"0", "1", "2", "-1", "01", "+1", "1.5", "x", "9223372036854775807", "9223372036854775808", "true", "false", "maybe",
-	"confirmed", strings.Repeat("x", 64), strings.Repeat("x", 65), strings.Repeat("x", 101), "a b", "\u00e9", "a'b", "%",
-	"1\n",
+	"confirmed", "a b", "\u00e9", "a'b", "%", "1\n",
 }
 
-// parameter returns a call with one parameter at any valid value but its default, or at an invalid one. A list begins
-// near the client's own orders or products, so that the parameter should show.
+// parameter returns calls with one parameter at any valid value but its default, or at an invalid one, and at each of
+// its borders. A list begins near the client's own orders or products, so that the parameter should show.
 func (d *drawing) parameter(r *contract.Route, p contract.Parameter, valid bool) (call, bool) {
 	fit := choices(p.Schema, valid)
 	if p.In == "path" { // a server cleans such paths, or takes them for others
 		fit = slices.DeleteFunc(fit, func(text string) bool { return text == "%" || text == "1\n" })
 	}
-	return d.with(r, p, fit[d.r.IntN(len(fit))], valid)
+	var values [][]string
+	if p.Schema.Type == "array" {
+		values = d.lists(p, valid)
+	}
+	if p.Schema.Type != "array" || !valid {
+		for _, value := range d.atBorders(p.Schema, valid, fit) {
+			values = append(values, []string{value})
+		}
+	}
+	return chain(values, func(values []string) (call, bool) { return d.with(r, p, values) })
+}
+
+// lists returns lists for a parameter: of some known ones and one that is not there, and as many as may be; or one too
+// many.
+func (d *drawing) lists(p contract.Parameter, valid bool) [][]string {
+	known := d.listed(p.Name)
+	if !valid {
+		return [][]string{slices.Repeat(known[:1], p.Schema.MaxItems+1)}
+	}
+	var unknown []string
+	for i := range p.Schema.MaxItems - len(known) {
+		other := d.fresh + "-" + strconv.Itoa(i)
+		if !p.Schema.Items.Allows(other) {
+			other = strconv.Itoa(i + 1)
+		}
+		unknown = append(unknown, other)
+	}
+	return [][]string{slices.Concat(known, unknown[:1]), slices.Concat(known, unknown)}
+}
+
+// chain returns a call for each of the values, to be made one after the other. It returns false unless it has all.
+func chain[T any](values []T, make func(T) (call, bool)) (first call, ok bool) {
+	for i, value := range slices.Backward(values) {
+		c, ok := make(value)
+		if !ok {
+			return call{}, false
+		}
+		if i+1 < len(values) {
+			next := first
+			c.next = &next
+		}
+		first = c
+	}
+	return first, true
+}
+
+// atBorders returns one of the values that fit a schema, or do not, as drawn, and all of them that are at a border: the
+// last that the schema allows, or the first that it does not.
+func (d *drawing) atBorders(s *contract.Schema, valid bool, fit []string) []string {
+	values := []string{fit[d.r.IntN(len(fit))]}
+	for _, b := range borders(s) {
+		values = append(values, b[valid])
+	}
+	return values
+}
+
+// borders returns the pairs of a value that a schema allows and the next one, which it does not.
+func borders(s *contract.Schema) (pairs []map[bool]string) {
+	add := func(last, next string) {
+		if s.Allows(last) && !s.Allows(next) {
+			pairs = append(pairs, map[bool]string{true: last, false: next})
+		}
+	}
+	if s.Minimum != nil {
+		add(strconv.FormatInt(*s.Minimum, 10), strconv.FormatInt(*s.Minimum-1, 10))
+	}
+	if s.Maximum != nil {
+		add(strconv.FormatInt(*s.Maximum, 10), strconv.FormatInt(*s.Maximum+1, 10))
+	}
+	add(strconv.FormatInt(math.MaxInt64, 10), strconv.FormatUint(math.MaxInt64+1, 10))
+	for n := 1; n < 300; n++ {
+		add(strings.Repeat("x", n), strings.Repeat("x", n+1))
+	}
+	return pairs
 }
 
 // choices returns values that the schema allows, or ones that it does not.
 func choices(s *contract.Schema, valid bool) []string {
-	fit := append(slices.Clone(s.Enum), texts...)
-	for _, bound := range []*int64{s.Minimum, s.Maximum} {
-		if bound != nil {
-			fit = append(fit, strconv.FormatInt(*bound, 10), strconv.FormatInt(*bound-1, 10), strconv.FormatInt(*bound+1, 10))
-		}
-	}
-	return slices.DeleteFunc(fit, func(text string) bool { // the default has no effect
+	return slices.DeleteFunc(append(slices.Clone(s.Enum), texts...), func(text string) bool { // the default has no effect
 		return text == "" || text == string(s.Default) || s.Allows(text) != valid
 	})
 }
 
-// with returns a call with one parameter at a value.
-func (d *drawing) with(r *contract.Route, p contract.Parameter, value string, valid bool) (call, bool) {
+// with returns a call with one parameter at a value, or at several.
+func (d *drawing) with(r *contract.Route, p contract.Parameter, values []string) (call, bool) {
 	if p.In == "path" {
 		of := *r
-		of.Path = strings.Replace(r.Path, "{"+p.Name+"}", url.PathEscape(value), 1)
+		of.Path = strings.Replace(r.Path, "{"+p.Name+"}", url.PathEscape(values[0]), 1)
 		c := d.example(&of)
 		c.route = r
 		return c, true
 	}
-	query := url.Values{p.Name: {value}}
+	query := url.Values{p.Name: values}
 	switch {
-	case p.Schema.Type == "array" && valid: // of each: known ones, and one that is not there, or as many as may be
-		all, others := d.listed(p.Name), 1
-		if d.r.IntN(2) == 0 {
-			others = p.Schema.MaxItems - len(all)
-		}
-		for i := range others {
-			other := d.fresh + "-" + strconv.Itoa(i)
-			if !p.Schema.Items.Allows(other) {
-				other = strconv.Itoa(i + 1)
-			}
-			all = append(all, other)
-		}
-		query[p.Name] = all
-	case p.Schema.Type == "array" && d.r.IntN(2) == 0:
-		query[p.Name] = slices.Repeat(d.listed(p.Name)[:1], p.Schema.MaxItems+1)
+	case p.Schema.Type == "array":
 	case p.Name == "after" || !r.Has("after"):
 	case r.Stock:
 		query.Set("after", strconv.FormatInt(d.h.Goods[0].ID-1, 10))
