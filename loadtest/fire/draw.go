@@ -18,12 +18,12 @@ import (
 	"orderstock/pkg/operation"
 )
 
-// An odd call follows one order in drawEvery, and one in rarely after the first drawOften: a long run has drawn each
-// row of the grammar by then.
+// An odd call follows one order in drawEvery, and after the first drawOften one in fewer times as many: a long run has
+// drawn each row of the grammar by then, and made each other kind of call hundreds of times.
 const (
 	drawEvery = 15
-	rarely    = 64
 	drawOften = 4000
+	fewer     = 4
 )
 
 // shuffled returns the rows of the grammar in the order that the run's seed draws them. They are drawn by turns.
@@ -41,8 +41,8 @@ func (f *firing) turn(n int) int {
 	switch {
 	case n < drawOften && n%drawEvery == 5:
 		return n / drawEvery % len(f.rows)
-	case n >= drawOften && n%rarely == 5:
-		return n / rarely % len(f.rows)
+	case n >= drawOften && n%(fewer*drawEvery) == 5:
+		return n / (fewer * drawEvery) % len(f.rows)
 	}
 	return -1
 }
@@ -66,7 +66,7 @@ func (w *worker) look(ctx context.Context, first history.Call, do intent, sent i
 	if do.level {
 		w.aside(w.main.level(ctx, op))
 	}
-	if do.read && do.later {
+	if do.read && do.later && !do.few {
 		w.schedule(laterCall{op: op, read: true, order: first.Order}, do.delay, sent)
 	}
 	if first.Ended() && first.Status != history.NoStatus && first.Status != history.Cancelled {
@@ -115,6 +115,9 @@ func (w *worker) lookAgain(ctx context.Context, l laterCall, sent int) {
 	}
 	if r.IntN(4) == 0 {
 		w.read(ctx, l.op, history.ReadLedger, l.order)
+	}
+	if l.few {
+		return
 	}
 	if r.IntN(4) == 0 && w.f.cfg.Path == history.PathOrder {
 		status := []history.Status{history.Confirmed, history.Cancelled}[r.IntN(2)]

@@ -32,6 +32,9 @@ type intent struct {
 	// share of the rest of the run.
 	read, ledger, level, later bool
 	delay                      float64
+	// few: the order is one of most in a long run. It is not sent again during its cancellation, and not cancelled again,
+	// listed or read later; its other late calls come within the next drawOften orders.
+	few bool
 }
 
 func newPlan(cfg Config, h *history.History) *plan {
@@ -81,6 +84,7 @@ func (p *plan) order(n int, dst []history.Item) ([]history.Item, intent) {
 	do.read, do.ledger, do.level = r.IntN(20) == 0, r.IntN(20) == 0, r.IntN(25) == 0
 	do.later, do.delay = r.IntN(4) == 0, r.Float64()
 	do.read = do.read || do.cancel && r.IntN(8) == 0 // it is read before and after
+	do.few = n >= drawOften && r.IntN(fewer) > 0
 	return dst, do
 }
 

@@ -39,6 +39,7 @@ type laterCall struct {
 	order  int64
 	// Again: the order is cancelled, and this is to cancel it again. Read: this is to read it, and Restock, to stock more.
 	again, read, restock bool
+	few                  bool // as in its order's intent
 
 	due int // in orders of this worker
 }
@@ -86,6 +87,9 @@ func (w *worker) schedule(l laterCall, delay float64, sent int) {
 	if asked := w.f.cfg.asked(); asked > 0 {
 		rest = (asked - w.last) / w.f.cfg.Concurrency
 	}
+	if l.few {
+		rest = min(rest, drawOften/w.f.cfg.Concurrency)
+	}
 	l.due = sent + 1 + int(delay*float64(max(rest, laterOrders)))
 	at := len(w.later)
 	for at > 0 && w.later[at-1].due > l.due {
@@ -105,7 +109,7 @@ func (w *worker) order(ctx context.Context, op int, intended time.Duration, sent
 		first = w.main.place(ctx, op, history.Place, w.items, intended)
 		w.keep(first)
 		w.keep(<-twin)
-		if l := (laterCall{op: op}); w.eldest == nil && w.f.h.Odd {
+		if l := (laterCall{op: op, few: do.few}); w.eldest == nil && w.f.h.Odd {
 			w.eldest = &l
 		} else {
 			w.schedule(l, do.delay, sent)
@@ -114,7 +118,7 @@ func (w *worker) order(ctx context.Context, op int, intended time.Duration, sent
 		first = w.main.place(ctx, op, history.Place, w.items, intended)
 		w.keep(first)
 		if w.f.h.FormOf(op) > history.Keyless { // a relative of another key
-			w.schedule(laterCall{op: op}, do.delay, sent)
+			w.schedule(laterCall{op: op, few: do.few}, do.delay, sent)
 		}
 	}
 	if w.f.cfg.Insist > 0 && !keyless {
@@ -127,7 +131,7 @@ func (w *worker) order(ctx context.Context, op int, intended time.Duration, sent
 	if !do.cancel || w.f.cfg.Path == history.PathOrder && first.Order == 0 {
 		return
 	}
-	l := laterCall{op: op, cancel: true, twice: do.cancelTwice, order: first.Order}
+	l := laterCall{op: op, cancel: true, twice: do.cancelTwice, order: first.Order, few: do.few}
 	if do.cancelLater {
 		w.schedule(l, do.delay, sent)
 	} else {
@@ -178,7 +182,7 @@ func (w *worker) late(ctx context.Context, l laterCall, sent int) {
 		w.lookAgain(ctx, l, sent)
 	default:
 		var repeat <-chan history.Call
-		if w.f.h.Odd && l.op%2 == 0 && w.f.h.FormOf(l.op) != history.Keyless {
+		if w.f.h.Odd && l.op%2 == 0 && !l.few && w.f.h.FormOf(l.op) != history.Keyless {
 			w.items, _ = w.f.plan.order(l.op, w.items[:0])
 			repeat = w.together(func() history.Call { return w.twin.place(ctx, l.op, history.Again, w.items, intended) })
 		}
