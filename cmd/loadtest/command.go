@@ -133,6 +133,7 @@ func (r *firing) run(cmd *cobra.Command) (err error) {
 		return err
 	}
 	r.load.Progress = cmd.ErrOrStderr()
+	collectOften()
 	h, err := fire.Run(cmd.Context(), r.load)
 	if r.load.Tracer != nil {
 		if err := r.load.Tracer.Close(context.WithoutCancel(cmd.Context())); err != nil {
@@ -174,9 +175,16 @@ func (r *firing) run(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// gcPercent replaces GOGC in verify if that is not set. The whole history stays in memory, so collecting more often
-// saves 30 MB with 200,000 orders, and costs a tenth more processor time.
+// gcPercent replaces GOGC in fire, demo and verify.
 const gcPercent = 50
+
+// collectOften collects garbage more often, unless GOGC says how often. The whole history stays in memory, so it saves
+// 30 MB with 200,000 orders, and costs verify a tenth more processor time.
+func collectOften() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+}
 
 func verifyCommand() *cobra.Command {
 	where, failed := readSurroundings()
@@ -191,9 +199,7 @@ func verifyCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error { return failed },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if os.Getenv("GOGC") == "" {
-				debug.SetGCPercent(gcPercent)
-			}
+			collectOften()
 			cfg := j.config()
 			if err := cfg.Validate(); err != nil {
 				return command.Misuse(err)
