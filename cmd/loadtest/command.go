@@ -133,7 +133,6 @@ func (r *firing) run(cmd *cobra.Command) (err error) {
 		return err
 	}
 	r.load.Progress = cmd.ErrOrStderr()
-	collectOften()
 	h, err := fire.Run(cmd.Context(), r.load)
 	if r.load.Tracer != nil {
 		if err := r.load.Tracer.Close(context.WithoutCancel(cmd.Context())); err != nil {
@@ -146,6 +145,7 @@ func (r *firing) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
+	collectOften()
 	h.Interrupted = h.Interrupted || cmd.Context().Err() != nil
 	if err := h.Save(r.history()); err != nil {
 		return err
@@ -175,11 +175,11 @@ func (r *firing) run(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// gcPercent replaces GOGC in fire, demo and verify.
+// gcPercent replaces GOGC while a run is judged.
 const gcPercent = 50
 
 // collectOften collects garbage more often, unless GOGC says how often. The whole history stays in memory, so it saves
-// 30 MB with 200,000 orders, and costs verify a tenth more processor time.
+// 30 MB with 200,000 orders, and costs a tenth more processor time.
 func collectOften() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
