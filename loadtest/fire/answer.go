@@ -84,7 +84,7 @@ func (o *orderAnswer) read(named []history.PricedItem) (id int64, _ []history.Pr
 	for _, it := range o.Items {
 		goods, err := operation.ParseGoodsID(it.GoodsID)
 		ok = ok && err == nil
-		named = append(named, history.PricedItem{Item: history.Item{GoodsID: goods, Num: it.Num}, Price: it.Price})
+		named = append(named, history.PricedItem{GoodsID: goods, Num: it.Num, Price: it.Price})
 	}
 	return id, named, ok
 }
@@ -109,7 +109,7 @@ func (c *client) readLedger(e *history.Call, sent []history.Item, body []byte) {
 			unreadable(e)
 			return
 		}
-		rows[i] = history.Row{Kind: string(f.Kind), Item: history.Item{GoodsID: f.GoodsID, Num: f.Num}}
+		rows[i] = history.Row{Kind: string(f.Kind), GoodsID: f.GoodsID, Num: f.Num}
 	}
 	for _, op := range o.Operations {
 		c.takeOperation(e, sent, op)
@@ -156,7 +156,7 @@ func (c *client) takeOperation(e *history.Call, sent []history.Item, op operatio
 	}
 	c.named = c.named[:0]
 	for _, it := range op.Items {
-		c.named = append(c.named, history.PricedItem{Item: it})
+		c.named = append(c.named, history.PricedItem{GoodsID: it.GoodsID, Num: it.Num})
 	}
 	e.Status, e.Replayed = history.ParseStatus(string(op.State)), op.Repeat
 	c.f.tell(c, e, sent, c.named, op.Reason)

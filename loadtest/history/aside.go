@@ -77,7 +77,7 @@ type asideLine struct {
 
 type listedLine struct {
 	Listed
-	ToldItems []pricedLine `json:"told_items,omitzero"` // not if they are the items that were sent
+	ToldItems []PricedItem `json:"told_items,omitzero"` // not if they are the items that were sent
 	Nothing   bool         `json:"nothing,omitzero"`    // it has no items
 	Created   *int64       `json:"created_us,omitzero"` // not if earlier answers gave it and the reason
 	Reason    string       `json:"reason,omitzero"`
@@ -93,7 +93,7 @@ func (h *History) asideLine(i int) asideLine {
 	for _, o := range a.Listed {
 		line := listedLine{Listed: o}
 		if o.Told != ToldAsSent {
-			line.ToldItems = priced(h.Named(o.Told, ReadOrder, int(o.Op)))
+			line.ToldItems = h.Named(o.Told, ReadOrder, int(o.Op))
 			line.Nothing = len(line.ToldItems) == 0
 		}
 		if !o.AsAnswered {
@@ -102,21 +102,6 @@ func (h *History) asideLine(i int) asideLine {
 		l.Listed = append(l.Listed, line)
 	}
 	return l
-}
-
-func priced(items []PricedItem) (lines []pricedLine) {
-	for _, it := range items {
-		lines = append(lines, pricedLine{it.GoodsID, it.Num, it.Price})
-	}
-	return lines
-}
-
-func unpriced(lines []pricedLine) []PricedItem {
-	items := make([]PricedItem, len(lines))
-	for i, it := range lines {
-		items[i] = PricedItem{Item: Item{GoodsID: it.GoodsID, Num: it.Num}, Price: it.Price}
-	}
-	return items
 }
 
 // aside returns the aside that a line holds, if it is one of a run.
@@ -146,7 +131,7 @@ func (r *reading) aside(l *asideLine) (Aside, bool) {
 			if o.Op >= 0 {
 				sent = r.h.Items(int(o.Op))
 			}
-			o.Told = r.h.Tell(ReadOrder, sent, unpriced(line.ToldItems))
+			o.Told = r.h.Tell(ReadOrder, sent, line.ToldItems)
 		case o.Op < 0:
 			return Aside{}, false
 		}

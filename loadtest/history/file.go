@@ -31,9 +31,9 @@ type callLine struct {
 	Body *bodyLine `json:"body,omitzero"`
 	Call
 	AsSent    bool         `json:"as_sent,omitzero"` // the items in the answer are ToldAsSent, and told_items is empty
-	ToldItems []pricedLine `json:"told_items,omitzero"`
+	ToldItems []PricedItem `json:"told_items,omitzero"`
 	Reason    string       `json:"reason,omitzero"`
-	Rows      []rowLine    `json:"rows,omitzero"`
+	Rows      []Row        `json:"rows,omitzero"`
 }
 
 type bodyLine struct {
@@ -43,18 +43,6 @@ type bodyLine struct {
 type itemLine struct {
 	GoodsID int64 `json:"goods_id,string"`
 	Num     int64 `json:"num"`
-}
-
-type pricedLine struct {
-	GoodsID int64 `json:"goods_id,string"`
-	Num     int64 `json:"num"`
-	Price   int64 `json:"price,omitzero"`
-}
-
-type rowLine struct {
-	Kind    string `json:"kind"`
-	GoodsID int64  `json:"goods_id,string"`
-	Num     int64  `json:"num"`
 }
 
 // Write writes the history as JSON lines.
@@ -79,13 +67,10 @@ func (h *History) line(i int) callLine {
 	c := &h.Calls[i]
 	l := callLine{
 		Line: i + 2, Kind: c.Kind.String(), Key: h.Key(int(c.Op)), Call: *c, AsSent: c.Told == ToldAsSent,
-		Reason: h.Reason(c),
+		Reason: h.Reason(c), Rows: h.FlowRows(c),
 	}
 	if !l.AsSent {
-		l.ToldItems = priced(h.ToldItems(c))
-	}
-	for _, row := range h.FlowRows(c) {
-		l.Rows = append(l.Rows, rowLine{row.Kind, row.GoodsID, row.Num})
+		l.ToldItems = h.ToldItems(c)
 	}
 	if c.Kind.Places() {
 		l.Body = &bodyLine{}

@@ -147,9 +147,9 @@ func (r *reading) takeCall(l *callLine) error {
 	if l.AsSent && (len(l.ToldItems) > 0 || sent == nil) {
 		return fmt.Errorf("items as sent, and items %v, of order %d", l.ToldItems, c.Op)
 	}
-	c.Rows, c.Reason = r.h.SawRows(sent, rowsIn(l.Rows)), r.h.Reasoned(l.Reason)
+	c.Rows, c.Reason = r.h.SawRows(sent, l.Rows), r.h.Reasoned(l.Reason)
 	if c.Told = ToldAsSent; !l.AsSent {
-		c.Told = r.h.Tell(c.Kind, sent, unpriced(l.ToldItems))
+		c.Told = r.h.Tell(c.Kind, sent, l.ToldItems)
 	}
 	r.h.Calls = append(r.h.Calls, c)
 	return nil
@@ -185,14 +185,6 @@ func (r *reading) body(c Call, body *bodyLine) error {
 		r.h.items.put(int(c.Op), r.items)
 	}
 	return nil
-}
-
-func rowsIn(lines []rowLine) []Row {
-	rows := make([]Row, len(lines))
-	for i, row := range lines {
-		rows[i] = Row{row.Kind, Item{GoodsID: row.GoodsID, Num: row.Num}}
-	}
-	return rows
 }
 
 func (r *reading) takeAside(l *asideLine) error {

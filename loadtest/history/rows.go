@@ -7,8 +7,9 @@ import (
 
 // Row is a flow row in an answer: a signed number of pieces of a product.
 type Row struct {
-	Kind string
-	Item
+	Kind    string `json:"kind"`
+	GoodsID int64  `json:"goods_id,string"`
+	Num     int64  `json:"num"`
 }
 
 // Rows identifies the flow rows in an answer. Nearly all are as the items that were sent require, and take no memory.
@@ -35,9 +36,9 @@ func SortRows(rows []Row) {
 // rowsOf returns the flow rows that the items require, by product, then kind.
 func rowsOf(rows Rows, items []Item) (all []Row) {
 	for _, it := range items {
-		all = append(all, Row{"deduct", Item{GoodsID: it.GoodsID, Num: -it.Num}})
+		all = append(all, Row{"deduct", it.GoodsID, -it.Num})
 		if rows == GivenBack {
-			all = append(all, Row{"restore", it})
+			all = append(all, Row{"restore", it.GoodsID, it.Num})
 		}
 	}
 	return all

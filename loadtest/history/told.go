@@ -4,8 +4,9 @@ import "slices"
 
 // PricedItem is a line of an order in an answer. Price is 0 in the stock service's answers, which have none.
 type PricedItem struct {
-	Item
-	Price int64
+	GoodsID int64 `json:"goods_id,string"`
+	Num     int64 `json:"num"`
+	Price   int64 `json:"price,omitzero"`
 }
 
 // Told identifies the items in an answer. Nearly all answers have the items that were sent, and those take no memory.
@@ -25,16 +26,16 @@ const (
 	toldOther // and above: an index into History.told
 )
 
-// price returns the price of a product in an answer that is ToldAsSent or ToldRepriced; the stock service's have none.
-func (h *History) price(told Told, kind Kind, goods int64) int64 {
-	i, ours := h.Product(goods)
+// priced returns an item with its price in an answer that is ToldAsSent or ToldRepriced; the stock service's have none.
+func (h *History) priced(told Told, kind Kind, it Item) PricedItem {
+	i, ours := h.Product(it.GoodsID)
 	switch {
 	case !ours || h.Path != PathOrder || kind == ReadLedger:
-		return 0
+		return PricedItem{it.GoodsID, it.Num, 0}
 	case told == ToldRepriced && i == Repriced:
-		return h.NewPrice()
+		return PricedItem{it.GoodsID, it.Num, h.NewPrice()}
 	}
-	return h.Goods[i].Price
+	return PricedItem{it.GoodsID, it.Num, h.Goods[i].Price}
 }
 
 // Tell returns the Told of an answer to a call of that kind with the items named, in their order. Sent are the items of
@@ -56,7 +57,7 @@ func (h *History) Tell(kind Kind, sent []Item, named []PricedItem) Told {
 func (h *History) Says(told Told, kind Kind, sent []Item, named []PricedItem) bool {
 	same := len(named) == len(sent)
 	for i := 0; same && i < len(sent); i++ {
-		same = named[i] == PricedItem{sent[i], h.price(told, kind, sent[i].GoodsID)}
+		same = named[i] == h.priced(told, kind, sent[i])
 	}
 	return same
 }
@@ -73,7 +74,7 @@ func (h *History) Named(told Told, kind Kind, n int) []PricedItem {
 		items := h.Items(n)
 		named := make([]PricedItem, len(items))
 		for i, it := range items {
-			named[i] = PricedItem{it, h.price(told, kind, it.GoodsID)}
+			named[i] = h.priced(told, kind, it)
 		}
 		return named
 	case int(told-toldOther) < len(h.told):

@@ -134,7 +134,7 @@ func (j *judgement) pricedAs(e *Entry, n int) history.Told {
 		if len(items) != len(e.Items) || !ours || row.Item != items[i] || !j.mayBePriced(g, row.Price, 0, never) {
 			return history.ToldNothing
 		}
-		j.paid = append(j.paid, history.PricedItem{Item: row.Item, Price: row.Price})
+		j.paid = append(j.paid, history.PricedItem{GoodsID: row.GoodsID, Num: row.Num, Price: row.Price})
 	}
 	for _, told := range []history.Told{history.ToldAsSent, history.ToldRepriced} {
 		if j.h.Says(told, history.Place, items, j.paid) {

@@ -27,7 +27,9 @@ func wordsOf(one any) string {
 	case history.Item:
 		return fmt.Sprintf("%d of product %d", r.Num, r.GoodsID)
 	case history.PricedItem:
-		return priced(r.Item, r.Price)
+		return priced(history.Item{GoodsID: r.GoodsID, Num: r.Num}, r.Price)
+	case history.Row:
+		return fmt.Sprintf("%s %+d of product %d", r.Kind, r.Num, r.GoodsID)
 	case ItemRow:
 		return priced(r.Item, r.Price)
 	case FlowRow:

@@ -66,7 +66,7 @@ func upTo[T ~uint8 | ~uint16](r *rand.Rand, last T) T { return T(r.IntN(int(last
 func changeRow(r *rand.Rand, rows []history.Row) []history.Row {
 	changed := slices.Clone(rows)
 	if len(changed) == 0 {
-		return []history.Row{{Kind: "deduct", Item: history.Item{GoodsID: 1, Num: -1}}}
+		return []history.Row{{Kind: "deduct", GoodsID: 1, Num: -1}}
 	}
 	switch at := r.IntN(len(changed)); r.IntN(4) {
 	case 0:
