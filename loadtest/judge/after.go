@@ -28,7 +28,11 @@ func (p *phase) goesOn() bool { return len(p.f.Then) > 0 || p.f.Cancel != nil }
 // finish does the steps after the order, once for each of the orders that is accepted or pending: step by step, and
 // each one for all of them at the same moment.
 func (p *phase) finish(ctx context.Context, orders ...*prepared) {
-	p.steps(ctx, p.live(orders...), 1)
+	live := p.live(orders...)
+	if len(live) > 0 && len(p.f.Then) > 0 && p.before != nil && p.before.HasState {
+		p.placed.Do(func() { p.between, _ = p.reader.Read(ctx, p.vars) }) // without it, less is known
+	}
+	p.steps(ctx, live, 1)
 }
 
 // steps does the steps after the orders, from the one with that number, which counts from 1.
@@ -187,7 +191,12 @@ func (p *phase) payment() int {
 	if p.f.Cancel.Target() == "" {
 		return 0
 	}
-	return 1 + slices.IndexFunc(p.f.Then, func(s shop.Step) bool { return s.Target() != "" && s.Get == "" })
+	return payment(p.f)
+}
+
+// payment returns the number of the step of then that changes the order first, or 0.
+func payment(f *shop.File) int {
+	return 1 + slices.IndexFunc(f.Then, func(s shop.Step) bool { return s.Target() != "" && s.Get == "" })
 }
 
 // payAndCancel does the step with that number and cancels the order at the same moment. Unless the order is cancelled,
@@ -299,8 +308,8 @@ func (p *phase) cancel(ctx context.Context, o *prepared, times int) {
 }
 
 // sellOut sends orders one after another, each from a new buyer, until of each basket one is rejected, more is accepted
-// than there is, or some in a row have no known end. While returned pieces may still come back, for so long, a rejection
-// counts only where there are too few pieces.
+// than there is, or some in a row have no known end. While returned pieces may still come back, for so long, a
+// rejection counts only where there are too few pieces.
 func (p *phase) sellOut(ctx context.Context, returning time.Duration) error {
 	deadline := time.Now().Add(returning)
 	held := map[string]shop.Pieces{}

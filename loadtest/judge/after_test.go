@@ -76,6 +76,9 @@ func (s *reserving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case path[2] == "pay" && s.mistake == "late" && s.left == 0:
 		*state = "FAILED"
+	case path[2] == "pay" && s.mistake == "declines" && id%5 == 0:
+		*state = "FAILED"
+		s.left++
 	case path[2] == "pay":
 		if *state = "PAID"; s.mistake == "late" {
 			s.left--
@@ -98,6 +101,9 @@ func (s *reserving) write() {
 	}
 	orders := "id,product,pieces,state\n"
 	for i, state := range s.state {
+		if s.mistake == "forgets" && i%5 == 4 && state == "PAID" {
+			state = "PLACED"
+		}
 		orders += fmt.Sprintf("%d,1,1,%s\n", i+1, state)
 	}
 	for name, text := range map[string]string{"stock": fmt.Sprintf("product,pieces\n1,%d\n", s.left), "orders": orders} {
@@ -154,7 +160,7 @@ settle: 1s
 func TestOrdersArePaidAndCancelled(t *testing.T) {
 	t.Parallel()
 	for mistake, want := range map[string]struct{ phase, violated string }{
-		"": {}, "late": {}, // it refuses when an order is paid, and that is no mistake
+		"": {}, "late": {}, "declines": {}, // they refuse when an order is paid, and that is no mistake
 		"twice": {judge.Cancelled, judge.NotOversold}, "never": {judge.Cancelled, judge.RejectedOnlyWhenShort},
 	} {
 		t.Run("mistake "+mistake, func(t *testing.T) {
@@ -222,6 +228,20 @@ func TestAPaymentAtTheMomentOfACancel(t *testing.T) {
 				t.Errorf("violated %v\n%s", p.Violated(), text(r))
 			}
 		})
+	}
+}
+
+// An order that was paid, and stays in the state that it had before, is not settled, also if no file lists that state:
+// the books were read before the payment, too.
+func TestAPaymentThatIsForgotten(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f := parse(t, dir, serve(t, &reserving{mistake: "forgets", dir: dir})+reservingFile+reservingBooks)
+	r := run(t, judge.Config{File: f, Phases: []string{judge.Alone, judge.Together}})
+	for _, p := range r.Phases[:2] {
+		if !slices.Contains(p.Violated(), judge.Settled) {
+			t.Errorf("%s: want %s; %v", p.Line(), judge.Settled, p.Reasons)
+		}
 	}
 }
 

@@ -163,6 +163,7 @@ func (e *Evidence) again(f *shop.File) *Verdict {
 	if f.Books != nil {
 		e.Sold, e.Void = f.Books.Sold, f.Books.Void
 	}
+	e.Pays = payment(f) > 0
 	for _, o := range e.Orders {
 		for i := range o.Calls {
 			c := &o.Calls[i]

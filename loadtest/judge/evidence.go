@@ -43,7 +43,10 @@ type Evidence struct {
 	Unnamed bool
 	// Kills are the kills of the judge, each until the service served again.
 	Kills []Span
-	// Settle is how long the pieces of a cancelled order may take to come back.
+	// Pays: a step after the order changes it. An order that was pending before may be rejected by it for another reason
+	// than a short stock, as a card that is declined.
+	Pays bool
+	// Settle is how long the pieces of an order that was cancelled, or not paid, may take to come back.
 	Settle time.Duration
 	// Serves: an order that was sent after an earlier phase was served, so one after this phase must be, too.
 	Serves bool
@@ -70,6 +73,11 @@ type Death struct {
 	// Text says how it ended, and when; Output is the end of its output.
 	Text   string
 	Output []string
+}
+
+// unpaid reports whether the order was placed, and rejected by a step after it.
+func (e *Evidence) unpaid(o *Order) bool {
+	return e.Pays && o.end() == shop.Rejected && o.any(shop.Pending)
 }
 
 // probe returns the last order that was sent after the phase, or nil.
@@ -102,6 +110,7 @@ type item struct {
 // sums are the pieces of one product in the orders, their answers and the books.
 type sums struct {
 	ordered       map[shop.Means]shop.Pieces // by the orders' holdings, without orders that cannot have reached the shop
+	later         shop.Pieces                // the part that was accepted of orders after the phase
 	last          *Order                     // the accepted one of the phase that was sent last
 	held          byClass                    // by the orders that were added to the books
 	before, after shop.Pieces                // in stock
@@ -206,6 +215,9 @@ func (e *Evidence) sumUp() {
 		for _, it := range o.Basket {
 			of := e.of(it.Product)
 			of.ordered[end] += it.Pieces
+			if end == shop.Accepted && o.Probe {
+				of.later += it.Pieces
+			}
 			if end == shop.Accepted && !o.Probe && it.Pieces > 0 && (of.last == nil || o.sent() > of.last.sent()) {
 				of.last = o
 			}

@@ -215,18 +215,13 @@ func notOversold(e *Evidence, f *finding) {
 	}
 }
 
-// later says how many of the accepted pieces are of the order after the phase, which no other figure counts.
+// later says how many of the accepted pieces are of orders after the phase, which no other figure counts.
 func (e *Evidence) later(product string) string {
-	o := e.probe()
-	if o == nil || o.holds() != shop.Accepted {
+	pieces := e.of(product).later
+	if pieces == 0 {
 		return ""
 	}
-	for _, it := range o.Basket {
-		if it.Product == product {
-			return fmt.Sprintf("; %s of them by the order after the phase", it.Pieces)
-		}
-	}
-	return ""
+	return fmt.Sprintf("; %s of them ordered after the phase", pieces)
 }
 
 // over returns the order with whose answer more pieces of a product were accepted than there were; or, if cancels were
@@ -495,7 +490,7 @@ func rejectedOnlyWhenShort(e *Evidence, f *finding) {
 	taken, returned := e.holdings()
 	for _, o := range e.Orders {
 		i := slices.IndexFunc(o.Calls, func(c Call) bool { return c.Means == shop.Rejected })
-		if i < 0 || o.any(shop.Accepted) || o.Calls[i].Kind == Buyer || e.limited(o, o.Calls[i].Done) {
+		if i < 0 || o.any(shop.Accepted) || o.Calls[i].Kind == Buyer || e.unpaid(o) || e.limited(o, o.Calls[i].Done) {
 			continue
 		}
 		from, to := o.sent(), o.Calls[i].Done
@@ -545,7 +540,9 @@ func (e *Evidence) holdings() (taken, returned map[string]timeline) {
 		for _, it := range o.Basket {
 			pieces := it.Pieces * o.times()
 			taken[it.Product] = append(taken[it.Product], moment{o.sent(), pieces})
-			if o.end() == shop.Rejected {
+			if e.unpaid(o) {
+				returned[it.Product] = append(returned[it.Product], moment{o.rejectedBy() + e.Settle, pieces})
+			} else if o.end() == shop.Rejected {
 				returned[it.Product] = append(returned[it.Product], moment{o.rejectedBy(), pieces})
 			} else if at, sure, _ := o.cancelled(); sure {
 				returned[it.Product] = append(returned[it.Product], moment{at + e.Settle, pieces})
@@ -724,9 +721,15 @@ func deductedOnce(e *Evidence, f *finding) {
 				continue
 			}
 		}
-		if e.byID[at.id] == nil {
+		en := e.byID[at.id]
+		if en == nil {
 			f.add(e.idOwner[at.id], func() []string { return deductionLines(found) },
 				"a deduction for order %q, which is not in the books", at.id)
+			continue
+		}
+		if _, has := en.items[at.product]; !has && en.has[sold] {
+			f.add(en.order, func() []string { return append(en.lines(), deductionLines(found)...) },
+				"a deduction of product %s for order %s, which has no such item", at.product, at.id)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,9 @@ type phase struct {
 	// reserved: carts hold pieces before the first order.
 	reserved bool
 
+	placed  sync.Once    // when the first order has steps after it
+	between *books.Books // then, before its steps; nil if they could not be read
+
 	down         sync.RWMutex       // held while the service is killed
 	ready, ended atomic.Int64       // buyers, and orders with all their calls, of each round
 	mu           sync.Mutex         // guards the calls of orders, and ends
@@ -57,6 +61,7 @@ func newPhase(r *run, name string, number int) *phase {
 // prepared is an order whose buyer is ready: its request is bytes.
 type prepared struct {
 	Order
+	lines    []Item // the basket in the order of its request: each comes in all of them
 	session  *send.Session
 	vars     shop.Vars
 	placed   *shop.Answer // the first one that placed the order, if steps follow it
@@ -180,14 +185,14 @@ func (p *phase) plan() error {
 	return err
 }
 
-// more draws so many orders more of the baskets, and returns them.
+// more draws so many orders more, each basket as often as any other, and returns them.
 func (p *phase) more(n int, baskets [][]Item) ([]*prepared, error) {
 	first := orderNumbers.take(n)
-	for i := range n {
+	for i, j := range p.draw.Perm(max(n, len(baskets)))[:n] {
 		if i%p.group == 0 {
 			p.lastBuyer++
 		}
-		if err := p.add(baskets[p.draw.IntN(len(baskets))], len(p.orders), first+int64(i)); err != nil {
+		if err := p.add(baskets[j%len(baskets)], len(p.orders), first+int64(i)); err != nil {
 			return nil, err
 		}
 	}
@@ -199,6 +204,8 @@ func (p *phase) add(basket []Item, i int, number int64) error {
 	o := &prepared{}
 	o.Key = fmt.Sprintf("%s-%s-%d", p.id, p.name, i)
 	o.Basket, o.Number = basket, number
+	o.lines = slices.Clone(basket)
+	p.draw.Shuffle(len(basket), func(i, j int) { o.lines[i], o.lines[j] = o.lines[j], o.lines[i] })
 	o.UUID = uuid.NewSHA1(uuid.NameSpaceURL, []byte(o.Key)).String()
 	o.vars = p.vars.With(shop.Vars{"key": o.Key, "uuid": o.UUID, "n": o.Number, "i": i + 1})
 	if p.f.Limit != nil {
@@ -211,7 +218,7 @@ func (p *phase) add(basket []Item, i int, number int64) error {
 	}
 	if of := p.f.Order.Item; of != nil {
 		items := []any{}
-		for _, it := range o.Basket {
+		for _, it := range o.lines {
 			value, err := o.vars.With(shop.Vars{"product": it.Product, "pieces": it.Pieces}).Value(of)
 			if err != nil {
 				return err
@@ -243,17 +250,19 @@ func (p *phase) random(use uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(p.Seed, uint64(p.number)<<32|use))
 }
 
-// enough returns how many orders ask for half as many pieces again as there are, of each product that is ordered.
+// enough returns how many orders ask for half as many pieces again as there are, of each product that is ordered: as
+// many of each basket, but at least ten in all.
 func enough(stock map[string]shop.Pieces, baskets [][]Item) (orders int) {
-	each := map[string]float64{} // the pieces of an order, on average
+	each := map[string]shop.Pieces{} // the pieces in one order of each basket
 	for _, basket := range baskets {
 		for _, it := range basket {
-			each[it.Product] += float64(it.Pieces) / float64(len(baskets))
+			each[it.Product] += it.Pieces
 		}
 	}
 	for product, pieces := range stock {
 		if each[product] > 0 {
-			orders = max(orders, int(math.Ceil(1.5*float64(pieces)/each[product])), 10)
+			ofEach := int(math.Ceil(1.5 * float64(pieces) / float64(each[product])))
+			orders = max(orders, ofEach*len(baskets), 10)
 		}
 	}
 	return orders
@@ -352,7 +361,7 @@ func (p *phase) buyer(ctx context.Context, o *prepared) error {
 		step := &p.f.Buyer[i]
 		items := []Item{{}}
 		if step.Each == "item" {
-			items = o.Basket
+			items = o.lines
 		}
 		for _, it := range items {
 			vars := o.vars
@@ -464,6 +473,7 @@ func (p *phase) verdict(ctx context.Context) (*Verdict, error) {
 	e := Evidence{
 		Stock: p.stock, Moved: p.moved, Reserved: p.reserved, Passing: map[string]bool{}, Deaths: p.deaths, Serves: p.serves,
 		Vars: p.vars, Settle: time.Duration(p.f.Settle), Noun: p.f.Noun, Unnamed: !p.f.NamesPieces(), Kills: p.kills,
+		Pays: payment(p.f) > 0,
 	}
 	if p.f.Limit != nil {
 		e.Limit = p.f.Limit.Pieces
@@ -506,7 +516,7 @@ func (p *phase) settle(ctx context.Context, e *Evidence) (*Verdict, error) {
 		same, over := last != nil && last.Equal(now), !time.Now().Before(deadline)
 		if !same {
 			e.After, judged = now, nil
-			e.passed(last)
+			e.passed(cmp.Or(last, p.between))
 		}
 		if judged == nil && (same || over) {
 			judged = e.judge()

@@ -9,8 +9,8 @@ import (
 )
 
 // probe looks after the service once the orders are sent: if it has ended by itself, that is kept, and it is started
-// again. Else it sends one order alone. If the service fails at it, another one follows, for at most the time to
-// settle: a breaker may be open for a while.
+// again. Else it sends an order of each basket, one after another, for at most the time to settle, and ends at one that
+// is not served. If the service fails at it, another one follows: a breaker may be open for a while.
 func (p *phase) probe(ctx context.Context) error {
 	if len(p.orders) == 0 {
 		return nil
@@ -19,27 +19,41 @@ func (p *phase) probe(ctx context.Context) error {
 		return err
 	}
 	deadline := time.Now().Add(time.Duration(p.f.Settle))
-	for pause := readEvery; ; pause *= 2 {
-		drawn, err := p.more(1, p.baskets)
-		if err != nil {
+	for n, i := range p.draw.Perm(len(p.baskets)) {
+		if n > 0 && !time.Now().Before(deadline) {
+			break
+		}
+		if served, err := p.served(ctx, p.baskets[i:i+1], deadline); err != nil || !served {
 			return err
+		}
+	}
+	return nil
+}
+
+// served sends an order of one of the baskets, and others while the service fails at them, until the deadline. It
+// reports whether the last one was answered as one under answers.
+func (p *phase) served(ctx context.Context, baskets [][]Item, deadline time.Time) (bool, error) {
+	for pause := readEvery; ; pause *= 2 {
+		drawn, err := p.more(1, baskets)
+		if err != nil {
+			return false, err
 		}
 		o := drawn[0]
 		o.Probe = true
 		if err := p.buyer(ctx, o); err != nil {
-			return err
+			return false, err
 		}
 		if o.Request != nil {
 			p.call(ctx, o, Probe)
 			p.finish(ctx, o)
 		}
 		if o.end() != shop.Unknown || !o.unserved() || !time.Now().Before(deadline) {
-			return nil
+			return o.end() != shop.Unknown, nil
 		}
 		select {
 		case <-time.After(min(pause, time.Until(deadline))):
 		case <-ctx.Done():
-			return ctx.Err()
+			return false, ctx.Err()
 		}
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// Try sends one order, its repeat, and orders until the shop is sold out, one after another. It prints how each answer
-// was read and which rows changed, so that its user sees whether the file describes the shop. The result has the one
-// phase "try".
+// Try sends one order, its repeat, and orders until one of each basket is rejected, one after another. It prints how
+// each answer was read and which rows changed, so that its user sees whether the file describes the shop. The result
+// has the one phase "try".
 func Try(ctx context.Context, cfg Config, w io.Writer) (*Result, error) {
 	if cfg.Progress == nil {
 		cfg.Progress = w
@@ -27,7 +27,7 @@ func Try(ctx context.Context, cfg Config, w io.Writer) (*Result, error) {
 		result.Reasons = []string{err.Error()}
 		return result, ctx.Err()
 	}
-	t := &trying{phase: newPhase(r, "try", len(Phases())), w: terminal{w}}
+	t := &trying{phase: newPhase(r, "try", len(Phases())), w: terminal{w}, refused: map[string]bool{}}
 	p := Phase{Name: "try"}
 	v, err := t.run(ctx)
 	if ctx.Err() != nil {
@@ -49,6 +49,8 @@ type trying struct {
 	last *books.Books
 	// limited: an order was rejected whose buyer may have no more.
 	limited bool
+	// refused are the baskets of which an order was rejected for another reason.
+	refused map[string]bool
 }
 
 func (t *trying) say(what, format string, args ...any) {
@@ -71,10 +73,13 @@ func (t *trying) run(ctx context.Context) (*Verdict, error) {
 		return nil, err
 	}
 	planned := t.orders
-	t.start = time.Now()
-	for i, o := range planned {
-		t.orders = planned[:i+1]
-		on, err := t.one(ctx, o, i)
+	t.orders, t.start = nil, time.Now()
+	for _, o := range planned {
+		if t.refused[o.basket()] {
+			continue
+		}
+		t.orders = append(t.orders, o)
+		on, err := t.one(ctx, o, len(t.orders)-1)
 		if err != nil || !on {
 			if err != nil {
 				return nil, err
@@ -111,15 +116,18 @@ func (t *trying) one(ctx context.Context, o *prepared, i int) (on bool, err erro
 	}
 	if c.Means == shop.Rejected || o.end() == shop.Rejected && i > 0 {
 		limited := t.phase.limited(o)
-		if !limited || !t.limited {
-			t.say("order", "number %d", i+1)
+		if !limited {
+			t.refused[o.basket()] = true
+		}
+		if limited && !t.limited || !limited && len(t.refused) <= rowsShown {
+			t.say("order", "number %d  (%s)", i+1, words(t.f.Noun, o.basket()))
 			t.show(o.Calls[len(o.Calls)-1])
 		}
 		if limited && !t.limited {
 			t.say("", "the buyer may have no more: the next one orders")
 		}
 		t.limited = t.limited || limited
-		return limited, nil
+		return len(t.refused) < len(t.baskets), nil
 	}
 	n := len(t.orders)
 	return n < hopeless || slices.ContainsFunc(t.orders[n-hopeless:], func(o *prepared) bool {

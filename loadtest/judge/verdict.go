@@ -214,12 +214,20 @@ func (e *Evidence) shows(v *Verdict) (reasons []string) {
 	if v.Accepted+v.Pending == 0 {
 		return append(reasons, "no order was accepted, so nothing could be shown")
 	}
-	asked := slices.ContainsFunc(e.products(), func(p string) bool {
+	few := slices.DeleteFunc(e.products(), func(p string) bool {
 		return e.sum(p, shop.Accepted, shop.Pending, shop.Rejected, shop.Unknown) > e.Stock[p]
 	})
 	void := slices.ContainsFunc(e.added, (*entry).void)
+	if n := len(few); n > 0 && n < len(e.Stock) {
+		others := ""
+		if n > 1 {
+			others = fmt.Sprintf(", and of %d more,", n-1)
+		}
+		v.Notes = append(v.Notes, words(e.Noun, fmt.Sprintf("of product %s%s no more was ordered than there is, so it "+
+			"could not show whether the shop oversells there: give more --orders, more baskets, or less stock", few[0], others)))
+	}
 	switch {
-	case !asked:
+	case len(few) == len(e.Stock):
 		text := "no more was ordered than there is, so it could not show whether the shop oversells: "
 		if v.Unknown > 0 {
 			text += e.unclear()

@@ -358,6 +358,9 @@ func TestWhatIsViolated(t *testing.T) {
 		"deducted for nobody": {func(e *judge.Evidence) {
 			e.After.Deductions = append(e.After.Deductions, books.Row{ID: "9", Product: "1", Pieces: shop.Whole})
 		}, judge.DeductedOnce},
+		"deducted of another product, too": {func(e *judge.Evidence) {
+			e.After.Deductions = append(e.After.Deductions, books.Row{ID: "100", Product: "2", Pieces: shop.Whole})
+		}, judge.DeductedOnce},
 		"does not serve any more": {
 			func(e *judge.Evidence) { e.Serves = true; after(e, shop.Unknown, 500) }, judge.KeepsServing,
 		},
@@ -758,7 +761,7 @@ func TestWhatIsSaid(t *testing.T) {
 				e.Orders[10].Calls[0].Means, e.Orders[10].Calls[0].Order = shop.Accepted, "110"
 				after(e, shop.Accepted, 201)
 			},
-			"  not-oversold: 12 pieces of product 1 were accepted, and there were 10; 1 of them by the order after the phase\n",
+			"  not-oversold: 12 pieces of product 1 were accepted, and there were 10; 1 of them ordered after the phase\n",
 		},
 		"pending": {
 			func(e *judge.Evidence) { remove(e, 2); e.Orders[2].Calls[0].Means = shop.Pending },
