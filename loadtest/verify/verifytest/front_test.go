@@ -138,7 +138,8 @@ func changing(path string, change func(body map[string]any)) func(fire.Target) f
 		next.ServeHTTP(answer, r)
 		body := decode(answer.Body)
 		change(body)
-		w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
+		maps.Copy(w.Header(), answer.Header())
+		w.Header().Del("Content-Length")
 		w.WriteHeader(answer.Code)
 		_ = json.NewEncoder(w).Encode(body) // the client may be gone
 	}))
@@ -174,12 +175,11 @@ func neverCancelled(body map[string]any) {
 func remembering(fire.Target) front {
 	var firsts sync.Map
 	return where(gets("/v1/stock/"), func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		first, known := firsts.Load(r.URL.Path)
-		if !known {
-			answer := httptest.NewRecorder()
-			next.ServeHTTP(answer, r)
-			first, _ = firsts.LoadOrStore(r.URL.Path, answer.Body.Bytes())
-		}
+		answer := httptest.NewRecorder()
+		next.ServeHTTP(answer, r)
+		first, _ := firsts.LoadOrStore(r.URL.Path, answer.Body.Bytes())
+		maps.Copy(w.Header(), answer.Header())
+		w.Header().Del("Content-Length")
 		_, _ = w.Write(first.([]byte)) // the client may be gone
 	})
 }
