@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/gin-gonic/gin"
 	"github.com/go-json-experiment/json"
@@ -38,8 +40,10 @@ func DecodeRequest(r *http.Request, dst any) error {
 		return NewProblem(http.StatusUnsupportedMediaType, "unsupported_media_type",
 			"send the body without Content-Encoding")
 	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
+	body := bodies.Get().(*bytes.Buffer)
+	defer bodies.Put(body)
+	body.Reset()
+	if _, err := body.ReadFrom(r.Body); err != nil {
 		var tooLarge *http.MaxBytesError
 		if errors.As(err, &tooLarge) {
 			return NewProblem(http.StatusRequestEntityTooLarge, "body_too_large", "the body may hold %d bytes at most",
@@ -47,11 +51,14 @@ func DecodeRequest(r *http.Request, dst any) error {
 		}
 		return NewProblem(http.StatusBadRequest, "malformed_json", "the body ended early")
 	}
-	if err := json.Unmarshal(body, dst, json.RejectUnknownMembers(true)); err != nil {
+	if err := json.Unmarshal(body.Bytes(), dst, json.RejectUnknownMembers(true)); err != nil {
 		return decodeProblem(err)
 	}
 	return nil
 }
+
+// bodies are buffers for bodies, which are decoded at once.
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 func decodeProblem(err error) *Problem {
 	refuse := func(code, format string, args ...any) *Problem {
