@@ -244,23 +244,26 @@ func (c *Client) readLedger(ctx context.Context, flags []string) ([]record, erro
 	if err != nil {
 		return nil, err
 	}
-	deducted := map[string][]operation.Item{}
+	deducted := make(map[string][]operation.Item, len(flags))
 	for _, f := range flows.Flows {
 		if f.Kind == operation.KindDeduct {
 			deducted[f.Flag] = append(deducted[f.Flag], operation.Item{GoodsID: f.GoodsID, Num: -f.Num})
 		}
 	}
-	found := make(map[string]record, len(flows.Operations))
-	for _, op := range flows.Operations {
-		var err error
-		if !complete(op, deducted[op.Flag]) { // a record exists, but nothing may be decided by it
-			err = fmt.Errorf("%w: flows of flag %s are not its operation's items", operation.ErrBooksDisagree, op.Flag)
-		}
-		found[op.Flag] = record{op, true, err}
+	found := make(map[string]*operation.Operation, len(flags))
+	for i := range flows.Operations {
+		found[flows.Operations[i].Flag] = &flows.Operations[i]
 	}
 	records := make([]record, len(flags))
 	for i, flag := range flags {
-		records[i] = found[flag]
+		op := found[flag]
+		if op == nil {
+			continue
+		}
+		records[i] = record{op: *op, found: true}
+		if !complete(*op, deducted[flag]) { // a record exists, but nothing may be decided by it
+			records[i].err = fmt.Errorf("%w: flows of flag %s are not its operation's items", operation.ErrBooksDisagree, flag)
+		}
 	}
 	return records, nil
 }
