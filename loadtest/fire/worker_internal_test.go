@@ -22,7 +22,7 @@ func TestALongRunAsksForEachKindOften(t *testing.T) {
 	var items []history.Item
 	drawn, cancelled := make([]int, len(f.rows)), 0
 	for n := range orders {
-		do := intent{}
+		var do intent
 		if items, do = f.plan.order(n, items[:0]); do.cancel && !do.few {
 			cancelled++
 		}
