@@ -523,19 +523,16 @@ func (d *drawing) lists(p contract.Parameter, valid bool) [][]string {
 }
 
 // chain returns a call for each of the values, to be made one after the other. It returns false unless it has all.
-func chain[T any](values []T, make func(T) (call, bool)) (first call, ok bool) {
-	for i, value := range slices.Backward(values) {
-		c, ok := make(value)
+func chain[T any](values []T, of func(T) (call, bool)) (call, bool) {
+	var next *call
+	for _, value := range slices.Backward(values) {
+		c, ok := of(value)
 		if !ok {
 			return call{}, false
 		}
-		if i+1 < len(values) {
-			next := first
-			c.next = &next
-		}
-		first = c
+		c.next, next = next, &c
 	}
-	return first, true
+	return *next, true
 }
 
 // atBorders returns one of the values that fit a schema, or do not, as drawn, and all of them that are at a border: the
