@@ -35,6 +35,9 @@ type conn struct {
 	body bytes.Buffer
 }
 
+// mostKept is how many bytes for an answer a connection keeps for its next one. A page of orders has far more.
+const mostKept = 16 << 10
+
 // mostSends bounds how often a call is sent to a server that closes its connections before it reads the call.
 const mostSends = 3
 
@@ -140,6 +143,9 @@ func (c *conn) exchange(deadline time.Time, r request) (a answer, keep bool, err
 	resp, err := http.ReadResponse(c.in, asked)
 	if err != nil {
 		return answer{}, false, fmt.Errorf("read answer: %w", err)
+	}
+	if c.body.Cap() > mostKept {
+		c.body = bytes.Buffer{}
 	}
 	c.body.Reset()
 	_, err = c.body.ReadFrom(resp.Body)

@@ -50,10 +50,11 @@ const laterOrders = 5
 // insistEvery is the pause before a client that insists repeats an order.
 const insistEvery = 100 * time.Millisecond
 
+// close closes the connections, and frees all that the worker has.
 func (w *worker) close() {
 	w.main.close()
 	w.twin.close()
-	w.calls, w.asides = nil, nil
+	*w = worker{}
 }
 
 func (w *worker) run(ctx context.Context) {
