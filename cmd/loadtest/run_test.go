@@ -20,19 +20,27 @@ import (
 	"orderstock/pkg/command"
 )
 
-// A broken variant that costs only time is said to be slow, though its books are right.
+// A broken variant that costs only time, H's, is said to be slow if its books are right. Nothing else is.
 func TestRunOfTimeIsSlow(t *testing.T) {
 	t.Parallel()
-	var out strings.Builder
-	for side, want := range map[tables.Side]string{
-		tables.Broken: "seed 42: 9 orders a second: SLOW\n", tables.Fixed: "seed 42: 9 orders a second: PASS\n",
+	for _, test := range []struct {
+		fault   string
+		side    tables.Side
+		verdict verify.Outcome
+		want    string
+	}{
+		{"H", tables.Broken, verify.Pass, "SLOW"},
+		{"H", tables.Fixed, verify.Pass, "PASS"},
+		{"H", tables.Broken, verify.Violation, "VIOLATION"},
+		{"H", tables.Broken, verify.Unknown, "UNKNOWN"},
+		{"A", tables.Broken, verify.Pass, "PASS"},
 	} {
-		out.Reset()
+		var out strings.Builder
 		show(&out, tables.Run{
-			Fault: "H", Variant: side, Seed: 42, Verdict: verify.Pass, Sentence: "9 orders a second",
+			Fault: test.fault, Variant: test.side, Seed: 42, Verdict: test.verdict, Sentence: "9 orders a second",
 		}, nil)
-		if !strings.HasSuffix(out.String(), want) {
-			t.Errorf("%s: %q, want %q", side, &out, want)
+		if want := "seed 42: 9 orders a second: " + test.want + "\n"; !strings.HasSuffix(out.String(), want) {
+			t.Errorf("%s, %s, %s: %q, want %q", test.fault, test.side, test.verdict, &out, want)
 		}
 	}
 }

@@ -296,7 +296,7 @@ func TestBasket(t *testing.T) {
 	}
 }
 
-// TestOrphan shows nobody who finds the order later, and leaves it as it is.
+// TestOrphan shows nobody who finds the order later, and leaves it as it is; but one who settles it.
 func TestOrphan(t *testing.T) {
 	dies := event(2, "order-2", "1", "insert-order/after", faultpoint.Values{Said: "true"})
 	dies.Action = faultpoint.Kill
@@ -313,6 +313,16 @@ func TestOrphan(t *testing.T) {
 	if got := fmt.Sprint(steps(s)); s == nil || fmt.Sprint(s.Names()) != "[buyer, order …1 order-2]" ||
 		!strings.Contains(got, "1 dies ✗ nobody looks for the order again") || strings.Contains(got, "ledger") {
 		t.Errorf("of an order that hangs, %v is shown", s)
+	}
+	r = &Run{
+		History: r.History, Orders: []Order{{ID: "1", Status: "CANCELLED"}},
+		Events: append(r.Events, event(1700, "order-1", "1", "set-status/after", faultpoint.Values{
+			Said: "true", To: "CANCELLED",
+		})),
+	}
+	if got := fmt.Sprint(steps(Orphan(r))); !strings.Contains(got, "1 reads the ledger: nothing yet "+
+		"1 the order is CANCELLED ✓ a reconciler has found the order") || strings.Contains(got, "nobody") {
+		t.Errorf("of an order that is found, %s is shown", got)
 	}
 }
 
@@ -446,17 +456,18 @@ func TestSleeper(t *testing.T) {
 	sleeps.Action, sleeps.Held = faultpoint.Stop, 40*time.Millisecond
 	r := &Run{
 		Broken: true, History: &history.History{Goods: []history.Goods{{ID: 1}}},
-		Events: append(deduction("stock-1", "1", 7, 4, 1, 52, 2, 50, 51), sleeps),
+		Events: append(deduction("stock-1", "1", 7, 4, 1, 54, 2, 50, 53), sleeps),
 	}
-	r.Events = append(r.Events, deduction("stock-2", "2", 7, 6, 20, 30, 25, 26, 27)...)
+	r.Events = append(r.Events, deduction("stock-2", "2", 7, 6, 20, 28, 25, 26, 27)...)
+	r.Events = append(r.Events, deduction("stock-2", "4", 4, 3, 61, 70, 65, 66, 67)...) // reads what the sleeper wrote
 	got := fmt.Sprint(steps(Sleeper(r)))
 	if !strings.Contains(got, "✗ it forgets 1 sale made in between") || strings.Contains(got, "overwrites") {
 		t.Errorf("of a sleeper that nobody meets, %s is shown", got)
 	}
 	r.timeline, r.acquired, r.order = nil, nil, nil
-	r.Events = append(r.Events, deduction("stock-2", "3", 6, 5, 31, 60, 45, 55, 56)...)
+	r.Events = append(r.Events, deduction("stock-2", "3", 6, 5, 31, 57, 51, 55, 56)...)
 	got = fmt.Sprint(steps(Sleeper(r)))
-	if !strings.Contains(got, "0 writes 4, commits ✗ it forgets 1 sale made in between") ||
+	if !strings.Contains(got, "0 writes 4 2 reads 6 pieces 0 commits ✗ it forgets 1 sale made in between") ||
 		!strings.Contains(got, "2 writes 5, commits ✗ 5 overwrites 4: the sale of order …1 is forgotten") ||
 		!strings.Contains(got, "0 takes the lock, token 1 0 reads 7 pieces 0 sleeps for 40 ms") ||
 		!strings.Contains(got, "1 writes 6, commits") {
