@@ -22,6 +22,7 @@ import (
 
 	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/system"
+	"orderstock/pkg/servers/serverstest"
 )
 
 // victim is a process built with the tag "faults" that passes commit/before at each GET /step.
@@ -86,11 +87,14 @@ func (v *victim) arm(rule map[string]any) {
 	}
 }
 
-// step passes the point once and returns the answer's code and body; 0 if the process did not answer.
-func (v *victim) step(timeout time.Duration) (int, string) {
+// step passes the point once and returns the answer's code and body; 0 if the process did not answer before ctx ended.
+func (v *victim) step(ctx context.Context) (int, string) {
 	v.t.Helper()
-	client := http.Client{Timeout: timeout}
-	resp, err := client.Get(v.base + "/step")
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, v.base+"/step", nil)
+	if err != nil {
+		return 0, err.Error()
+	}
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return 0, err.Error()
 	}
@@ -101,6 +105,27 @@ func (v *victim) step(timeout time.Duration) (int, string) {
 	}
 	return resp.StatusCode, strings.TrimSpace(string(body))
 }
+
+// held passes the point once, waits until the process has come to the condition there, and sees that it is not answered.
+// The channel gets the code of its answer.
+func (v *victim) held(ctx context.Context, what string, is func() bool) <-chan int {
+	v.t.Helper()
+	answered := make(chan int, 1)
+	go func() {
+		code, _ := v.step(ctx)
+		answered <- code
+	}()
+	serverstest.Eventually(v.t, what, is)
+	select {
+	case code := <-answered:
+		v.t.Fatalf("%s, and answers %d", what, code)
+	case <-time.After(300 * time.Millisecond):
+	}
+	return answered
+}
+
+// hasFired reports whether a rule has struck.
+func (v *victim) hasFired() bool { return v.fired() != "" }
 
 // passed counts the answers of the step.
 func (v *victim) passed() (n int) {
@@ -141,7 +166,7 @@ func TestActions(t *testing.T) {
 		v := start(t, bin, always(faultpoint.Rule{Action: faultpoint.Delay, DelayMS: 200}))
 		for _, want := range []int{http.StatusOK, http.StatusInternalServerError} {
 			begin := time.Now()
-			code, _ := v.step(time.Minute)
+			code, _ := v.step(t.Context())
 			if took := time.Since(begin); took < 200*time.Millisecond || code != want {
 				t.Errorf("answers %d after %v, want %d after 200 ms", code, took, want)
 			}
@@ -152,10 +177,10 @@ func TestActions(t *testing.T) {
 	t.Run("kill ends the process by SIGKILL and leaves a line behind", func(t *testing.T) {
 		v := start(t, bin)
 		v.arm(map[string]any{"step": "commit", "when": "before", "action": "kill", "skip": 1})
-		if code, body := v.step(5 * time.Second); code != http.StatusOK {
+		if code, body := v.step(t.Context()); code != http.StatusOK {
 			t.Fatalf("the skipped arrival answers %d %s", code, body)
 		}
-		if code, _ := v.step(5 * time.Second); code != 0 {
+		if code, _ := v.step(t.Context()); code != 0 {
 			t.Fatalf("the second arrival answers %d, want a dead process", code)
 		}
 		<-v.done
@@ -199,21 +224,7 @@ func TestActions(t *testing.T) {
 	t.Run("stop freezes the process until it is continued", func(t *testing.T) {
 		v := start(t, bin)
 		v.arm(map[string]any{"step": "commit", "when": "before", "action": "stop"})
-		answered := make(chan int, 1)
-		go func() {
-			code, _ := v.step(30 * time.Second)
-			answered <- code
-		}()
-		for limit := time.Now().Add(10 * time.Second); !system.Paused(v); time.Sleep(time.Millisecond) {
-			if time.Now().After(limit) {
-				t.Fatal("the process is not stopped")
-			}
-		}
-		select {
-		case code := <-answered:
-			t.Fatalf("a stopped process answers %d", code)
-		case <-time.After(300 * time.Millisecond):
-		}
+		answered := v.held(t.Context(), "the process is stopped", func() bool { return system.Paused(v) })
 		if err := v.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +237,7 @@ func TestActions(t *testing.T) {
 		v := start(t, bin)
 		v.arm(map[string]any{"step": "commit", "when": "before", "action": "error", "times": 2})
 		for i, want := range []int{500, 500, 200} {
-			if code, body := v.step(5 * time.Second); code != want {
+			if code, body := v.step(t.Context()); code != want {
 				t.Errorf("arrival %d answers %d %s, want %d", i, code, body, want)
 			}
 		}
@@ -238,7 +249,7 @@ func TestActions(t *testing.T) {
 	t.Run("another point is left alone", func(t *testing.T) {
 		v := start(t, bin)
 		v.arm(map[string]any{"step": "commit", "when": "after", "action": "error"})
-		if code, body := v.step(5 * time.Second); code != http.StatusOK {
+		if code, body := v.step(t.Context()); code != http.StatusOK {
 			t.Errorf("answers %d %s", code, body)
 		}
 	})
@@ -247,7 +258,7 @@ func TestActions(t *testing.T) {
 		v := start(t, bin)
 		v.arm(map[string]any{"step": "commit", "when": "before", "action": "delay", "delay_ms": 200})
 		began := time.Now()
-		if code, _ := v.step(5 * time.Second); code != http.StatusOK || time.Since(began) < 200*time.Millisecond {
+		if code, _ := v.step(t.Context()); code != http.StatusOK || time.Since(began) < 200*time.Millisecond {
 			t.Errorf("answers %d after %s", code, time.Since(began))
 		}
 	})
@@ -255,47 +266,43 @@ func TestActions(t *testing.T) {
 	t.Run("a delay that outlasts its caller lets the step go on then", func(t *testing.T) {
 		v := start(t, bin)
 		v.arm(map[string]any{"step": "commit", "when": "before", "action": "delay", "delay_ms": 1, "outlast": true})
-		if code, body := v.step(300 * time.Millisecond); code != 0 {
-			t.Fatalf("answers %d %s to a caller that still waits", code, body)
-		}
-		for limit := time.Now().Add(10 * time.Second); v.passed() != 1; time.Sleep(time.Millisecond) {
-			if time.Now().After(limit) {
-				t.Fatal("the step does not go on")
-			}
-		}
+		ctx, giveUp := context.WithCancel(t.Context())
+		defer giveUp()
+		answered := v.held(ctx, "the step is delayed", v.hasFired)
+		giveUp()
+		<-answered
+		serverstest.Eventually(t, "the step goes on", func() bool { return v.passed() == 1 })
 	})
 
 	t.Run("a hold lasts until the process has other rules", func(t *testing.T) {
 		v := start(t, bin)
-		v.arm(map[string]any{"step": "commit", "when": "before", "action": "hold", "delay_ms": 60_000})
-		answered := make(chan int, 1)
-		go func() {
-			code, _ := v.step(time.Minute)
-			answered <- code
-		}()
-		for limit := time.Now().Add(10 * time.Second); v.fired() == ""; time.Sleep(time.Millisecond) {
-			if time.Now().After(limit) {
-				t.Fatal("nobody is held")
-			}
-		}
-		if code, _ := v.step(30 * time.Second); code != http.StatusOK || v.passed() != 1 {
+		v.arm(map[string]any{"step": "commit", "when": "before", "action": "hold", "delay_ms": 600_000})
+		answered := v.held(t.Context(), "the step is held", v.hasFired)
+		if code, _ := v.step(t.Context()); code != http.StatusOK || v.passed() != 1 {
 			t.Errorf("another arrival is answered %d, and %d have passed, want it alone", code, v.passed())
 		}
 		v.arm(map[string]any{"step": "commit", "when": "after", "action": "error"})
-		if code := <-answered; code != http.StatusOK {
-			t.Errorf("the one that was held is answered %d", code)
+		select {
+		case code := <-answered:
+			if code != http.StatusOK {
+				t.Errorf("the one that was held is answered %d", code)
+			}
+		case <-time.After(20 * time.Second):
+			t.Error("the one that was held is not let go")
 		}
 	})
 
 	t.Run("a point holds each arrival until the next", func(t *testing.T) {
 		v := start(t, bin, always(faultpoint.Rule{Action: faultpoint.Meet}))
-		if code, body := v.step(300 * time.Millisecond); code != 0 {
+		short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		if code, body := v.step(short); code != 0 {
 			t.Fatalf("lets a first arrival go: %d %s", code, body)
 		}
 		answers := make(chan int, 4)
 		for range cap(answers) {
 			go func() {
-				code, _ := v.step(time.Minute)
+				code, _ := v.step(t.Context())
 				answers <- code
 			}()
 		}
@@ -312,7 +319,7 @@ func TestActions(t *testing.T) {
 		defer harness.Close()
 		v := start(t, bin)
 		v.arm(map[string]any{"step": "commit", "when": "before", "action": "call", "url": harness.URL})
-		if code, body := v.step(5 * time.Second); code != http.StatusOK || told.Load() != 1 {
+		if code, body := v.step(t.Context()); code != http.StatusOK || told.Load() != 1 {
 			t.Errorf("answers %d %s, harness called %d times", code, body, told.Load())
 		}
 	})
