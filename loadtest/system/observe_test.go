@@ -103,19 +103,17 @@ func TestMetrics(t *testing.T) {
 		promtool(t, observe, metrics, "check", "metrics")
 	}
 	prometheus := startPrometheus(t, st, observe)
-	served := map[string]bool{}
-	eventually(t, "Prometheus has scraped both services", func() bool {
-		for _, name := range query[[]string](t, prometheus, "/api/v1/label/__name__/values") {
-			served[name] = true
-		}
-		return served["orderstock_order_settled_total"] && served["orderstock_stock_group_size_bucket"]
+	type vector struct{ Result []any }
+	eventually(t, "Prometheus has scraped both services", func() bool { // "up" comes once a whole page is read
+		return len(query[vector](t, prometheus, "/api/v1/query?query=up==1").Result) == len(st.Replicas())
 	})
+	served := query[[]string](t, prometheus, "/api/v1/label/__name__/values")
 	for file, names := range named(t, observe) {
 		if len(names) < 5 {
 			t.Errorf("%s names %d metrics only", file, len(names))
 		}
 		for _, name := range names {
-			if !served[name] {
+			if !slices.Contains(served, name) {
 				t.Errorf("%s: no service serves %s", file, name)
 			}
 		}
