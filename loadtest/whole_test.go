@@ -114,7 +114,7 @@ func prunedUnderLoad(t *testing.T, bin string) {
 	st := systemtest.Up(t, bin, func(*system.Config) {})
 	cfg := fireAt(st)
 	cfg.Mix = fire.Mix{Goods: 4, Stock: 120, Repeat: 0.2, Cancel: 0.3}
-	cfg.Orders = 200
+	cfg.Orders, cfg.Concurrency = 200, 8 // few enough that no call takes a second while other tests run
 	old, err := fire.Run(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
