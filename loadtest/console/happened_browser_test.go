@@ -40,6 +40,9 @@ func TestHappened(t *testing.T) {
 			if eval[int](s.browser, fmt.Sprintf(count, "tr.bad .note-wrong")) == 0 {
 				t.Error("no step is marked as wrong")
 			}
+			if says := eval[string](s.browser, `page.state.scene.value.says ?? ""`); !s.says("#happened", says) {
+				t.Errorf("%q is not shown", says)
+			}
 			if !eval[bool](s.browser, `document.querySelector(".hero").nextElementSibling.id === "happened"`) {
 				t.Error("it does not stand right under the headline")
 			}

@@ -40,9 +40,9 @@ type of struct {
 }
 
 // by returns a lane of an attempt. A group's has the acquisition and the release of its lock, too.
-func by(a *attempt) of {
+func (r *Run) by(a *attempt) of {
 	group := faultpoint.IsGroup(a.flag)
-	return of{a.lane(), func(e faultpoint.Event) bool {
+	return of{r.lane(a), func(e faultpoint.Event) bool {
 		if group && e.Flag == "" {
 			return e.Process == a.process && e.Token == a.token
 		}
@@ -52,7 +52,7 @@ func by(a *attempt) of {
 
 // last is when an attempt was over.
 func (a *attempt) last() time.Duration {
-	return max(a.released, a.committed, a.wrote, a.readAt, a.acquired, a.asked)
+	return max(a.released, a.gave, a.committed, a.wrote, a.readAt, a.acquired, a.asked)
 }
 
 // follow drafts the steps of the lanes.
@@ -291,9 +291,13 @@ func (d *draft) join() {
 func (last *moment) joins(m moment) bool {
 	is := func(step faultpoint.Step) bool { return last.event.Step == step && m.event.Step == step }
 	switch {
-	case is(faultpoint.AcquireLock) && m.event.When == last.event.When && acquires(m.event):
+	case is(faultpoint.AcquireLock) && acquires(last.event) && acquires(m.event):
 		last.count = max(last.count, 1) + 1
-		m.Text = fmt.Sprintf("takes %d locks", last.count)
+		_, first, named := strings.Cut(untilToken(last.Text), " of ")
+		_, next, _ := strings.Cut(untilToken(m.Text), " of ")
+		if m.Text = fmt.Sprintf("takes %d locks", last.count); named {
+			m.Text = "takes the locks of " + first + ", " + next
+		}
 	case is(faultpoint.ReleaseLock):
 		m.Text = "gives the locks back"
 	case is(faultpoint.ReadStock) && last.Text != m.Text:

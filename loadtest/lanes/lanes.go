@@ -8,6 +8,7 @@ package lanes
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -18,6 +19,32 @@ type Scene struct {
 	Steps []Step `json:"steps"` // in the order of time, at most mostSteps
 	// Books is the last line, by the rows.
 	Books string `json:"books"`
+	// Says is a remark if the orders are others than in the scene of the broken variant; "" if they are the same.
+	Says string `json:"says"`
+}
+
+// others is the remark in a scene of other orders.
+const others = "These are other orders than in the broken run: who meets whom differs from run to run."
+
+// numbered begins the name of an order that is the same in each run with the seed.
+const numbered = "order no. "
+
+// has reports whether a lane of the scene, which may be nil, is of the same numbered order.
+func (s *Scene) has(lane Lane) bool {
+	return s != nil && strings.HasPrefix(lane.Order, numbered) &&
+		slices.ContainsFunc(s.Lanes, func(l Lane) bool { return l.Order == lane.Order })
+}
+
+// Beside adds the remark unless the scene has the orders of the broken variant's. Both may be nil.
+func (s *Scene) Beside(broken *Scene) {
+	if s == nil || broken == nil {
+		return
+	}
+	for _, lane := range s.Lanes {
+		if strings.HasPrefix(lane.Order, numbered) && !broken.has(lane) {
+			s.Says = others
+		}
+	}
 }
 
 // Lane is a column of a Scene: a process, or the client, and the order that it works for.
@@ -124,6 +151,11 @@ func (s *Scene) Text(w io.Writer) {
 			row("", 0, line)
 		}
 	}
+	if s.Says != "" {
+		for _, line := range wrap(s.Says, width-timeWidth, "  ") {
+			row("", 0, line)
+		}
+	}
 }
 
 // wrap breaks text into lines of at most n characters, if its words are not longer. All but the first are indented.
@@ -154,6 +186,9 @@ func (s *Scene) Markdown() string {
 	}
 	if s.Books != "" {
 		fmt.Fprintf(&b, "\nBooks: %s.\n", s.Books)
+	}
+	if s.Says != "" {
+		fmt.Fprintf(&b, "\n%s\n", s.Says)
 	}
 	return b.String()
 }

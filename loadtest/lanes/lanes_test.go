@@ -291,7 +291,9 @@ func TestBasket(t *testing.T) {
 	r = &Run{History: h, Orders: rejected, Events: append(reads(0, "1", 9, 24), reads(10, "2", 9, 0)...)}
 	repeat := event(90, "stock-2", "2", "roll-back/before", faultpoint.Values{}) // of the same order, elsewhere
 	r.Events = append(r.Events, repeat)
-	if got := fmt.Sprint(steps(Basket(r))); got != "[0 reads 9 pieces, 0 pieces 0 rolls back ✓ nothing is taken]" {
+	r.Events = append(r.Events, event(17, "stock-1", "2", "commit/after", faultpoint.Values{}))
+	if got := fmt.Sprint(steps(Basket(r))); got != "[0 reads 9 pieces, 0 pieces 0 rolls back ✓ nothing is taken "+
+		"0 commits the refusal]" {
 		t.Errorf("of two orders that are rolled back, %s is shown", got)
 	}
 }
@@ -424,7 +426,7 @@ func TestRateIsTheRunsOwn(t *testing.T) {
 			Calls: []history.Call{done, done, done, done}, Window: 2 * time.Second, Elapsed: 3 * time.Second,
 		},
 	}
-	if got := r.rate(); got != "4 orders, 2.0 a second" {
+	if got := r.rate(); got != "4 orders in 2.0 s, 2.0 a second" {
 		t.Errorf("the rate is %q", got)
 	}
 }
@@ -450,7 +452,7 @@ func TestParent(t *testing.T) {
 }
 
 // TestSleeper: if a holder had read its level before the sleeper wrote, and writes after it, the sleeper's sale is
-// forgotten in turn, as the books say.
+// forgotten in turn, and not those in between, as the books say.
 func TestSleeper(t *testing.T) {
 	sleeps := event(3, "stock-1", "1", "update-stock/before", faultpoint.Values{})
 	sleeps.Action, sleeps.Held = faultpoint.Stop, 40*time.Millisecond
@@ -467,10 +469,160 @@ func TestSleeper(t *testing.T) {
 	r.timeline, r.acquired, r.order = nil, nil, nil
 	r.Events = append(r.Events, deduction("stock-2", "3", 6, 5, 31, 57, 51, 55, 56)...)
 	got = fmt.Sprint(steps(Sleeper(r)))
-	if !strings.Contains(got, "0 writes 4 2 reads 6 pieces 0 commits ✗ it forgets 1 sale made in between") ||
+	if !strings.Contains(got, "0 writes 4 2 reads 6 pieces 0 commits ✗ it writes over 1 sale made in between") ||
 		!strings.Contains(got, "2 writes 5, commits ✗ 5 overwrites 4: the sale of order …1 is forgotten") ||
 		!strings.Contains(got, "0 takes the lock, token 1 0 reads 7 pieces 0 sleeps for 40 ms") ||
 		!strings.Contains(got, "1 writes 6, commits") {
 		t.Errorf("of a sleeper whose sale is overwritten, %s is shown", got)
+	}
+}
+
+// TestLocksAreNamed: where an attempt takes the locks of several products, each step says which; one lock has no name.
+func TestLocksAreNamed(t *testing.T) {
+	lock := func(ms int, point string) faultpoint.Event {
+		e := event(ms, "stock-1", "1", "acquire-lock/"+point, faultpoint.Values{Token: fmt.Sprintf("%016x%016x", ms, 0)})
+		e.Goods = 0
+		return e
+	}
+	gives := func(ms, took int) faultpoint.Event {
+		e := event(ms, "stock-1", "1", "release-lock/before", faultpoint.Values{Token: fmt.Sprintf("%016x%016x", took, 0)})
+		e.Goods = 0
+		return e
+	}
+	begins := event(0, "stock-1", "1", "deduct/before", faultpoint.Values{Said: "8:1,9:2"})
+	h := &history.History{Goods: []history.Goods{{ID: 7}, {ID: 8}, {ID: 9}}}
+	for _, test := range []struct {
+		events []faultpoint.Event
+		want   string
+	}{
+		{
+			[]faultpoint.Event{lock(1, "before"), lock(2, "after"), lock(3, "before"), lock(4, "after")},
+			"[0 asks for the lock of product 2 0 takes the lock of product 2, token 2 " +
+				"0 asks for the lock of product 3 0 takes the lock of product 3, token 4]",
+		},
+		{
+			[]faultpoint.Event{
+				lock(1, "before"), lock(2, "after"), lock(3, "before"), lock(4, "after"), gives(5, 2), event(6, "stock-1", "1",
+					"roll-back/before", faultpoint.Values{}), gives(7, 4),
+			},
+			"[0 asks for the lock of product 2 0 takes the lock of product 2, token 2 " +
+				"0 asks for the lock of product 3 0 takes the lock of product 3, token 4 " +
+				"0 gives the lock of product 2 back 0 rolls back 0 gives the lock of product 3 back]",
+		},
+		{
+			[]faultpoint.Event{lock(1, "before"), lock(2, "before"), lock(3, "after"), lock(4, "after")},
+			"[0 asks for the lock of product 2 0 asks for the lock of product 3 0 takes the locks of product 2, product 3]",
+		},
+		{
+			[]faultpoint.Event{lock(1, "before"), lock(2, "after")},
+			"[0 asks for the lock 0 takes the lock, token 2]",
+		},
+	} {
+		r := &Run{History: h, Events: append([]faultpoint.Event{begins}, test.events...)}
+		if got := fmt.Sprint(steps(r.path("1").end(""))); got != test.want {
+			t.Errorf("%s is shown, want %s", got, test.want)
+		}
+	}
+}
+
+// TestOrdersAreNumbered as in the sale, which is the same in each run with the seed; another order has its id's end.
+func TestOrdersAreNumbered(t *testing.T) {
+	h := &history.History{Run: "r1", Odd: true}
+	for range 12 {
+		h.AddOrder(nil)
+	}
+	for _, test := range []struct {
+		path      history.Path
+		flag, key string
+		want      string
+	}{
+		{history.PathOrder, "2127107123583705089", "r1-11", "no. 11"},
+		{history.PathOrder, "2127107123583705089", h.Key(7), "no. 7"}, // a key like its neighbour's
+		{history.PathOrder, "2127107123583705089", "minus-five", "…5089"},
+		{history.PathDeduct, history.DirectPrefix + "r1-3", "", "no. 3"},
+		{history.PathDeduct, history.DirectPrefix + "r1-99", "", "…1-99"},
+	} {
+		h.Path = test.path
+		r := &Run{History: h, Orders: []Order{{ID: test.flag, Key: test.key}}}
+		r.prepare()
+		if got := r.short(test.flag); got != test.want {
+			t.Errorf("%+v is %q", test, got)
+		}
+	}
+}
+
+// TestRateIsTheVerdicts: the line below the lanes has the number of the headline.
+func TestRateIsTheVerdicts(t *testing.T) {
+	h := &history.History{Window: 2 * time.Second, Elapsed: 9 * time.Second}
+	for i := range 12 {
+		c := history.Call{Op: int32(i), Status: history.Confirmed, Done: time.Second}
+		if i == 0 {
+			c.Status = history.Pending
+		}
+		h.Calls = append(h.Calls, c)
+	}
+	r := &Run{History: h, Orders: make([]Order, 12)}
+	if got, want := r.rate(), "11 orders in 2.0 s, "+PerS(h.Measure().OrdersPerS)+" a second"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for rate, want := range map[float64]string{4.55: "4.5", 53: "53.0", 99.94: "99.9", 929.3: "929", 1234: "1,234"} {
+		if got := PerS(rate); got != want {
+			t.Errorf("%g is %s, want %s", rate, got, want)
+		}
+	}
+}
+
+// TestSameOrdersAsBroken: of two that take turns, the orders of the broken run are shown; else it says that they are
+// others.
+func TestSameOrdersAsBroken(t *testing.T) {
+	h := &history.History{Run: "r1", Path: history.PathDeduct, Goods: []history.Goods{{ID: 1}}}
+	for range 9 {
+		h.AddOrder(nil)
+	}
+	var events []faultpoint.Event
+	for n := range 4 {
+		process, level, at := []string{"stock-1", "stock-2"}[n%2], int64(7-n), 10*n
+		events = append(events, deduction(process, h.Key(n), level, level-1, at+3, at+9, at+4, at+5, at+6)...)
+	}
+	for _, test := range []struct {
+		before *Scene
+		want   string
+		says   bool
+	}{
+		{nil, "[{stock-1 order no. 0} {stock-2 order no. 1}]", false},
+		{
+			&Scene{Lanes: []Lane{{"stock-1", "order no. 3"}, {"stock-1", "order no. 1"}}},
+			"[{stock-2 order no. 1} {stock-2 order no. 3}]", false,
+		},
+		{
+			&Scene{Lanes: []Lane{{"stock-1", "order no. 8"}, {"stock-1", "order no. 1"}}},
+			"[{stock-1 order no. 0} {stock-2 order no. 1}]", true,
+		},
+	} {
+		r := &Run{History: h, Events: events, Before: test.before}
+		for i := range r.Events { // each asks for the lock before the one before it gives it back
+			e := &r.Events[i]
+			if e.When == faultpoint.Before && (e.Step == faultpoint.Deduct || e.Step == faultpoint.AcquireLock) {
+				e.At = time.Millisecond
+			}
+		}
+		s := TwoReaders(r)
+		if s == nil {
+			t.Fatal("nothing is shown")
+		}
+		s.Beside(test.before)
+		if got := fmt.Sprint(s.Lanes); got != test.want || (s.Says != "") != test.says {
+			t.Errorf("beside %v, %s is shown with %q; want %s", test.before, got, s.Says, test.want)
+		}
+		var text strings.Builder
+		s.Text(&text)
+		for name, all := range map[string]string{
+			"the text": strings.Join(strings.Fields(text.String()), " "), "the document": s.Markdown(),
+			"the report": s.Part("").Says,
+		} {
+			if strings.Contains(all, "other orders than in the broken run") != test.says {
+				t.Errorf("%s: %s", name, all)
+			}
+		}
 	}
 }

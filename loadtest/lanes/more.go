@@ -35,7 +35,7 @@ func Basket(r *Run) *Scene {
 			d := r.path(o.ID, a.process)
 			d.wrongAt("stock", "commit/after", "the pieces it took before are gone")
 			return d.end(fmt.Sprintf("order %s is REJECTED, the ledger has no line, and %s gone",
-				short(o.ID), are(a.taken)))
+				r.short(o.ID), are(a.taken)))
 		case a.reads > 1 && !r.Broken:
 			d := r.path(o.ID, a.process)
 			d.rightAt("stock", "roll-back/before", "nothing is taken")
@@ -123,7 +123,7 @@ func Negative(r *Run) *Scene {
 	d := r.path(sent.Flag)
 	if added := -r.gone(sent.Flag); added > 0 {
 		d.wrongAt("stock", "update-stock/after", "nobody brought them")
-		return d.end(fmt.Sprintf("order %s put %s on the shelf", short(sent.Flag), pieces(added)))
+		return d.end(fmt.Sprintf("order %s put %s on the shelf", r.short(sent.Flag), pieces(added)))
 	}
 	if len(d.lanes) == 1 { // the service refuses it before a step is passed
 		d.lanes = []Lane{{Process: Client}, {Process: r.Placed[0].Process}}
@@ -170,7 +170,7 @@ func Parent(r *Run) *Scene {
 		}
 		// Nodes above and below it, which one of them makes, are left out.
 		about := func(a *attempt) of {
-			lane := by(a)
+			lane := r.by(a)
 			return of{lane.lane, func(other faultpoint.Event) bool {
 				return lane.has(other) && (other.Step != faultpoint.MakeParent || other.Node == e.Node)
 			}}
@@ -181,10 +181,10 @@ func Parent(r *Run) *Scene {
 		d.stress(1, "make-parent/before", "")
 		if !r.Broken {
 			d.rightIn(e, "it is there, which is all that it wants: it goes on")
-			return d.end(fmt.Sprintf("orders %s and %s took their pieces", short(a.flag), short(b.flag)))
+			return d.end(fmt.Sprintf("orders %s and %s took their pieces", r.short(a.flag), r.short(b.flag)))
 		}
-		d.wrong(1, "make-parent/after", "order "+short(a.flag)+" has just created it, and this order fails")
-		return d.end(fmt.Sprintf("order %s took its pieces, order %s nothing", short(a.flag), short(b.flag)))
+		d.wrong(1, "make-parent/after", "order "+r.short(a.flag)+" has just created it, and this order fails")
+		return d.end(fmt.Sprintf("order %s took its pieces, order %s nothing", r.short(a.flag), r.short(b.flag)))
 	}
 	return r.turns(all)
 }
@@ -198,7 +198,7 @@ func Unheard(r *Run) *Scene {
 			if a.committed == 0 || b.committed == 0 {
 				return nil
 			}
-			d := r.follow(min(a.acquired, b.asked), b.last(), by(a), by(b))
+			d := r.follow(min(a.acquired, b.asked), b.last(), r.by(a), r.by(b))
 			d.rightIn(e, "it has listened since it looked")
 			return d.end(r.Books)
 		}); s != nil {
@@ -210,7 +210,7 @@ func Unheard(r *Run) *Scene {
 	if a == nil || b == nil {
 		return nil
 	}
-	d := r.follow(min(a.began, b.began), max(a.ended, b.ended), by(a), by(b))
+	d := r.follow(min(a.began, b.began), max(a.ended, b.ended), r.by(a), r.by(b))
 	d.stress(1, "queue/after", "")
 	d.wrong(1, "unlatched/after", "it does not listen yet, and nobody wakes it again")
 	return d.end(r.Books)
@@ -231,7 +231,7 @@ func LeftBehind(r *Run) *Scene {
 	if !ok || c == nil || b == nil {
 		return nil
 	}
-	d := r.follow(min(c.began, b.began), max(c.ended, b.ended), by(c), by(b))
+	d := r.follow(min(c.began, b.began), max(c.ended, b.ended), r.by(c), r.by(b))
 	d.wrong(0, "leave-node/after", "nobody serves it, and nobody deletes it")
 	d.wrong(1, "give-up/after", "it has waited for a node that nobody serves")
 	n := 0
@@ -265,10 +265,10 @@ func FirstChild(r *Run) *Scene {
 	if c == nil || b.committed == 0 || c.acquired > b.committed {
 		return nil
 	}
-	d := r.follow(a.acquired, max(b.committed, c.committed), by(a), by(b), by(c))
+	d := r.follow(a.acquired, max(b.committed, c.committed), r.by(a), r.by(b), r.by(c))
 	d.stress(0, "acquire-lock/after", "")
-	d.wrong(0, "delete-node/before", "that is the node of order "+short(b.flag))
-	d.wrong(2, "acquire-lock/after", "order "+short(b.flag)+" still works")
+	d.wrong(0, "delete-node/before", "that is the node of order "+r.short(b.flag))
+	d.wrong(2, "acquire-lock/after", "order "+r.short(b.flag)+" still works")
 	if b.written != nil && c.written != nil {
 		d.forgets(b, c, 1, 2)
 	}
@@ -280,8 +280,8 @@ func (r *Run) wakesLate(all []*attempt) *Scene {
 	for _, a := range all {
 		for _, b := range all {
 			if a.slept > time.Second && b.goods == a.goods && b.acquired > a.committed && b.holds(a.released) {
-				d := r.follow(a.acquired, b.last(), by(a), by(b))
-				d.right(0, "release-lock/before", "its own node is gone, and it leaves the one of order "+short(b.flag)+" alone")
+				d := r.follow(a.acquired, b.last(), r.by(a), r.by(b))
+				d.right(0, "release-lock/before", "its own node is gone, and it leaves the one of order "+r.short(b.flag)+" alone")
 				return d.end(r.Books)
 			}
 		}
@@ -301,16 +301,17 @@ func Together(r *Run) *Scene {
 	if most == nil {
 		return nil
 	}
-	d := r.follow(most.acquired, most.last(), by(most))
+	d := r.follow(most.acquired, most.last(), r.by(most))
 	if orders > 1 {
 		d.right(0, "commit/after", "one lock and one transaction for all of them")
 	}
 	return d.end(r.Books)
 }
 
-// rate says how many orders there were, and how many a second by the run's own measure.
+// rate says how many orders had an outcome by their first answer, in what time: the same as in a verdict.
 func (r *Run) rate() string {
-	return fmt.Sprintf("%d orders, %.1f a second", len(r.Orders), r.History.Measure().OrdersPerS)
+	m := r.History.Measure()
+	return fmt.Sprintf("%d orders in %s, %s a second", m.Confirmed+m.Rejected, span(r.History.Window), PerS(m.OrdersPerS))
 }
 
 // Session shows the order that waited longest from asking for its lock to holding it.

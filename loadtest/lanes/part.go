@@ -2,6 +2,7 @@ package lanes
 
 import (
 	"fmt"
+	"strings"
 
 	"orderstock/loadtest/report"
 )
@@ -28,5 +29,6 @@ func (s *Scene) Part(title string) report.Part {
 	if s.Books != "" {
 		p.Says = "The books: " + s.Books + "."
 	}
+	p.Says = strings.TrimSpace(p.Says + "\n" + s.Says)
 	return p
 }

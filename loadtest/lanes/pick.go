@@ -33,16 +33,20 @@ func sameLevel(all []*attempt, also func(a, b *attempt) bool) (a, b *attempt) {
 }
 
 // inTurn returns two updates of a product, the second under the lock that the first gave back; nil if there are none.
-// It prefers a second one that waited for the first and was the next. Where many are deducted together, that is the
-// last group of a holder that sold something, and the first group of the next holder, in another process.
+// It prefers the two orders of the broken run, then a second one that waited for the first and was the next. Where many
+// are deducted together, that is the last group of a holder that sold something, and the first group of the next
+// holder, in another process.
 func (r *Run) inTurn(all []*attempt) (a, b *attempt) {
 	waited := func(a, b *attempt) bool { return b.asked > 0 && b.asked < a.released && b.committed > 0 }
+	again := func(a, b *attempt) bool {
+		return a.flag != b.flag && b.committed > 0 && r.Before.has(r.lane(a)) && r.Before.has(r.lane(b))
+	}
 	next := func(a, b *attempt) bool { return !r.between(a.released, b.acquired) }
 	groups := func(a, b *attempt) bool {
 		return a.size != "" && b.size != "" && a.process != b.process && a.sold() && next(a, b)
 	}
 	for _, also := range []func(a, b *attempt) bool{
-		func(a, b *attempt) bool { return waited(a, b) && next(a, b) }, waited,
+		again, func(a, b *attempt) bool { return waited(a, b) && next(a, b) }, waited,
 		func(a, b *attempt) bool { return groups(a, b) && b.sold() },
 		func(a, b *attempt) bool { return groups(a, b) && b.committed > 0 },
 	} {
@@ -59,7 +63,7 @@ func (r *Run) inTurn(all []*attempt) (a, b *attempt) {
 
 // forgets marks the reads and writes of two attempts, in their lanes, that read the same level.
 func (d *draft) forgets(a, b *attempt, laneA, laneB int) {
-	d.wrong(laneB, "read-stock/after", "order "+short(a.flag)+" has not committed")
+	d.wrong(laneB, "read-stock/after", "order "+d.run.short(a.flag)+" has not committed")
 	first, second, lane := a, b, laneB
 	if b.committed < a.committed {
 		first, second, lane = b, a, laneA
@@ -70,7 +74,7 @@ func (d *draft) forgets(a, b *attempt, laneA, laneB int) {
 // overwrites marks the write of the second attempt, in its lane.
 func (d *draft) overwrites(second, first *attempt, lane int) {
 	d.wrong(lane, "commit/after", fmt.Sprintf("%d overwrites %d: the sale of order %s is forgotten",
-		*second.written, *first.written, short(first.flag)))
+		*second.written, *first.written, d.run.short(first.flag)))
 }
 
 // overwriter returns the first update that read its level before another one's commit, and wrote after it; nil if there
@@ -93,10 +97,10 @@ func TwoReaders(r *Run) *Scene {
 	if a == nil {
 		return r.turns(all)
 	}
-	d := r.follow(min(a.acquired, b.acquired), max(a.ended, b.ended), by(a), by(b))
+	d := r.follow(min(a.acquired, b.acquired), max(a.ended, b.ended), r.by(a), r.by(b))
 	d.forgets(a, b, 0, 1)
 	if b.node != "" && a.holds(b.acquired) {
-		d.wrong(1, "queue/after", "order "+short(a.flag)+" holds the lock, with "+node(a.node))
+		d.wrong(1, "queue/after", "order "+r.short(a.flag)+" holds the lock, with "+node(a.node))
 	}
 	return d.end(r.Books)
 }
@@ -107,7 +111,7 @@ func (r *Run) turns(all []*attempt) *Scene {
 	if a == nil {
 		return nil
 	}
-	d := r.follow(min(a.acquired, b.acquired), max(a.last(), b.last()), by(a), by(b))
+	d := r.follow(min(a.acquired, b.acquired), max(a.last(), b.last()), r.by(a), r.by(b))
 	d.right(1, "acquire-lock/after", "the first has committed")
 	return d.end(r.Books)
 }
@@ -147,9 +151,9 @@ func Vanished(r *Run) *Scene {
 		if !looks || a == nil || a.acquired == 0 || b.acquired == 0 {
 			return nil
 		}
-		d := r.follow(min(a.asked, c.asked), b.last(), by(a), by(c), by(b))
+		d := r.follow(min(a.asked, c.asked), b.last(), r.by(a), r.by(c), r.by(b))
 		d.right(1, "delete-node/before", "it gives up, and leaves no node behind")
-		d.rightIn(again, "it looks again, and order "+short(a.flag)+" is before it")
+		d.rightIn(again, "it looks again, and order "+r.short(a.flag)+" is before it")
 		return d.end(r.Books)
 	})
 	if s != nil {
@@ -159,11 +163,11 @@ func Vanished(r *Run) *Scene {
 	if a == nil {
 		return r.turns(all)
 	}
-	d := r.follow(min(a.acquired, b.acquired), max(a.ended, b.ended), by(a), by(gone[b]), by(b))
+	d := r.follow(min(a.acquired, b.acquired), max(a.ended, b.ended), r.by(a), r.by(gone[b]), r.by(b))
 	d.stress(0, "acquire-lock/after", "")
 	d.stress(1, "delete-node/before", ": it gives up waiting")
 	d.stress(2, "woken/after", "")
-	d.wrong(2, "acquire-lock/after", "order "+short(a.flag)+" still holds it")
+	d.wrong(2, "acquire-lock/after", "order "+r.short(a.flag)+" still holds it")
 	d.forgets(a, b, 0, 2)
 	return d.end(r.Books)
 }
@@ -188,10 +192,10 @@ func Sleeper(r *Run) *Scene {
 		if b == nil {
 			continue
 		}
-		lanes, last := []of{by(a), by(b)}, max(a.ended, b.ended)
+		lanes, last := []of{r.by(a), r.by(b)}, max(a.ended, b.ended)
 		c := overwriter(all, a)
 		if c != nil {
-			lanes, last = append(lanes, by(c)), max(last, c.ended)
+			lanes, last = append(lanes, r.by(c)), max(last, c.ended)
 		}
 		d := r.follow(a.acquired, last, lanes...)
 		d.stress(1, "acquire-lock/after", ": the sleeper's session is over")
@@ -206,7 +210,11 @@ func Sleeper(r *Run) *Scene {
 		case a.refused:
 			d.right(0, "update-stock/after", fmt.Sprintf("%s is lower than the row's: refused", words(a.token)))
 		case a.committed > 0:
-			d.wrong(0, "commit/after", fmt.Sprintf("it forgets %s made in between", sales(n)))
+			verb := "forgets"
+			if c != nil { // whose level has them, and is the last
+				verb = "writes over"
+			}
+			d.wrong(0, "commit/after", fmt.Sprintf("it %s %s made in between", verb, sales(n)))
 		default:
 			d.right(0, "roll-back/before", "its lock is lost, and nothing of this is written")
 		}
@@ -232,7 +240,7 @@ func (r *Run) path(flag string, stocks ...string) *draft {
 	for _, process := range r.passed(flag) {
 		lane := Lane{Process: process}
 		if process == Client {
-			lane.Order = "order " + short(flag)
+			lane.Order = "order " + r.short(flag)
 		}
 		if len(stocks) == 0 || !strings.HasPrefix(process, "stock") || slices.Contains(stocks, process) {
 			lanes = append(lanes, of{lane, func(o faultpoint.Event) bool { return o.Flag == flag && o.Process == process }})
@@ -323,7 +331,7 @@ func (r *Run) rows(flag string) string {
 	case status == "CONFIRMED":
 		ledger = "the ledger has its " + pieces(n)
 	}
-	return fmt.Sprintf("order %s is %s, and %s", short(flag), status, ledger)
+	return fmt.Sprintf("order %s is %s, and %s", r.short(flag), status, ledger)
 }
 
 // are returns pieces with their verb.
@@ -393,8 +401,9 @@ func OneLock(r *Run) *Scene {
 		for i, b := range all {
 			for _, a := range all[:i] {
 				if a.size == "" && a.holds(b.acquired) && b.committed > 0 && a.committed > b.acquired && r.apart(a.flag, b.flag) {
-					d := r.follow(min(a.asked, b.asked), max(a.last(), b.last()), by(a), by(b))
-					d.right(1, "acquire-lock/after", "its products are others, and so is its lock")
+					d := r.follow(min(a.asked, b.asked), max(a.last(), b.last()), r.by(a), r.by(b))
+					d.markIf(func(m moment) bool { return m.Lane == 1 && acquires(m.event) && m.event.At == b.acquired },
+						func(s *Step) { s.Right = "its products are others, and so is its lock" })
 					return d.end(rate)
 				}
 			}
@@ -419,7 +428,7 @@ func OneLock(r *Run) *Scene {
 	if a == nil {
 		return nil
 	}
-	d := r.follow(min(a.acquired, b.asked), b.last(), by(a), by(b))
+	d := r.follow(min(a.acquired, b.asked), b.last(), r.by(a), r.by(b))
 	d.wrong(1, "acquire-lock/after", fmt.Sprintf("it has waited %s behind %d orders, %d of them for other products",
 		span(b.acquired-b.asked), before, others))
 	return d.end(rate)

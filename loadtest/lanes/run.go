@@ -2,6 +2,7 @@ package lanes
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,12 +10,15 @@ import (
 
 	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/history"
+	"orderstock/pkg/operation"
 )
 
 // Run is the evidence of a run: what its processes passed, what its clients sent and heard, and the rows at its end.
 type Run struct {
 	// Broken is set for the broken variant of a fault.
 	Broken bool
+	// Before, if not nil, is the scene of the broken variant with the same orders.
+	Before *Scene
 	// Events are the processes' events, in any order.
 	Events  []faultpoint.Event
 	History *history.History
@@ -94,6 +98,51 @@ func (r *Run) prepare() {
 			r.acquired = append(r.acquired, e.At)
 		}
 	}
+	r.name()
+}
+
+// refusal is committed after a roll-back.
+const refusal = "refusal"
+
+// name adds to the events the values that follow from others of their attempt. An attempt that asks for several locks
+// takes one for each product, by ascending id: see deduct.EachProduct. A transaction that follows a roll-back, and does
+// not look at the stock, writes the refusal.
+func (r *Run) name() {
+	type who struct{ process, flag string }
+	type steps struct {
+		items  []operation.Item
+		at     map[faultpoint.When][]int // the events of its locks
+		goods  map[string]int64          // by the locks' tokens
+		rolled bool
+	}
+	open := map[who]steps{}
+	for i, e := range r.timeline {
+		key := who{e.Process, e.Flag}
+		of := open[key]
+		switch {
+		case e.Step == faultpoint.Deduct && e.When == faultpoint.Before:
+			items, _ := operation.DecodeItems(e.Said) // none: a group
+			open[key] = steps{items: items, at: map[faultpoint.When][]int{}, goods: map[string]int64{}}
+		case e.Step == faultpoint.RollBack || e.Step == faultpoint.ReadStock || e.Step == faultpoint.UpdateStock:
+			of.rolled = e.Step == faultpoint.RollBack
+			open[key] = of
+		case e.Step == faultpoint.Commit && of.rolled:
+			r.timeline[i].Said = refusal
+		case e.Step == faultpoint.AcquireLock && len(of.items) > 1:
+			of.at[e.When] = append(of.at[e.When], i)
+			if len(of.at[faultpoint.Before]) < 2 {
+				continue
+			}
+			for _, at := range of.at {
+				for n, i := range at[:min(len(at), len(of.items))] {
+					r.timeline[i].Goods = of.items[n].GoodsID
+					of.goods[r.timeline[i].Token] = of.items[n].GoodsID
+				}
+			}
+		case e.Step == faultpoint.ReleaseLock:
+			r.timeline[i].Goods = cmp.Or(e.Goods, of.goods[e.Token])
+		}
+	}
 }
 
 // attempt is a try of a stock service to deduct an operation, or a group of them.
@@ -103,6 +152,7 @@ type attempt struct {
 	goods         int64
 	// The times are 0 for steps that it did not come to.
 	began, asked, acquired, readAt, wrote, committed, released, ended time.Duration
+	gave                                                              time.Duration // its last lock back
 	token                                                             string
 	read, written                                                     *int64
 	taken                                                             int64 // from the levels of all products
@@ -190,25 +240,31 @@ func (a *attempt) add(e faultpoint.Event) {
 	case "commit/after":
 		a.committed = e.At
 	case "release-lock/before":
-		a.released = cmp.Or(a.released, begun(e))
+		a.gave = begun(e)
+		a.released = cmp.Or(a.released, a.gave)
 	}
 }
 
-// short returns the end of a flag.
-func short(flag string) string {
-	if at := strings.LastIndex(flag, "-"); at >= 0 && at < len(flag)-1 { // a direct deduction: its number
-		return "no. " + flag[at+1:]
+// short names the order of a flag by its number in the run, which is the same in each run with the seed or, of another
+// order, by the end of its id.
+func (r *Run) short(flag string) string {
+	key := flag
+	if r.History.Path == history.PathOrder {
+		key = r.order[flag].Key
+	}
+	if n := r.History.OrderOf([]byte(key)); n >= 0 {
+		return fmt.Sprintf("no. %d", n)
 	}
 	return "…" + flag[max(0, len(flag)-4):]
 }
 
 // lane returns the lane of an attempt.
-func (a *attempt) lane() Lane {
+func (r *Run) lane(a *attempt) Lane {
 	if a.size == "1" {
 		return Lane{a.process, "one order"}
 	}
 	if faultpoint.IsGroup(a.flag) {
 		return Lane{a.process, a.size + " orders together"}
 	}
-	return Lane{a.process, "order " + short(a.flag)}
+	return Lane{a.process, "order " + r.short(a.flag)}
 }

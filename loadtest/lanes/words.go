@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
 	"orderstock/loadtest/faultpoint"
 )
 
@@ -54,9 +57,9 @@ func (r *Run) describe(e faultpoint.Event) (text string, weight int) {
 		}
 		return "answers: " + answer(e), 1
 	case "acquire-lock/before":
-		return "asks for the lock", 1
+		return "asks for the lock" + of, 1
 	case "acquire-lock/after":
-		return "takes the lock" + token(e.Token), 4
+		return "takes the lock" + of + token(e.Token), 4
 	case "give-up/after":
 		if !strings.Contains(e.Error, "deadline") {
 			return "gets no lock: an error", 3
@@ -72,11 +75,14 @@ func (r *Run) describe(e faultpoint.Event) (text string, weight int) {
 	case "update-stock/after":
 		return r.update(e, of), 4
 	case "commit/after":
+		if e.Said == refusal {
+			return "commits the refusal", 4
+		}
 		return "commits", 4
 	case "roll-back/before":
 		return "rolls back", 3
 	case "release-lock/before":
-		return "gives the lock back", 4
+		return "gives the lock" + of + " back", 4
 	case "confirm/after":
 		return "reads the ledger: " + found(e.Said), 2
 	case "set-status/after", "cancel-order/after":
@@ -182,10 +188,26 @@ func token(text string) string {
 	return ", token " + n
 }
 
+// untilToken returns a step without its token.
+func untilToken(text string) string {
+	text, _, _ = strings.Cut(text, ", token ")
+	return text
+}
+
 // node returns the number of a node in a lock's queue.
 func node(name string) string {
 	n, _ := strconv.Atoi(name[strings.LastIndex(name, "-")+1:]) // ZooKeeper's ten digits
 	return fmt.Sprintf("…%d", n)
+}
+
+var english = message.NewPrinter(language.English)
+
+// PerS writes a number of things each second, with one decimal while it is small, as the page does.
+func PerS(rate float64) string {
+	if rate < 100 {
+		return english.Sprintf("%.1f", rate)
+	}
+	return english.Sprintf("%.0f", rate)
 }
 
 func pieces(n int64) string {

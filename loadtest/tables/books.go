@@ -16,18 +16,20 @@ import (
 type Books struct {
 	Rows []BookRow `json:"rows"` // at most mostRows, disagreeing ones first
 	// Products counts all products. Sold is the larger of the pieces that left the shelf for good and the
-	// acknowledged ones, and Stock the pieces that came in or that the run promised, of all products.
+	// acknowledged ones, Stock the pieces that came in or that the run promised, and There the pieces on the shelf, of all
+	// products.
 	Products int   `json:"products"`
 	Sold     int64 `json:"sold"`
 	Stock    int64 `json:"stock"`
+	There    int64 `json:"there"`
 	// Scope says which products these are, such as "the newest 10 of 200 products"; "" if they are all of a run or of
 	// the stack.
 	Scope string `json:"scope"`
 	// Heard is set if this process fired the orders, and so knows the answers.
 	Heard bool `json:"heard"`
 
-	// In, out less back, and there, of all products.
-	in, out, there int64
+	// In, and out less back, of all products.
+	in, out int64
 
 	Wrong string `json:"wrong"` // the first disagreement in words; "" if there is none
 	// Unequal says why Out and Sold differ though the books agree; "" if they do not differ, or nobody knows.
@@ -93,9 +95,10 @@ func ReadBooks(ctx context.Context, stock *sql.DB, of Sale) (Books, error) {
 			books.Wrong = r.Name + ": " + r.Disagreement
 		}
 		books.Products++
-		books.in, books.out, books.there = books.in+r.In, books.out+r.Out-r.Back, books.there+r.There
+		books.in, books.out = books.in+r.In, books.out+r.Out-r.Back
 		books.Sold += max(r.Out-r.Back, r.Sold)
 		books.Stock += r.In
+		books.There += r.There
 		gone += r.Out - r.Back - r.Sold
 		books.Rows = append(books.Rows, r.BookRow)
 	}

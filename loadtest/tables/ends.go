@@ -46,7 +46,7 @@ func endsOf(
 ) (Ends, error) {
 	e := Ends{
 		Orders: v.Orders, OrdersPerS: v.OrdersPerS, Stock: b.Stock, Sold: b.Sold, Open: v.Pending,
-		Uncounted: b.there - (b.in - b.out),
+		Uncounted: b.There - (b.in - b.out),
 	}
 	for _, i := range v.Invariants {
 		switch i.Name {

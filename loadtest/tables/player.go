@@ -193,7 +193,7 @@ func (p *Player) keep(ctx context.Context, of *trial.Result, word verify.Outcome
 	}
 	r.Run.Verdict = word
 	f, _ := Find(run.Fault) // none in free play
-	if r.Scene, err = sceneOf(ctx, f, run.Variant, p.Board.System, of, r.Books); err != nil {
+	if r.Scene, err = p.sceneOf(ctx, f, run, of, r.Books); err != nil {
 		p.Say("error", "what happened is not known: %v", err)
 	}
 	p.Disagree(r.Books.Wrong)

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/lanes"
 	"orderstock/pkg/httpapi"
 )
 
@@ -60,6 +61,20 @@ func (r *Runs) compare(of Run) *Compare {
 	return &Compare{
 		What: f.Rate, Broken: rates[Broken], Fixed: rates[Fixed], BrokenSays: f.Broken.Says, FixedSays: f.Fixed.Says,
 	}
+}
+
+// broken returns the scene of the last broken run of the same fault, with the same seed and as many buyers; nil if
+// there is none, and for a broken run itself.
+func (r *Runs) broken(of Run) *lanes.Scene {
+	for _, run := range r.List() {
+		if of.Variant != Broken && run.Variant == Broken && run.Fault == of.Fault && run.Seed == of.Seed &&
+			run.Buyers == of.Buyers {
+			if record, err := r.Load(run.ID); err == nil {
+				return record.Scene
+			}
+		}
+	}
+	return nil
 }
 
 // List returns the runs, newest first.

@@ -6,20 +6,20 @@ import (
 	"fmt"
 
 	"orderstock/loadtest/lanes"
-	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/mysqldb"
 )
 
 // sceneOf returns what happened in a run of the fault that is judged; nil if its events do not show it. It reads the
 // events of the services, which still run, and the run's rows.
-func sceneOf(
-	ctx context.Context, f Fault, side Side, s *system.System, of *trial.Result, b Books,
-) (*lanes.Scene, error) {
+func (p *Player) sceneOf(ctx context.Context, f Fault, run Run, of *trial.Result, b Books) (*lanes.Scene, error) {
 	if f.Scene == nil {
 		return nil, nil
 	}
-	r := &lanes.Run{Broken: side == Broken, History: of.History, Placed: of.Placed, Books: b.line()}
+	s := p.Board.System
+	r := &lanes.Run{
+		Broken: run.Variant == Broken, Before: p.Runs.broken(run), History: of.History, Placed: of.Placed, Books: b.line(),
+	}
 	for _, service := range s.Replicas() {
 		if !service.Running() {
 			continue
@@ -38,15 +38,16 @@ func sceneOf(
 		return nil, fmt.Errorf("read the rows of the run: %w", err)
 	}
 	scene := f.Scene(r)
-	if scene == nil && side == Here {
+	if scene == nil && run.Variant == Here {
 		scene = lanes.Together(r)
 	}
+	scene.Beside(r.Before)
 	return scene, nil
 }
 
 // line says what the books say, in a few words.
 func (b Books) line() string {
-	return English.Sprintf("%d in, %d sold, %d there", b.in, b.Sold, b.there)
+	return English.Sprintf("%d in, %d sold, %d there", b.in, b.Sold, b.There)
 }
 
 // readOrders reads all orders of services that no other run had, by ascending id.

@@ -8,12 +8,20 @@ import (
 
 func TestSay(t *testing.T) {
 	for english, want := range map[string]string{
-		"the sale begins":            "开始销售",
-		"sold 1,609 of 300":          "库存 300 件，卖出 1,609 件",
-		"hears: rejected":            "得到应答：已拒绝",           // a value is a text
-		"hears: nothing in time":     "超时，没有得到应答",          // before a pattern
-		"1 order of 12 hang":         "1 order of 12 hang", // not known
-		"stock-1, 8 orders together": "stock-1，8 个订单一起",
+		"the sale begins":                                    "开始销售",
+		"sold 1,609 of 300":                                  "库存 300 件，卖出 1,609 件",
+		"hears: rejected":                                    "得到应答：已拒绝",           // a value is a text
+		"hears: nothing in time":                             "超时，没有得到应答",          // before a pattern
+		"1 order of 12 hang":                                 "1 order of 12 hang", // not known
+		"takes the lock of product 52, token 41":             "拿到商品 52 的锁，token 41",
+		"gives the lock of product 52 back":                  "释放商品 52 的锁",
+		"takes the locks of product 2, product 3, product 4": "拿到商品 2、商品 3、商品 4 的锁",
+		"sold 87 of 300 (stopped by hand after 212 of 800 orders; play it to its end)": "库存 300 件，卖出 87 件" +
+			"（发出 800 个订单中的 212 个后被手动停止；请演示到结束）",
+		"11 orders of 12 had no outcome in time: a wake-up was missed, and the queue stood still": "12 个订单中有 11 个订单" +
+			"没有及时得到结果：有人错过了唤醒，队列停住了",
+		"order no. 17 is REJECTED, and 1 piece is gone from the stock": "第 17 号订单为 REJECTED，而 1 件已从库存扣减",
+		"stock-1, 8 orders together":                                   "stock-1，8 个订单一起",
 		"12 orders of 120 hang for ever: a process died, and nobody looks for its orders": "120 个订单中有 12 个订单永远悬着：" +
 			"进程崩溃，没有人再查它的订单",
 	} {

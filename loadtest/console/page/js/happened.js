@@ -2,8 +2,8 @@
 import { html, say, t, useValue } from "./ui.js";
 import { state } from "./state.js";
 
-// words are the server's, with the ends of ids in one piece.
-const words = (text) => say(text).replace(/…(?=\d)/g, "…\u2060");
+// words are the server's, with the numbers of orders and the ends of ids in one piece.
+const words = (text) => say(text).replace(/…(?=\d)/g, "…\u2060").replace(/no\. (?=\d)/g, "no.\u00a0");
 
 const time = (ms) => (ms < 999.95 ? `${ms.toFixed(1)} ms` : `${(ms / 1000).toFixed(2)} s`);
 const named = (lane) => [say(lane.process), say(lane.order)].filter(Boolean).join(", ");
@@ -28,6 +28,7 @@ export const Scene = ({ scene }) => html`
       <tbody>${scene.steps.map((step, i) => html`<${Step} key=${i} step=${step} lanes=${scene.lanes} />`)}</tbody>
     </table>
     ${scene.books ? html`<p class="books-say"><b>${t`The books:`}</b> ${words(scene.books)}${t`.`}</p>` : null}
+    ${scene.says ? html`<p class="books-say">${say(scene.says)}</p>` : null}
   </div>`;
 
 export function Happened() {

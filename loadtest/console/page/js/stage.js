@@ -93,7 +93,7 @@ function Tally({ fault, latest }) {
   const figure = (value, words) => html`<div><dd>${value}</dd><dt>${words}</dt></div>`;
   if (fault.rate) return row.orders_per_s ? html`<dl class="tally">${figure(rate(row.orders_per_s), t`orders a second`)}</dl>` : null;
   if (!books?.rows?.length) return null;
-  return html`<dl class="tally">${figure(count(books.sold), t`sold`)}${figure(count(books.rows.reduce((n, row) => n + row.there, 0)), t`left`)}</dl>`;
+  return html`<dl class="tally">${figure(count(books.sold), t`sold`)}${figure(count(books.there), t`left`)}</dl>`;
 }
 
 function Side({ fault, side }) {
