@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/lanes"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
@@ -209,7 +210,7 @@ func (e Ends) sentence(f Fault, run Run, v *verify.Verdict) string {
 func (e Ends) outcome(f Fault, side Side, v *verify.Verdict) (text string) {
 	switch {
 	case f.Rate != "":
-		if text = English.Sprintf("%.0f orders a second", e.OrdersPerS); side != Here {
+		if text = lanes.PerS(e.OrdersPerS) + " orders a second"; side != Here {
 			text += ": " + f.variant(side).Says
 		}
 	case v.Outcome == verify.Violation && f.Went != nil && side == Broken:

@@ -33,19 +33,19 @@ func TestSentences(t *testing.T) {
 		{"D", Broken, Ends{Lost: 4, LostPieces: 6}, wrong, "4 orders failed, and their 6 pieces"},
 		{"E", Broken, Ends{Lost: 61, LostPieces: 90}, wrong, "61 orders failed, and their 90 pieces"},
 		{"F", Broken, Ends{Open: 6, Orders: 200}, wrong, "6 orders of 200 hang for ever"},
-		{"G", Broken, Ends{OrdersPerS: 4.4}, right, "4 orders a second: a session for each lock"},
-		{"H", Fixed, Ends{OrdersPerS: 53}, right, "53 orders a second: a lock for each product"},
-		{"H", Here, Ends{OrdersPerS: 70}, right, "70 orders a second"},
+		{"G", Broken, Ends{OrdersPerS: 4.4}, right, "4.4 orders a second: a session for each lock"},
+		{"H", Fixed, Ends{OrdersPerS: 53}, right, "53.0 orders a second: a lock for each product"},
+		{"H", Here, Ends{OrdersPerS: 70}, right, "70.0 orders a second"},
 		{"A", Here, Ends{Stock: 300, Sold: 300}, right, "sold 300 of 300"},
 		{"I", Broken, Ends{Unserved: 133, Orders: 300}, wrong, "133 orders of 300 failed"},
-		{"J", Broken, Ends{Unserved: 1, Orders: 12}, wrong, "1 order of 12 waited for a wake-up that never came"},
+		{"J", Broken, Ends{Unserved: 1, Orders: 12}, wrong, "1 order of 12 had no outcome in time"},
 		{"K", Broken, Ends{Stock: 60, Sold: 370}, wrong, "sold 370 of 60: 310 more"},
 		{"L", Broken, Ends{Open: 99, Orders: 120}, wrong, "99 orders of 120 hang"},
 		{"M", Broken, Ends{Stock: 400, Sold: 200, Uncounted: 2}, wrong, "2 pieces are sold, and the stock still counts them"},
 		{"N", Broken, Ends{Stock: 60, Sold: 97}, wrong, "sold 97 of 60"},
 		{"O", Broken, Ends{Stock: 400, Sold: 200, Uncounted: -1}, wrong, "1 piece is gone from the stock, and nobody"},
-		{"P", Broken, Ends{OrdersPerS: 16}, right, "16 orders a second: sleeps before"},
-		{"Q", Broken, Ends{Negative: 2, Added: 6}, wrong, "2 orders for fewer than no pieces put 6 pieces on the shelf"},
+		{"P", Broken, Ends{OrdersPerS: 16}, right, "16.0 orders a second: sleeps before"},
+		{"Q", Broken, Ends{Negative: 2, Added: 6}, wrong, "2 orders with a negative quantity put 6 pieces on the shelf"},
 		{"", "", Ends{Stock: 3, Sold: 3, Open: 1, Orders: 8}, wrong, "1 order of 8 hangs for ever: nothing brings"},
 	} {
 		f, _ := Find(test.letter)
@@ -146,5 +146,26 @@ func TestEndsAreCountedInTheRows(t *testing.T) {
 	}
 	if err != nil || got != want {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+	// Of the pieces that the run was to stock in its middle, those count that have come.
+	h.Goods[0].Stock, h.Reprices = 95, true
+	if r, err := RecordOf(t.Context(), Run{}, h, v, st.Databases()); err != nil || r.Run.Stock != 100 {
+		t.Errorf("%d pieces of %d, %v; want 100", r.Run.Stock, h.Promised(), err)
+	}
+	// A scene has the books of all products, also of those that the table has no room for.
+	of := Sale{Goods: []int64{901}}
+	for id := range int64(mostRows) {
+		of.Goods = append(of.Goods, 1000+id)
+		for _, query := range []string{
+			"INSERT INTO stock (goods_id, name, num, updated_at) VALUES (?, 'cup', 2, NOW(6))",
+			"INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) VALUES ('c', ?, 'restock', 2, NOW(6))",
+		} {
+			if _, err := st.StockDB.ExecContext(t.Context(), query, 1000+id); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if b, err = ReadBooks(t.Context(), st.StockDB, of); err != nil || b.line() != "180 in, 0 sold, 177 there" {
+		t.Errorf("the books of %d products are %q, %v", b.Products, b.line(), err)
 	}
 }

@@ -242,7 +242,8 @@ latch.await()            // for ever`,
 			if e.Unserved == 0 {
 				return ""
 			}
-			return English.Sprintf("%s of %d waited for a wake-up that never came", orders(e.Unserved), e.Orders)
+			return English.Sprintf("%s of %d had no outcome in time: a wake-up was missed, and the queue stood still",
+				orders(e.Unserved), e.Orders)
 		},
 	},
 	{
@@ -397,7 +398,7 @@ UPDATE stock SET num = num - (-5)`,
 			if e.Added == 0 {
 				return ""
 			}
-			return English.Sprintf("%s for fewer than no pieces put %d pieces on the shelf", orders(e.Negative), e.Added)
+			return English.Sprintf("%s with a negative quantity put %d pieces on the shelf", orders(e.Negative), e.Added)
 		},
 	},
 }

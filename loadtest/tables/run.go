@@ -134,7 +134,11 @@ func RecordOf(
 	r := &Record{Verdict: v, Log: []Entry{}, Faults: []trial.Shown{}}
 	var m *Meter
 	r.Samples, m = replay(h)
-	if r.Books, err = ReadBooks(ctx, stock, m.Sale()); err != nil {
+	sale := m.Sale()
+	if h.Reprices { // the run is over: those that have come are in the rows
+		sale.Promised -= history.MorePieces
+	}
+	if r.Books, err = ReadBooks(ctx, stock, sale); err != nil {
 		return nil, err
 	}
 	run.Stock, run.ElapsedMS, run.Faults = r.Books.Stock, h.Elapsed.Milliseconds(), append([]string{}, run.Faults...)
