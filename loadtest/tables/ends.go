@@ -190,8 +190,13 @@ func (e Ends) tooSlow(f Fault, run Run, v *verify.Verdict) int {
 }
 
 // sentence describes the result of a run for a person: as the fault says it or, in free play and of a right run, by
-// what became of pieces and orders. A broken variant that had no time to show it says so, and one with fewer buyers.
+// what became of pieces and orders. A run that somebody stopped says so, as do a broken variant that had no time to
+// show it and one with fewer buyers.
 func (e Ends) sentence(f Fault, run Run, v *verify.Verdict) string {
+	if e.Orders < run.stopped {
+		why := " (stopped by hand after %d of %d orders; play it to its end)"
+		return e.outcome(f, run.Variant, v) + English.Sprintf(why, e.Orders, run.stopped)
+	}
 	if n := e.tooSlow(f, run, v); n > 0 {
 		why := ": too slow to show it, as %s came to no end in time; try it on a machine that is less busy"
 		if f.fewer(run.Buyers) > 0 {

@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -67,6 +68,29 @@ func TestSentences(t *testing.T) {
 		if got := (Ends{Orders: buyers - 100, Stock: run.Stock, Sold: 87}).sentence(f, run, wrong); got != want {
 			t.Errorf("%d buyers: %q, want %q", buyers, got, want)
 		}
+	}
+	// A run that somebody stopped was not too slow.
+	for _, test := range []struct {
+		side Side
+		ends Ends
+		of   *verify.Verdict
+		want string
+	}{
+		{Broken, Ends{Orders: 212, Stock: 300, Sold: 87, Open: 6}, right, "sold 87 of 300"},
+		{Broken, Ends{Orders: 700, Stock: 300, Sold: 360}, wrong, "sold 360 of 300: 60 more than there were"},
+		{Fixed, Ends{Orders: 9, Stock: 300, Sold: 9}, right, "sold 9 of 300"},
+	} {
+		_, run := f.Play(test.side, 1)
+		run.stopped = run.Orders
+		want := fmt.Sprintf("%s (stopped by hand after %d of 800 orders; play it to its end)", test.want, test.ends.Orders)
+		if got := test.ends.sentence(f, run, test.of); got != want {
+			t.Errorf("%s, stopped: %q, want %q", test.side, got, want)
+		}
+	}
+	_, run := f.Play(Broken, 1)
+	run.stopped = run.Orders // after the last order
+	if got := (Ends{Orders: 800, Stock: 300, Sold: 360}).sentence(f, run, wrong); strings.Contains(got, "stopped") {
+		t.Errorf("of a whole sale, %q is said", got)
 	}
 	for letter, want := range map[string][]int{"A": {400, 200, 0}, "K": {150, 75, 0}, "E": {0}, "G": {0}} {
 		f := find(t, letter)

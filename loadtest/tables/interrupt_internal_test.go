@@ -68,6 +68,9 @@ func TestAnInterruptedPlayIsNoPass(t *testing.T) {
 				t.Errorf("%s, in words %q, for %q; want %s, %q and %q", r.Verdict, r.Run.Verdict, reasons, test.outcome,
 					test.word, test.says)
 			}
+			if says := r.Run.Sentence; strings.Contains(says, "stopped by hand after") != (test.at == "") {
+				t.Errorf("the run says %q", says)
+			}
 			kept, err := p.Runs.Load(r.Run.ID)
 			if err != nil {
 				t.Fatal(err)

@@ -184,6 +184,10 @@ func (p *Player) StartServices(ctx context.Context) error {
 
 // keep shows the verdict of a run whose outcome goes by that word, and writes and returns its record.
 func (p *Player) keep(ctx context.Context, of *trial.Result, word verify.Outcome) (*Record, error) {
+	run, _ := p.Running()
+	if ctx.Err() != nil {
+		run.stopped = run.Orders
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	run, _ := p.Running()

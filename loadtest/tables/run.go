@@ -46,6 +46,8 @@ type Run struct {
 	Oversold   int64          `json:"oversold"`
 	// Faults is what broke: in the code of a published fault and, once the run is judged, during it.
 	Faults []string `json:"faults"`
+
+	stopped int // how many orders it was to send before somebody stopped it; 0 if nobody did
 }
 
 // Record is a judged run as it is kept.
