@@ -61,7 +61,7 @@ function Fault({ fault, open, runs, why, notHere }) {
           <${Button} class="fixed" why=${why} onClick=${() => play("fixed", fault.letter)}>${t`Fixed`}<//>
           <${Button} class="here" why=${why} onClick=${() => play("here", fault.letter)}>${t`As it runs here`}<//>
         </div>
-        ${!fault.rate && fault.fixed.says ? html`<p>${t`Fixed is ${say(fault.fixed.says)}.`}</p>` : null}
+        ${!fault.rate && fault.fixed.says ? html`<p>${t`Fixed: ${say(fault.fixed.says)}.`}</p>` : null}
         <${Code} of=${fault} />
         ${notHere ? html`<p class="why">${say(notHere)}</p>` : fault.rate ? html`<p class="why">${t`It costs time, not tickets: the two rates stand side by side.`}</p>` : null}
       </div>` : null}
