@@ -190,7 +190,6 @@ func (p *Player) keep(ctx context.Context, of *trial.Result, word verify.Outcome
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	run, _ := p.Running()
 	r, err := RecordOf(ctx, run, of.History, of.Verdict, p.Board.System.Databases())
 	if err != nil {
 		return nil, err
