@@ -21,6 +21,7 @@ import (
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers"
+	"orderstock/pkg/servers/serverstest"
 )
 
 const redisPasswords = `hunt"er\2\n`
@@ -156,7 +157,7 @@ func TestTheUsersOfRedisSuffice(t *testing.T) {
 	defer func() { _, _ = orders.Close(), stock.Close() }()
 	// A call of a Redis that is slow for a moment is lost.
 	try := 0
-	eventually(t, "a flag to be set once and taken once", func() bool {
+	serverstest.Eventually(t, "a flag is set once and taken once", func() bool {
 		try++
 		flag := strconv.Itoa(try)
 		return orders.Set(t.Context(), flag) && stock.Take(t.Context(), flag) && !stock.Take(t.Context(), flag)
@@ -183,7 +184,9 @@ func TestTheUsersOfRedisSuffice(t *testing.T) {
 	if code := answer(); code != http.StatusNoContent {
 		t.Errorf("the one request allowed was answered %d", code)
 	}
-	eventually(t, "a further request to be refused", func() bool { return answer() == http.StatusTooManyRequests })
+	serverstest.Eventually(t, "a further request is refused", func() bool {
+		return answer() == http.StatusTooManyRequests
+	})
 
 	where := at("stock")
 	client := redisdb.Open(where, 10*time.Second)
@@ -191,15 +194,5 @@ func TestTheUsersOfRedisSuffice(t *testing.T) {
 	script := redis.NewScript("return redis.call('incr', KEYS[1])") // as redis-lock does
 	if err := script.Run(t.Context(), client, []string{"stocklock:1"}).Err(); err != nil {
 		t.Errorf("a script on a lock: %v", err)
-	}
-}
-
-// eventually waits until something holds, for 20 s at most.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for limit := time.Now().Add(20 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatalf("waited in vain for %s", what)
-		}
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/system/systemtest"
 	"orderstock/pkg/command"
+	"orderstock/pkg/servers/serverstest"
 )
 
 // An attached console finds the services' servers by the variables that the services read, and an order's flag in
@@ -47,7 +47,8 @@ func TestConsoleWatchesTheStackThatTheEnvironmentNames(t *testing.T) {
 	}
 	type member struct{ Name, State, Says string }
 	var state struct{ Servers, Replicas []member }
-	whole := func() bool {
+	serverstest.Eventually(t, "the console shows three servers and all services ready", func() bool {
+		ask(t, at, "api/state", &state)
 		ready := 0
 		for _, m := range append(state.Servers, state.Replicas...) {
 			if m.State == "ready" {
@@ -55,13 +56,7 @@ func TestConsoleWatchesTheStackThatTheEnvironmentNames(t *testing.T) {
 			}
 		}
 		return len(state.Servers) == 3 && ready == 3+len(st.Replicas())
-	}
-	for deadline := time.Now().Add(20 * time.Second); !whole(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the console shows %+v, want three servers and all services ready", state)
-		}
-		ask(t, at, "api/state", &state)
-	}
+	})
 
 	file := filepath.Join(folder, addressFile)
 	if kept, err := os.ReadFile(file); err != nil || strings.TrimSpace(string(kept)) != at.String() {

@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"maps"
 	"os"
 	"os/exec"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,11 +29,7 @@ func TestTooFewFileDescriptors(t *testing.T) {
 		defer cancel()
 		args := []string{"-c", limited + ` "$0" "$@"`, self, "fire", "--orders", "1000", "--out", t.TempDir()}
 		cmd := exec.CommandContext(ctx, "sh", append(args, flags...)...)
-		cmd.Env = append(os.Environ(), asCommand+"=1")
-		env := st.LoadtestEnv()
-		for _, name := range slices.Sorted(maps.Keys(env)) {
-			cmd.Env = append(cmd.Env, name+"="+env[name])
-		}
+		cmd.Env = append(append(os.Environ(), asCommand+"=1"), system.Assignments(st.LoadtestEnv())...)
 		out, err := cmd.CombinedOutput()
 		if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 			return failed.ExitCode(), string(out)

@@ -115,11 +115,8 @@ func TestARunIsJudgedIfNobodyReads(t *testing.T) {
 		{"full", full, nil, command.Unknown},
 	} {
 		folder := t.TempDir()
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "fire", "--orders", "50", "--out", folder)
-		cmd.Env = append(os.Environ(), asCommand+"=1")
-		for name, value := range st.LoadtestEnv() {
-			cmd.Env = append(cmd.Env, name+"="+value)
-		}
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "fire", "--orders", "50", "--concurrency", "8", "--out", folder)
+		cmd.Env = append(append(os.Environ(), asCommand+"=1"), system.Assignments(st.LoadtestEnv())...)
 		cmd.Stdout = c.stdout
 		var said bytes.Buffer
 		if cmd.Stderr = &said; c.stderr != nil {

@@ -10,12 +10,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/system/systemtest"
 	"orderstock/pkg/command"
+	"orderstock/pkg/servers/serverstest"
 )
 
 // A fired order is traced by the client and both services, its trace stands in their log lines, and "loadtest trace"
@@ -49,17 +49,11 @@ func TestFiredOrdersAreTraced(t *testing.T) {
 	order := firedOrder(t, folder)
 	steps := []string{"place", "insert-order", "take-flag", "update-stock", "commit", "confirm", "set-status"}
 	var tree string
-	// The spans come some time after the answer.
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	serverstest.Eventually(t, "all steps are there, some time after the answer", func() bool {
 		var exit int
 		tree, _, exit = program(t.Context(), "trace", order, "--from", receiver.URL+"/?token=secret")
-		if exit == command.Passed && hasAll(tree, steps) {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the steps are\n%s\nwant %v", tree, steps)
-		}
-	}
+		return exit == command.Passed && hasAll(tree, steps)
+	})
 	id := spans.Order(order)[0].Trace
 	for name, services := range map[string][]*system.Service{"order": st.Orders, "stock": st.Stocks} {
 		var logs []byte

@@ -18,7 +18,6 @@ import (
 func TestALogThatNobodyReadsStopsNoService(t *testing.T) {
 	t.Parallel()
 	cfg := config(t)
-	cfg.OrderServices, cfg.StockServices = 1, 1
 	st := systemtest.Start(t, cfg)
 	for name, leave := range map[string]bool{"stalled": false, "closed": true} {
 		for _, s := range st.Replicas() {
@@ -28,10 +27,7 @@ func TestALogThatNobodyReadsStopsNoService(t *testing.T) {
 				}
 				read, write := fullPipe(t)
 				cmd := exec.CommandContext(t.Context(), filepath.Join(cfg.Bin, string(s.Kind)+"-service"))
-				cmd.Stderr, cmd.Env = write, os.Environ()
-				for name, value := range s.Env() {
-					cmd.Env = append(cmd.Env, name+"="+value)
-				}
+				cmd.Stderr, cmd.Env = write, append(os.Environ(), system.Assignments(s.Env())...)
 				if err := cmd.Start(); err != nil {
 					t.Fatal(err)
 				}

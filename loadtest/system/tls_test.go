@@ -25,6 +25,7 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/loadtest/system"
 	"orderstock/migrations"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/servers"
@@ -207,15 +208,11 @@ func writePEM(t *testing.T, path, kind string, der []byte) string {
 // serve starts a service that speaks HTTPS, and asks it as its containers do whether it is ready.
 func (a *authority) serve(t *testing.T, bin, service string, common, own map[string]string) *servers.Server {
 	t.Helper()
-	var ready func(context.Context) error
 	env := maps.Clone(common)
 	maps.Copy(env, own)
-	ready = func(ctx context.Context) error {
+	ready := func(ctx context.Context) error {
 		health := exec.CommandContext(ctx, filepath.Join(bin, service), "health")
-		health.Env = os.Environ()
-		for name, value := range env {
-			health.Env = append(health.Env, name+"="+value)
-		}
+		health.Env = append(os.Environ(), system.Assignments(env)...)
 		if out, err := health.CombinedOutput(); err != nil {
 			return errors.New(string(out))
 		}
@@ -234,15 +231,9 @@ func (a *authority) start(
 	}
 	addr := net.JoinHostPort("127.0.0.1", big.NewInt(int64(port)).String())
 	own["LISTEN_ADDR"] = addr
-	var env []string
-	for _, vars := range []map[string]string{common, own} {
-		for name, value := range vars {
-			env = append(env, name+"="+value)
-		}
-	}
 	s, err := servers.Start(t.Context(), servers.Spec{
-		Name: service, Path: filepath.Join(bin, service), Args: []string{"serve"}, Env: env, Dir: t.TempDir(),
-		Addr: addr, Ready: ready,
+		Name: service, Path: filepath.Join(bin, service), Args: []string{"serve"}, Dir: t.TempDir(),
+		Env: system.Assignments(common, own), Addr: addr, Ready: ready,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package system
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -11,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"orderstock/pkg/servers/serverstest"
 )
 
 // echo answers each line with itself and counts them.
@@ -96,8 +99,10 @@ func TestWire(t *testing.T) {
 			if answered := err == nil && answer == "hello\n"; answered != (c.within > 0) || time.Since(began) < c.within {
 				t.Errorf("answer %q %v after %s", answer, err, time.Since(began))
 			}
-			for limit := time.Now().Add(10 * time.Second); c.arrives && lines.Load() == 0 && time.Now().Before(limit); {
-				time.Sleep(time.Millisecond) // the line may arrive after its answer is given up
+			if c.arrives {
+				serverstest.Eventually(t, "the line arrives, maybe after its answer is given up", func() bool {
+					return lines.Load() > 0
+				})
 			}
 			if arrived := lines.Load() == 1; arrived != c.arrives {
 				t.Errorf("%d lines arrived", lines.Load())
@@ -122,12 +127,9 @@ func TestWire(t *testing.T) {
 // awaitStruck waits until the wire's faults have struck n times.
 func awaitStruck(t *testing.T, w *Wire, n int) {
 	t.Helper()
-	// Connections end a little later.
-	for deadline := time.Now().Add(5 * time.Second); w.Struck() < n; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("struck %d times, want %d", w.Struck(), n)
-		}
-	}
+	serverstest.Eventually(t, fmt.Sprintf("%d strikes: connections end a little later", n), func() bool {
+		return w.Struck() >= n
+	})
 }
 
 // TestWireCountsClosedConnections: the connections that are open when it is cut or reset.
