@@ -224,8 +224,8 @@ func (p *phase) payAndCancel(ctx context.Context, o *prepared, number int) {
 }
 
 // cancelled sells the stock, and cancels about half of the accepted orders, while others buy: once, twice at the same
-// moment, or again after a second. Every fourth order is paid and cancelled at the same moment. Then it buys until the
-// shop is sold out again.
+// moment, or again after a second. Every fourth order is paid and cancelled at the same moment. Then, with a limit, some
+// who cancelled order again, and it buys until the shop is sold out again.
 func (p *phase) cancelled(ctx context.Context) error {
 	clients, pay := max(1, p.Clients/2), p.payment()
 	unpaid := map[*prepared]bool{}
@@ -282,7 +282,35 @@ func (p *phase) cancelled(ctx context.Context) error {
 	if err := p.each(ctx, clients, again, func(ctx context.Context, o *prepared) { p.cancel(ctx, o, 1) }); err != nil {
 		return err
 	}
+	if err := p.buyAgain(ctx, clients, chosen); err != nil {
+		return err
+	}
 	return p.sellOut(ctx, time.Duration(p.f.Settle))
+}
+
+// buyAgain orders more than the limit for some of the buyers whose orders were cancelled, if there is a limit.
+func (p *phase) buyAgain(ctx context.Context, clients int, cancelled []*prepared) error {
+	if p.f.Limit == nil {
+		return nil
+	}
+	var orders []*prepared
+	last, done := p.lastBuyer, map[int]bool{}
+	for _, o := range cancelled {
+		if _, sure, _ := o.cancelled(); !sure || done[o.Buyer] || len(orders) > p.planned/2 {
+			continue
+		}
+		done[o.Buyer], p.lastBuyer = true, o.Buyer-1
+		more, err := p.more(p.group, p.baskets)
+		if err != nil {
+			return err
+		}
+		orders = append(orders, more...)
+	}
+	p.lastBuyer = last
+	if err := p.buyers(ctx, orders); err != nil {
+		return err
+	}
+	return p.each(ctx, clients, orders, p.buy)
 }
 
 // cancel sends the request that cancels an order, so often at the same moment.

@@ -171,12 +171,16 @@ func TestOrdersArePaidAndCancelled(t *testing.T) {
 			if again, err := judge.Again(t.Context(), dir); err != nil || again.Outcome != r.Outcome {
 				t.Errorf("judged again: %v, %v", again, err)
 			}
+			declined := 0
+			if mistake == "declines" { // of the last orders, for whose pieces nobody comes
+				declined = 8
+			}
 			for _, p := range r.Phases {
 				switch {
 				case p.Name == want.phase && !slices.Contains(p.Violated(), want.violated),
 					p.Name != want.phase && p.Skipped == "" && p.Outcome != verify.Pass,
 					p.Name == judge.Cancelled && p.Cancelled == 0,
-					p.Skipped == "" && (p.Accepted+p.Pending < 20 || p.Rejected == 0):
+					p.Skipped == "" && (p.Accepted+p.Pending < 20-declined || p.Rejected == 0):
 					t.Errorf("want violated %v\n%s", want, text(r))
 				}
 			}

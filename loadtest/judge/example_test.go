@@ -19,7 +19,8 @@ import (
 )
 
 // limited is a service in memory for limited things: seats, coupons, a wallet, appointments. It is right unless a
-// mistake is named: it looks at what is left, and writes it later; it forgets who has one; it gives back twice.
+// mistake is named: it looks at what is left, and writes it later; it forgets who has one; it gives back twice; it
+// frees from the limit who cancels.
 type limited struct {
 	mistake string
 	stock   map[string]float64
@@ -27,6 +28,8 @@ type limited struct {
 	left    map[string]float64
 	has     map[string]bool
 	orders  []string // the thing of each
+	of      []string // the customer of each
+	free    map[string]bool
 	keys    map[string]int
 }
 
@@ -36,6 +39,7 @@ func (s *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	if path[0] == "reset" {
 		s.left, s.has, s.keys, s.orders = map[string]float64{}, map[string]bool{}, map[string]int{}, nil
+		s.of, s.free = nil, map[string]bool{}
 		for thing, n := range s.stock {
 			s.left[thing] = n
 		}
@@ -49,6 +53,7 @@ func (s *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.left[strings.TrimPrefix(*thing, "-")]--
 		}
 		*thing = "-" + strings.TrimPrefix(*thing, "-")
+		s.has[s.of[id-1]], s.free[s.of[id-1]] = false, s.mistake == "frees"
 		return
 	}
 	var body struct {
@@ -68,7 +73,7 @@ func (s *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	left := s.left[thing]
 	switch {
 	case again:
-	case body.Customer != "" && s.has[body.Customer] && s.mistake != "forgets":
+	case body.Customer != "" && s.has[body.Customer] && s.mistake != "forgets" && !s.free[body.Customer]:
 		refusal, id = "this customer has one", 0
 	case left >= amount:
 		if s.mistake == "late" {
@@ -77,7 +82,7 @@ func (s *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.mu.Lock()
 		}
 		s.left[thing] = math.Max(0, left-amount)
-		s.orders = append(s.orders, thing)
+		s.orders, s.of = append(s.orders, thing), append(s.of, body.Customer)
 		id, s.has[body.Customer] = len(s.orders), true
 	}
 	if s.keys[key] = id; id == 0 {

@@ -131,11 +131,26 @@ func TestEachThingIsSoldOutAgain(t *testing.T) {
 	}
 	f := parse(t, "", strings.NewReplacer("target: http://127.0.0.1:8080", serve(t, s),
 		`{"09:00": 2, "09:30": 2, "10:00": 1}`, "{"+strings.Join(stock, ", ")+"}",
-		`[{"09:00": 1}, {"09:30": 1}, {"10:00": 1}]`, "["+strings.Join(baskets, ", ")+"]").Replace(string(text))+"settle: 1s\n")
+		`[{"09:00": 1}, {"09:30": 1}, {"10:00": 1}]`, "["+strings.Join(baskets, ", ")+"]",
+	).Replace(string(text))+"settle: 1s\n")
 	for range 3 { // as which answer comes first is chance
 		r := run(t, judge.Config{File: f, Phases: []string{judge.Cancelled}})
 		if !slices.Contains(r.Phases[0].Violated(), judge.NotOversold) {
 			t.Errorf("%s: want %s", r, judge.NotOversold)
+		}
+	}
+}
+
+// Who has cancelled may have as much as before, and no more. The judge orders again for the same buyers.
+func TestTheLimitHoldsAfterACancel(t *testing.T) {
+	t.Parallel()
+	for mistake, want := range map[string][]string{"": nil, "frees": {judge.WithinLimit}} {
+		s := oneEach()
+		s.mistake = mistake
+		f := coupons(t, serve(t, s), "answers:", "cancel: {delete: '/orders/{{order}}'}\nanswers:")
+		r := run(t, judge.Config{File: f, Phases: []string{judge.Cancelled}})
+		if p := &r.Phases[0]; !slices.Equal(p.Violated(), want) || p.Cancelled == 0 {
+			t.Errorf("mistake %q: %s, %v; want %v\n%s", mistake, p.Line(), p.Violated(), want, text(r))
 		}
 	}
 }
