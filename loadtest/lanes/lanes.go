@@ -35,7 +35,7 @@ func (s *Scene) has(lane Lane) bool {
 		slices.ContainsFunc(s.Lanes, func(l Lane) bool { return l.Order == lane.Order })
 }
 
-// Beside adds the remark unless the scene has the orders of the broken variant's. Both may be nil.
+// Beside adds a remark to the scene if the scene of the broken variant has other orders. Both may be nil.
 func (s *Scene) Beside(broken *Scene) {
 	if s == nil || broken == nil {
 		return

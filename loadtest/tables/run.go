@@ -137,7 +137,7 @@ func RecordOf(
 	var m *Meter
 	r.Samples, m = replay(h)
 	sale := m.Sale()
-	if h.Reprices { // the run is over: those that have come are in the rows
+	if h.Reprices { // the run is over: the pieces that came are in the rows
 		sale.Promised -= history.MorePieces
 	}
 	if r.Books, err = ReadBooks(ctx, stock, sale); err != nil {
