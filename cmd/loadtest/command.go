@@ -133,6 +133,7 @@ func (r *firing) run(cmd *cobra.Command) (err error) {
 		return err
 	}
 	r.load.Progress = cmd.ErrOrStderr()
+	collectOften()
 	h, err := fire.Run(cmd.Context(), r.load)
 	if r.load.Tracer != nil {
 		if err := r.load.Tracer.Close(context.WithoutCancel(cmd.Context())); err != nil {
@@ -145,7 +146,6 @@ func (r *firing) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	collectOften()
 	h.Interrupted = h.Interrupted || cmd.Context().Err() != nil
 	if err := h.Save(r.history()); err != nil {
 		return err
@@ -175,11 +175,12 @@ func (r *firing) run(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// gcPercent replaces GOGC while a run is judged.
+// gcPercent replaces GOGC while a run is fired and judged.
 const gcPercent = 50
 
 // collectOften collects garbage more often, unless GOGC says how often. The whole history stays in memory, so it saves
-// 30 MB with 200,000 orders, and costs a tenth more processor time.
+// 30 MB or more with 200,000 orders. It costs fire nothing that shows beside the services, and verify a tenth more
+// processor time.
 func collectOften() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
