@@ -224,8 +224,8 @@ func (p *phase) payAndCancel(ctx context.Context, o *prepared, number int) {
 }
 
 // cancelled sells the stock, and cancels about half of the accepted orders, while others buy: once, twice at the same
-// moment, or again after a second. Every fourth order is paid and cancelled at the same moment. Then, with a limit, some
-// who cancelled order again, and it buys until the shop is sold out again.
+// moment, or again after a second. Every fourth order is paid and cancelled at the same moment. Then, with a limit,
+// some who cancelled order again, and it buys until the shop is sold out again.
 func (p *phase) cancelled(ctx context.Context) error {
 	clients, pay := max(1, p.Clients/2), p.payment()
 	unpaid := map[*prepared]bool{}
@@ -366,8 +366,9 @@ func (p *phase) sellOut(ctx context.Context, returning time.Duration) error {
 		if err != nil {
 			return err
 		}
-		o, short := orders[0], false
+		o := orders[0]
 		p.buy(ctx, o)
+		var short bool
 		if short, over = hold(o); o.end() == shop.Unknown {
 			silent++
 			continue

@@ -49,7 +49,7 @@ type trying struct {
 	last *books.Books
 	// limited: an order was rejected whose buyer may have no more.
 	limited bool
-	// refused are the baskets of which an order was rejected for another reason.
+	// refused are the baskets that were rejected for another reason.
 	refused map[string]bool
 }
 
