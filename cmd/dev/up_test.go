@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// TestUpFailsAtAWrongSetting, within minutes and with the service's name. It needs no stack, and brings up a part of it.
+// TestUpFailsAtAWrongSetting, within minutes and with the service's name. It needs no stack, and brings up a part of
+// it.
 func TestUpFailsAtAWrongSetting(t *testing.T) {
 	compose(t, "build")
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // docker-compose 1.29 first brings up all it can
