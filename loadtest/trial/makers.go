@@ -141,8 +141,8 @@ func kill(_ context.Context, p system.Process) error {
 	return p.Kill()
 }
 
-// restartWithin is how long a restarted process may take to be ready. A replica never is while it is cut off from MySQL,
-// and nothing else can be done until then.
+// restartWithin is how long a restarted process may take to be ready. A replica never is while it is cut off from
+// MySQL, and nothing else can be done until then.
 const restartWithin = 15 * time.Second
 
 func restart(ctx context.Context, p system.Process) error {
