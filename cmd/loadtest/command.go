@@ -179,8 +179,7 @@ func (r *firing) run(cmd *cobra.Command) (err error) {
 const gcPercent = 50
 
 // collectOften collects garbage more often, unless GOGC says how often. The whole history stays in memory, so it saves
-// 30 MB or more with 200,000 orders. It costs fire nothing that shows beside the services, and verify a tenth more
-// processor time.
+// 30 MB with 200,000 orders. It costs verify a tenth more processor time, and fire no more.
 func collectOften() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
