@@ -125,7 +125,8 @@ func (r recorded) kept(t *testing.T, f tables.Fault, side tables.Side) (record, 
 	if side == tables.Broken && f.Rate == "" {
 		of.Run.Verdict = verify.Violation
 	}
-	of.Books = tables.Books{Sold: 1198, Stock: 300, There: 37, Rows: []tables.BookRow{{Name: "product 1", In: 300, There: 37}}}
+	rows := []tables.BookRow{{Name: "product 1", In: 300, There: 37}}
+	of.Books = tables.Books{Sold: 1198, Stock: 300, There: 37, Rows: rows}
 	var texts [2]string
 	for i, value := range []any{of, of.Run} {
 		data, err := json.Marshal(value)
