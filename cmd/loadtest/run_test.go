@@ -200,7 +200,7 @@ func TestRunOnRealServers(t *testing.T) {
 		t.Errorf("%v, exit code %d, printed %s; want a violation as JSON", err, exit, out)
 	}
 	page, err := os.ReadFile(report)
-	for _, want := range []string{"seed 42", " for fewer than no pieces put "} {
+	for _, want := range []string{"seed 42", " with a negative quantity put "} {
 		if err != nil || !bytes.Contains(page, []byte(want)) {
 			t.Errorf("report of %d bytes, %v; want one that says %q", len(page), err, want)
 		}

@@ -206,7 +206,7 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		}},
 		{"tour", []string{
 			", seed 7.", "| A | violation | pass | pass | sold 9 of 3 |",
-			"| G | 50 orders/s **(violation)** | 110 orders/s | 120 orders/s | 2.2 times as many orders without it |",
+			"| G | 50.0 orders/s **(violation)** | 110 orders/s | 120 orders/s | 2.2 times as many orders without it |",
 			"| C | **not caught this time** | pass | pass | sold 9 of 3 |",
 			"| D | violation | pass | pass | sold 9 of 3 (seed 8) |",
 		}},
