@@ -16,6 +16,7 @@ import (
 	"orderstock/loadtest/system"
 	"orderstock/order-service/order"
 	"orderstock/order-service/orderdb"
+	"orderstock/pkg/batch"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/operation"
 	"orderstock/stock-service/deduct"
@@ -32,6 +33,7 @@ type direct struct {
 	stockDB, orderDB *gorm.DB
 	ledger           *stockdb.DB
 	orders           *orderdb.DB
+	flows            *batch.Queue[string, []operation.Flow] // shared, as the order service's calls are
 	deducter         deduct.Strategy
 	ids              atomic.Int64
 	prices           sync.Map // by product
@@ -49,6 +51,9 @@ func openDirect(st *system.System) (*direct, error) {
 		return nil, errors.Join(err, mysqldb.Close(d.stockDB))
 	}
 	d.ledger, d.orders = stockdb.New(d.stockDB), orderdb.New(d.orderDB)
+	d.flows = batch.Shared(func(ctx context.Context, flags []string) ([]operation.Flow, error) {
+		return d.ledger.Flows(ctx, flags...)
+	})
 	d.deducter, err = deduct.New("grouped-rows", deduct.Config{Ledger: d.ledger})
 	if err != nil {
 		return nil, errors.Join(err, d.close())
@@ -62,6 +67,7 @@ func (d *direct) close() error {
 	if d.deducter != nil {
 		err = d.deducter.Close()
 	}
+	d.flows.Close()
 	d.ledger.Close()
 	d.orders.Close()
 	return errors.Join(err, mysqldb.Close(d.stockDB), mysqldb.Close(d.orderDB))
@@ -105,7 +111,7 @@ func (d *direct) place(ctx context.Context, key string, items []history.Item) (f
 	if err != nil {
 		return fire.Placed{}, err
 	}
-	if _, err := d.ledger.Flows(ctx, o.Flag()); err != nil {
+	if _, err := d.flows.Do(ctx, o.Flag()); err != nil {
 		return fire.Placed{}, err
 	}
 	op, end := recorded[o.Flag()], order.Rejected
