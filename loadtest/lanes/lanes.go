@@ -35,8 +35,8 @@ func (s *Scene) has(lane Lane) bool {
 		slices.ContainsFunc(s.Lanes, func(l Lane) bool { return l.Order == lane.Order })
 }
 
-// Beside adds a remark to the scene if the scene of the broken variant has other orders. Both may be nil.
-func (s *Scene) Beside(broken *Scene) {
+// Compare adds a remark to the scene if the scene of the broken variant has other orders. Both may be nil.
+func (s *Scene) Compare(broken *Scene) {
 	if s == nil || broken == nil {
 		return
 	}

@@ -610,7 +610,7 @@ func TestSameOrdersAsBroken(t *testing.T) {
 		if s == nil {
 			t.Fatal("nothing is shown")
 		}
-		s.Beside(test.before)
+		s.Compare(test.before)
 		if got := fmt.Sprint(s.Lanes); got != test.want || (s.Says != "") != test.says {
 			t.Errorf("beside %v, %s is shown with %q; want %s", test.before, got, s.Says, test.want)
 		}

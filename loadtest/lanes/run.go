@@ -98,16 +98,16 @@ func (r *Run) prepare() {
 			r.acquired = append(r.acquired, e.At)
 		}
 	}
-	r.name()
+	r.infer()
 }
 
 // refusal is committed after a roll-back.
 const refusal = "refusal"
 
-// name adds to the events the values that follow from others of their attempt. An attempt that asks for several locks
+// infer adds to the events the values that follow from others of their attempt. An attempt that asks for several locks
 // takes one for each product, by ascending id: see deduct.EachProduct. A transaction that follows a roll-back, and does
 // not look at the stock, writes the refusal.
-func (r *Run) name() {
+func (r *Run) infer() {
 	type who struct{ process, flag string }
 	type steps struct {
 		items  []operation.Item

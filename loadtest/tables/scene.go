@@ -41,7 +41,7 @@ func (p *Player) sceneOf(ctx context.Context, f Fault, run Run, of *trial.Result
 	if scene == nil && run.Variant == Here {
 		scene = lanes.Together(r)
 	}
-	scene.Beside(r.Before)
+	scene.Compare(r.Before)
 	return scene, nil
 }
 
