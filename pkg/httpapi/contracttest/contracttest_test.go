@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"orderstock/pkg/httpapi/contracttest"
 )
 
@@ -77,4 +79,32 @@ func TestViolationsAreReported(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestHeadersAreAsTheServerReadsThem: a test that asks whether a generated header is 1 must not see "1 ".
+func TestHeadersAreAsTheServerReadsThem(t *testing.T) {
+	t.Parallel()
+	var read string
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		read = r.Header.Get("After")
+	}))
+	defer server.Close()
+	d := contracttest.Read(t, []byte(strings.Replace(thing, `"parameters": [`,
+		`"parameters": [{"name": "After", "in": "header", "required": true, "schema": {"type": "string"}}, `, 1)))
+	rapid.Check(t, func(rt *rapid.T) {
+		call := d.Generate(rt, map[string][]string{"id": {"1"}, "After": {" 1\x00 ", "\t1", "1"}}).Call()
+		req, err := http.NewRequestWithContext(t.Context(), call.Method, server.URL, http.NoBody)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		req.Header = call.Header
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if generated := call.Header.Get("After"); generated != read {
+			rt.Fatalf("generated %q, read %q", generated, read)
+		}
+	})
 }

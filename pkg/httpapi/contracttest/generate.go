@@ -16,9 +16,9 @@ import (
 
 // Call is a generated request.
 type Call struct {
-	Operation    string // its id in the description
-	Method, Path string // the path with its query
-	Header       http.Header
+	Operation    string      // its id in the description
+	Method, Path string      // the path with its query
+	Header       http.Header // as the server reads it: no control character, no space at either end
 	Body         string
 }
 
@@ -74,7 +74,7 @@ func (g *Generator) Call() Call {
 				query.Add(p.Name, text(value))
 			}
 		case openapi3.ParameterInHeader:
-			call.Header.Set(p.Name, strings.Map(printable, text(value)))
+			call.Header.Set(p.Name, strings.Trim(strings.Map(printable, text(value)), " "))
 		}
 	}
 	if len(query) > 0 {
