@@ -87,7 +87,7 @@ func (st Step) Time() string {
 	case st.AtMS < 999.95:
 		return fmt.Sprintf("%.1f ms", st.AtMS)
 	default:
-		return fmt.Sprintf("%.2f s", st.AtMS/1000)
+		return fmt.Sprintf("%.3f s", st.AtMS/1000)
 	}
 }
 

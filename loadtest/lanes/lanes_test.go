@@ -626,3 +626,14 @@ func TestSameOrdersAsBroken(t *testing.T) {
 		}
 	}
 }
+
+// TestTimesShowStepsApart: steps of one process are often a millisecond apart, also seconds after the first.
+func TestTimesShowStepsApart(t *testing.T) {
+	for ms, want := range map[float64]string{
+		0: "0.0 ms", 17.74: "17.7 ms", 999.94: "999.9 ms", 999.96: "1.000 s", 3005.2: "3.005 s", 3006.1: "3.006 s",
+	} {
+		if got := (Step{AtMS: ms}).Time(); got != want {
+			t.Errorf("%v ms: %q, want %q", ms, got, want)
+		}
+	}
+}

@@ -5,7 +5,7 @@ import { state } from "./state.js";
 // words are the server's, with the numbers of orders and the ends of ids in one piece.
 const words = (text) => say(text).replace(/…(?=\d)/g, "…\u2060").replace(/no\. (?=\d)/g, "no.\u00a0");
 
-const time = (ms) => (ms < 999.95 ? `${ms.toFixed(1)} ms` : `${(ms / 1000).toFixed(2)} s`);
+const time = (ms) => (ms < 999.95 ? `${ms.toFixed(1)} ms` : `${(ms / 1000).toFixed(3)} s`);
 const named = (lane) => [say(lane.process), say(lane.order)].filter(Boolean).join(", ");
 
 const note = (kind, mark, text) => (text ? html`<span class=${`note-${kind}`}><span class="sign">${mark} </span><span class="words">${words(text)}</span></span>` : null);
