@@ -186,14 +186,6 @@ func (p *phase) awaitService() {
 // cancelAgain is the time after which an order is cancelled a second time.
 const cancelAgain = time.Second
 
-// payment returns the number of the step of then that changes the order first, if it and the cancel are requests; or 0.
-func (p *phase) payment() int {
-	if p.f.Cancel.Target() == "" {
-		return 0
-	}
-	return payment(p.f)
-}
-
 // payment returns the number of the step of then that changes the order first, or 0.
 func payment(f *shop.File) int {
 	return 1 + slices.IndexFunc(f.Then, func(s shop.Step) bool { return s.Target() != "" && s.Get == "" })
@@ -227,7 +219,10 @@ func (p *phase) payAndCancel(ctx context.Context, o *prepared, number int) {
 // moment, or again after a second. Every fourth order is paid and cancelled at the same moment. Then, with a limit,
 // some who cancelled order again, and it buys until the shop is sold out again.
 func (p *phase) cancelled(ctx context.Context) error {
-	clients, pay := max(1, p.Clients/2), p.payment()
+	clients, pay := max(1, p.Clients/2), 0
+	if p.f.Cancel.Target() != "" { // only requests are sent at the same moment
+		pay = payment(p.f)
+	}
 	unpaid := map[*prepared]bool{}
 	for i, o := range p.orders {
 		unpaid[o] = pay > 0 && i%4 == 0
