@@ -977,13 +977,24 @@ func TestOneListAtATime(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.confirmAll()
-	others := s.Config.Handler
+	others, calls := s.Config.Handler, make(chan struct{})
 	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet || r.URL.Path != "/v1/orders" {
+			select {
+			case calls <- struct{}{}:
+			default: // nobody lists
+			}
 			others.ServeHTTP(w, r)
 			return
 		}
-		time.Sleep(5 * time.Millisecond)
+		end, cancel := context.WithTimeout(r.Context(), 100*time.Millisecond)
+		defer cancel()
+		for range 20 { // some five of these calls cancel an order
+			select {
+			case <-calls:
+			case <-end.Done(): // the run ends
+			}
+		}
 		_, _ = io.WriteString(w, `{"orders":[]}`)
 	})
 	cfg := s.config()
