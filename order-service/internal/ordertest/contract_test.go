@@ -1,12 +1,14 @@
 package ordertest_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -33,7 +35,7 @@ func TestGeneratedCalls(t *testing.T) {
 		{w.stockURL, token, contracttest.Read(t, stockhttp.OpenAPI)},
 	}
 	statuses := map[string]map[int]int{}
-	rapid.Check(t, func(rt *rapid.T) {
+	history := func(rt *rapid.T) {
 		w.wipe()
 		known := map[string][]string{
 			"goods_id":             {"1", "2", "3", "4", "5", "6"},
@@ -85,28 +87,33 @@ func TestGeneratedCalls(t *testing.T) {
 			}
 			before = after
 		}
-	})
-	for _, want := range []struct {
-		operation string
-		statuses  []int
-	}{
-		{"placeOrder", []int{201, 400, 409, 422}},
-		{"getOrder", []int{200, 400, 404}},
-		{"cancelOrder", []int{200, 400, 404}},
-		{"listOrders", []int{200, 422}},
-		{"deduct", []int{200, 422}},
-		{"deductAll", []int{200, 422}},
-		{"cancel", []int{200}},
-		{"restock", []int{200, 422}},
-		{"flows", []int{200, 422}},
-	} {
-		// With -short, rapid makes a fifth of the calls: too few to reach each status for certain.
-		if testing.Short() ||
-			!slices.ContainsFunc(want.statuses, func(status int) bool { return statuses[want.operation][status] == 0 }) {
-			continue
+	}
+	rapid.Check(t, history)
+	missing := func() (all []string) {
+		for operation, wanted := range map[string][]int{
+			"placeOrder":  {201, 400, 409, 422},
+			"getOrder":    {200, 400, 404},
+			"cancelOrder": {200, 400, 404},
+			"listOrders":  {200, 422},
+			"deduct":      {200, 422},
+			"deductAll":   {200, 422},
+			"cancel":      {200},
+			"restock":     {200, 422},
+			"flows":       {200, 422},
+		} {
+			for _, status := range wanted {
+				if statuses[operation][status] == 0 {
+					all = append(all, fmt.Sprint(operation, " ", status))
+				}
+			}
 		}
-		t.Errorf("%s was answered %v; the calls shall reach each of %v", want.operation, statuses[want.operation],
-			want.statuses)
+		return all
+	}
+	// Some answers come once in 500 calls. A fifth of the calls, as with -short, may well have none of them.
+	for begun := time.Now(); !testing.Short() && len(missing()) > 0; rapid.Check(t, history) {
+		if time.Since(begun) > time.Minute {
+			t.Fatalf("no call was answered as %q; the answers: %v", missing(), statuses)
+		}
 	}
 	t.Logf("answers: %v", statuses)
 }
