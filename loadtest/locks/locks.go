@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-
-	"orderstock/pkg/zkclient"
 )
 
 const (
@@ -69,17 +67,13 @@ func (w Worker) connectClient() (*subject, error) {
 	}
 	if w.Lock == rawLock {
 		s.contender = func(p string) (acquireFunc, error) {
-			err := zkclient.MakePath(p, func(node string) error {
-				_, err := conn.Create(node, nil, zk.FlagPersistent, acl)
-				return err
-			})
 			return func(context.Context) (releaseFunc, error) {
 				node, err := conn.Create(p+"/raw-", nil, zk.FlagEphemeralSequential, acl)
 				if err == nil {
 					err = conn.Delete(node, -1)
 				}
 				return func(context.Context) error { return nil }, err
-			}, err
+			}, makePath(conn, p, acl)
 		}
 	}
 	return s, nil

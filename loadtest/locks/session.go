@@ -22,8 +22,9 @@ func (w Worker) connect(ctx context.Context) (*subject, error) {
 		return nil, err
 	}
 	var wakeups atomic.Int64
+	woken := func() { wakeups.Add(1) }
 	s := &subject{wakeups: wakeups.Load, close: session.Close}
-	options := []zklock.MutexOption{zklock.WithHooks(zklock.Hooks{Woken: func(string) { wakeups.Add(1) }})}
+	options := []zklock.MutexOption{zklock.WithHooks(zklock.Hooks{Woken: func(string) { woken() }})}
 	if w.Lock != zklockLock {
 		options = append(options, zklock.WithHandoff(1, 0))
 	}
@@ -31,12 +32,11 @@ func (w Worker) connect(ctx context.Context) (*subject, error) {
 		switch w.Lock {
 		case singleLock:
 			lock := herd.NewSingleNode(session, at)
-			lock.Woken = func() { wakeups.Add(1) }
+			lock.Woken = woken
 			return acquirer(lock.Acquire), nil
 		case watchAllLock:
-			lock := herd.NewQueue(session, at)
-			lock.Woken = func() { wakeups.Add(1) }
-			return acquirer(lock.Acquire), nil
+			lock, err := newWatchAll(session.Conn(), at, session.ACL(), woken)
+			return lock.acquire, err
 		}
 		return acquirer(zklock.NewMutex(session, at, options...).Acquire), nil
 	}

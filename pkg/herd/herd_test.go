@@ -29,14 +29,6 @@ func of[L lock](acquire func(context.Context) (L, error)) acquireFunc {
 	return func(ctx context.Context) (lock, error) { return acquire(ctx) }
 }
 
-// locks makes each exclusive lock with a herd on a path below root.
-func locks(s *zklock.Session, root string) map[string]acquireFunc {
-	return map[string]acquireFunc{
-		"single node": of(herd.NewSingleNode(s, root+"/single/lock").Acquire),
-		"queue":       of(herd.NewQueue(s, root+"/queue").Acquire),
-	}
-}
-
 func connect(t *testing.T) *zklock.Session {
 	t.Helper()
 	s, err := zklock.Connect(t.Context(), []string{serverstest.ZooKeeper(t).Addr()})
@@ -73,144 +65,118 @@ func release(t *testing.T, lock lock) {
 // TestExclusion also covers fault I, as all contenders begin at once on a path that is not there,
 // and fault J: of so many releases some fall between a waiter's look and its wait.
 func TestExclusion(t *testing.T) {
-	root := serverstest.ZooKeeperRoot(t)
+	path := serverstest.ZooKeeperRoot(t) + "/locks/lock"
 	sessions := []*zklock.Session{connect(t), connect(t)}
-	for name := range locks(sessions[0], root) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			const contenders, rounds = 6, 15
-			var (
-				inside  atomic.Int32
-				counter int // guarded by the lock under test alone
-				last    zklock.Token
-				all     sync.WaitGroup
-			)
-			ctx := within(t)
-			for i := range contenders {
-				f := locks(sessions[i%len(sessions)], root)[name]
-				all.Go(func() {
-					for range rounds {
-						lock, err := f(ctx)
-						if err != nil {
-							t.Errorf("acquire: %v", err)
-							return
-						}
-						if inside.Add(1) != 1 {
-							t.Error("two hold the lock")
-						}
-						counter++
-						if !last.Less(lock.Token()) {
-							t.Errorf("token %s after %s", lock.Token(), last)
-						}
-						last = lock.Token()
-						inside.Add(-1)
-						if err := lock.Release(ctx); err != nil {
-							t.Errorf("release: %v", err)
-						}
-					}
-				})
-			}
-			all.Wait()
-			if counter != contenders*rounds {
-				t.Errorf("%d of %d increments", counter, contenders*rounds)
+	const contenders, rounds = 6, 15
+	var (
+		inside  atomic.Int32
+		counter int // guarded by the lock under test alone
+		last    zklock.Token
+		all     sync.WaitGroup
+	)
+	ctx := within(t)
+	for i := range contenders {
+		f := herd.NewSingleNode(sessions[i%len(sessions)], path).Acquire
+		all.Go(func() {
+			for range rounds {
+				lock, err := f(ctx)
+				if err != nil {
+					t.Errorf("acquire: %v", err)
+					return
+				}
+				if inside.Add(1) != 1 {
+					t.Error("two hold the lock")
+				}
+				counter++
+				if !last.Less(lock.Token()) {
+					t.Errorf("token %s after %s", lock.Token(), last)
+				}
+				last = lock.Token()
+				inside.Add(-1)
+				if err := lock.Release(ctx); err != nil {
+					t.Errorf("release: %v", err)
+				}
 			}
 		})
+	}
+	all.Wait()
+	if counter != contenders*rounds {
+		t.Errorf("%d of %d increments", counter, contenders*rounds)
 	}
 }
 
 // TestFaultK: the waiter ahead gives up while the lock is held; the one behind it must look again
 // and go on waiting.
 func TestFaultK(t *testing.T) {
-	s, root := connect(t), serverstest.ZooKeeperRoot(t)
-	for name, f := range locks(s, root) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			queued := func(want int) {
-				if name == "single node" {
-					time.Sleep(150 * time.Millisecond) // nothing tells that one waits
-				} else {
-					awaitChildren(t, s, root+"/"+name, want)
-				}
-			}
-			holder := acquire(t, within(t), f)
-			impatient, giveUp := context.WithCancel(within(t))
-			gaveUp := make(chan error, 1)
-			go func() {
-				_, err := f(impatient)
-				gaveUp <- err
-			}()
-			queued(2)
-			granted := make(chan lock, 1)
-			go func() {
-				lock, err := f(within(t))
-				if err != nil {
-					t.Error(err)
-				}
-				granted <- lock
-			}()
-			queued(3)
-			giveUp()
-			if err := <-gaveUp; !errors.Is(err, context.Canceled) {
-				t.Errorf("the one that gave up got %v", err)
-			}
-			queued(2)
-			select {
-			case <-granted:
-				t.Fatal("the waiter took the lock because the one ahead of it had gone")
-			case <-time.After(300 * time.Millisecond):
-			}
-			release(t, holder)
-			release(t, <-granted)
-		})
+	f := of(herd.NewSingleNode(connect(t), serverstest.ZooKeeperRoot(t)+"/lock").Acquire)
+	queued := func() { time.Sleep(150 * time.Millisecond) } // nothing tells that one waits
+	holder := acquire(t, within(t), f)
+	impatient, giveUp := context.WithCancel(within(t))
+	gaveUp := make(chan error, 1)
+	go func() {
+		_, err := f(impatient)
+		gaveUp <- err
+	}()
+	queued()
+	granted := make(chan lock, 1)
+	go func() {
+		lock, err := f(within(t))
+		if err != nil {
+			t.Error(err)
+		}
+		granted <- lock
+	}()
+	queued()
+	giveUp()
+	if err := <-gaveUp; !errors.Is(err, context.Canceled) {
+		t.Errorf("the one that gave up got %v", err)
 	}
+	select {
+	case <-granted:
+		t.Fatal("the waiter took the lock because the one ahead of it had gone")
+	case <-time.After(300 * time.Millisecond):
+	}
+	release(t, holder)
+	release(t, <-granted)
 }
 
 // TestFaultL: a waiter that gives up leaves no node behind.
 func TestFaultL(t *testing.T) {
-	s := connect(t)
-	root := serverstest.ZooKeeperRoot(t)
-	for name, f := range locks(s, root) {
-		t.Run(name, func(t *testing.T) {
-			holder := acquire(t, within(t), f)
-			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-			defer cancel()
-			if _, err := f(ctx); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("the waiter got %v", err)
-			}
-			release(t, holder)
-			awaitChildren(t, s, root+"/"+map[bool]string{true: "single", false: name}[name == "single node"], 0)
-		})
+	s, dir := connect(t), serverstest.ZooKeeperRoot(t)+"/locks"
+	f := of(herd.NewSingleNode(s, dir+"/lock").Acquire)
+	holder := acquire(t, within(t), f)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := f(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the waiter got %v", err)
 	}
+	release(t, holder)
+	awaitChildren(t, s, dir, 0)
 }
 
 // TestFaultM: a holder whose session was lost releases late, and must not touch the next holder's node.
 func TestFaultM(t *testing.T) {
-	root := serverstest.ZooKeeperRoot(t)
-	for name := range locks(connect(t), root) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			lost, err := zklock.Connect(t.Context(), []string{serverstest.ZooKeeper(t).Addr()})
-			must(t, err)
-			stale := acquire(t, within(t), locks(lost, root)[name])
-			if err := lost.Close(); err != nil { // the server removes its nodes, as at an expiry
-				t.Fatal(err)
-			}
-			<-stale.Context().Done()
-			if cause := context.Cause(stale.Context()); !errors.Is(cause, zklock.ErrLost) {
-				t.Errorf("the lost handle's cause is %v", cause)
-			}
-			next := acquire(t, within(t), locks(connect(t), root)[name])
-			if err := stale.Release(within(t)); err == nil {
-				t.Error("the release of a lost lock returns no error")
-			}
-			select {
-			case <-next.Context().Done():
-				t.Error("the stale release took the next holder's lock")
-			case <-time.After(200 * time.Millisecond):
-			}
-			release(t, next)
-		})
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	lost, err := zklock.Connect(t.Context(), []string{serverstest.ZooKeeper(t).Addr()})
+	must(t, err)
+	stale := acquire(t, within(t), of(herd.NewSingleNode(lost, path).Acquire))
+	if err := lost.Close(); err != nil { // the server removes its nodes, as at an expiry
+		t.Fatal(err)
 	}
+	<-stale.Context().Done()
+	if cause := context.Cause(stale.Context()); !errors.Is(cause, zklock.ErrLost) {
+		t.Errorf("the lost handle's cause is %v", cause)
+	}
+	next := acquire(t, within(t), of(herd.NewSingleNode(connect(t), path).Acquire))
+	if err := stale.Release(within(t)); err == nil {
+		t.Error("the release of a lost lock returns no error")
+	}
+	select {
+	case <-next.Context().Done():
+		t.Error("the stale release took the next holder's lock")
+	case <-time.After(200 * time.Millisecond):
+	}
+	release(t, next)
 }
 
 // TestLoss: a holder learns that its node was deleted.
@@ -232,22 +198,17 @@ func TestLoss(t *testing.T) {
 func TestHerd(t *testing.T) {
 	const waiters = 12
 	s := connect(t)
-	for name, want := range map[string]int64{"single node": waiters, "parent watched": waiters, "predecessor watched": 1} {
+	for name, want := range map[string]int64{"single node": waiters, "predecessor watched": 1} {
 		t.Run(name, func(t *testing.T) {
 			once := func() int64 {
 				path := serverstest.ZooKeeperRoot(t) + "/lock"
 				var woken atomic.Int64
 				var f acquireFunc
-				switch name {
-				case "single node":
+				if name == "single node" {
 					m := herd.NewSingleNode(s, path)
 					m.Woken = func() { woken.Add(1) }
 					f = of(m.Acquire)
-				case "parent watched":
-					m := herd.NewQueue(s, path)
-					m.Woken = func() { woken.Add(1) }
-					f = of(m.Acquire)
-				default:
+				} else {
 					hooks := zklock.WithHooks(zklock.Hooks{Woken: func(string) { woken.Add(1) }})
 					f = of(zklock.NewMutex(s, path, zklock.WithHandoff(1, 0), hooks).Acquire)
 				}

@@ -1,11 +1,10 @@
-// Package herd holds the published case study's locks whose release wakes every waiter: of one node, and of a queue
-// whose path all waiters watch. They are here to be measured against package zklock, and not to be used: with n waiters
-// one release costs n wake-ups and n tries, and the server's answer time grows with the crowd (the herd effect,
-// described in ZooKeeper's own recipes).
+// Package herd holds the published case study's lock of one node, whose release wakes every waiter. It is here to be
+// measured against package zklock, and not to be used: with n waiters one release costs n wake-ups and n tries, and the
+// server's answer time grows with the crowd (the herd effect, described in ZooKeeper's own recipes).
 //
-// Except for the herd effect, the locks are correct. A watch is set by the same request that reads the state it guards,
+// Except for the herd effect, the lock is correct. A watch is set by the same request that reads the state it guards,
 // so no deletion falls between the two; a woken waiter always tries again before it believes that it holds the lock; a
-// waiter that gives up removes its node; a release deletes only its acquisition's node.
+// release deletes only its acquisition's node.
 //
 // Missing parents are made as package zklock makes them. All types are safe for concurrent use; each Acquire returns a
 // new handle.
@@ -55,26 +54,7 @@ func NewSingleNode(s *zklock.Session, path string) *SingleNode { return &SingleN
 // Acquire waits until the lock is held or ctx ends; it then returns ctx's cause. It does not survive the loss of
 // the session.
 func (m *SingleNode) Acquire(ctx context.Context) (*Lock, error) {
-	proof := m.path + "." + rand.Text()
-	remove := func(ctx context.Context, l *Lock) error {
-		_, err := ask(ctx, l, func(c *zk.Conn) (struct{}, error) {
-			_, err := c.Multi(&zk.DeleteRequest{Path: proof, Version: -1}, &zk.DeleteRequest{Path: m.path, Version: -1})
-			return struct{}{}, err
-		})
-		return err
-	}
-	return acquire(ctx, m.s, m.path, remove, func(ctx context.Context, l *Lock) (string, error) {
-		return m.path, m.take(ctx, l, proof)
-	})
-}
-
-// acquire has take wait for the lock. Take returns the node that shows who has it. Remove deletes the acquisition's
-// nodes.
-func acquire(
-	ctx context.Context, s *zklock.Session, path string, remove func(context.Context, *Lock) error,
-	take func(context.Context, *Lock) (node string, err error),
-) (*Lock, error) {
-	l := &Lock{s: s, lost: s.Lost(), removeNodes: remove}
+	l := &Lock{s: m.s, path: m.path, proof: m.path + "." + rand.Text(), lost: m.s.Lost()}
 	l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	go func() {
 		select {
@@ -86,14 +66,14 @@ func acquire(
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })()
 	defer cancel(nil)
-	node, err := take(ctx, l)
+	err := m.take(ctx, l)
 	if err == nil {
-		err = l.hold(ctx, node)
+		err = l.hold(ctx)
 	}
 	if err != nil {
 		l.end(err)
 		go l.abandon(context.WithoutCancel(ctx))
-		return nil, fmt.Errorf("acquire %s: %w", path, err)
+		return nil, fmt.Errorf("acquire %s: %w", m.path, err)
 	}
 	return l, nil
 }
@@ -101,7 +81,7 @@ func acquire(
 // Lock is one acquisition.
 type Lock struct {
 	s           *zklock.Session
-	removeNodes func(context.Context, *Lock) error
+	path, proof string
 	lost        <-chan struct{} // closed with the session in which it was acquired
 	token       zklock.Token
 	ctx         context.Context
@@ -128,9 +108,9 @@ func ask[T any](ctx context.Context, l *Lock, request func(*zk.Conn) (T, error))
 }
 
 // take creates the node, or waits for its end and tries again.
-func (m *SingleNode) take(ctx context.Context, l *Lock, proof string) error {
+func (m *SingleNode) take(ctx context.Context, l *Lock) error {
 	for {
-		won, err := m.create(ctx, l, proof)
+		won, err := l.create(ctx)
 		if err != nil || won {
 			return err
 		}
@@ -161,15 +141,18 @@ func (m *SingleNode) take(ctx context.Context, l *Lock, proof string) error {
 
 // create makes the lock's node and the proof together, and reports whether it did. If a create was not answered, the
 // proof shows whether it took effect.
-func (m *SingleNode) create(ctx context.Context, l *Lock, proof string) (won bool, err error) {
-	acl := m.s.ACL()
+func (l *Lock) create(ctx context.Context) (won bool, err error) {
+	acl := l.s.ACL()
 	_, err = ask(ctx, l, func(c *zk.Conn) (struct{}, error) {
 		_, err := c.Multi(
-			&zk.CreateRequest{Path: m.path, Acl: acl, Flags: zk.FlagEphemeral},
-			&zk.CreateRequest{Path: proof, Acl: acl, Flags: zk.FlagEphemeral},
+			&zk.CreateRequest{Path: l.path, Acl: acl, Flags: zk.FlagEphemeral},
+			&zk.CreateRequest{Path: l.proof, Acl: acl, Flags: zk.FlagEphemeral},
 		)
 		if errors.Is(err, zk.ErrNoNode) { // if several are the first, one of them makes the parent (fault I)
-			err = makeParent(c, m.path, acl)
+			err = cmp.Or(zkclient.MakePath(path.Dir(l.path), func(dir string) error {
+				_, err := c.CreateContainer(dir, nil, zk.FlagContainer, acl)
+				return err
+			}), zk.ErrNoServer) // try again
 		}
 		return struct{}{}, err
 	})
@@ -177,17 +160,9 @@ func (m *SingleNode) create(ctx context.Context, l *Lock, proof string) (won boo
 		return err == nil, err
 	}
 	return ask(ctx, l, func(c *zk.Conn) (bool, error) {
-		exists, _, err := c.Exists(proof)
+		exists, _, err := c.Exists(l.proof)
 		return exists, err
 	})
-}
-
-// makeParent makes the parent of a node, and returns an error that has the caller try again.
-func makeParent(c *zk.Conn, node string, acl []zk.ACL) error {
-	return cmp.Or(zkclient.MakePath(path.Dir(node), func(dir string) error {
-		_, err := c.CreateContainer(dir, nil, zk.FlagContainer, acl)
-		return err
-	}), zk.ErrNoServer)
 }
 
 // state is a lock's node as it was, and its next change.
@@ -196,16 +171,16 @@ type state struct {
 	changed <-chan zk.Event
 }
 
-func (l *Lock) look(ctx context.Context, node string) (state, error) {
+func (l *Lock) look(ctx context.Context) (state, error) {
 	return ask(ctx, l, func(c *zk.Conn) (state, error) {
-		_, stat, changed, err := c.GetW(node)
+		_, stat, changed, err := c.GetW(l.path)
 		return state{stat, changed}, err
 	})
 }
 
-// hold watches the node, which has just won, until the handle ends.
-func (l *Lock) hold(ctx context.Context, node string) error {
-	now, err := l.look(ctx, node)
+// hold watches the node, which has just been made, until the handle ends.
+func (l *Lock) hold(ctx context.Context) error {
+	now, err := l.look(ctx)
 	if errors.Is(err, zk.ErrNoNode) || err == nil && now.stat.EphemeralOwner != l.s.ID() {
 		return zklock.ErrLost
 	}
@@ -220,7 +195,7 @@ func (l *Lock) hold(ctx context.Context, node string) error {
 			case <-l.ctx.Done():
 				return
 			}
-			now, err = l.look(l.ctx, node)
+			now, err = l.look(l.ctx)
 		}
 		l.end(zklock.ErrLost) // no effect after a release
 	}()
@@ -257,10 +232,15 @@ func (l *Lock) Release(ctx context.Context) error {
 
 // remove deletes the nodes. That they are gone already is no error.
 func (l *Lock) remove(ctx context.Context) error {
-	if err := l.removeNodes(ctx, l); !errors.Is(err, zk.ErrNoNode) {
-		return err
+	_, err := ask(ctx, l, func(c *zk.Conn) (struct{}, error) {
+		_, err := c.Multi(
+			&zk.DeleteRequest{Path: l.proof, Version: -1}, &zk.DeleteRequest{Path: l.path, Version: -1})
+		return struct{}{}, err
+	})
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // abandon removes the nodes that an acquisition may have left, in its own time, since the caller's has usually just

@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/pkg/herd"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
@@ -67,8 +66,7 @@ func queueUp[L interface{ Release(context.Context) error }](
 	return locks, all.Wait
 }
 
-// TestWakeups counts the watch events of each release: one, however many wait, and with the herd lock
-// beside it one for each waiter.
+// TestWakeups counts the watch events of each release: one, however many wait.
 func TestWakeups(t *testing.T) {
 	t.Parallel()
 	crowds := []int{10, 100, 1000}
@@ -101,48 +99,8 @@ func TestWakeups(t *testing.T) {
 			wait()
 			release(t, last)
 			awaitChildren(t, counter, root+"/lock", 0, soon)
-
-			crowd := min(waiters, herdLimit)
-			woken := herdWakeups(t, counter, root+"/herd", crowd)
-			t.Logf("%d waiters: 1 watch event for each release; with the herd lock %d of %d wake", waiters, woken, crowd)
-			if woken < int64(crowd) {
-				t.Errorf("the herd lock woke %d of %d", woken, crowd)
-			}
 		})
 	}
-}
-
-// herdLimit is the crowd that the herd lock is asked to bear: the arrival of n alone costs it n²/2 looks
-// at the queue.
-const herdLimit = 200
-
-// herdWakeups returns how many waiters one release wakes, if all watch the parent.
-func herdWakeups(t *testing.T, counter *zklock.Session, path string, waiters int) int64 {
-	t.Helper()
-	s := connect(t, 30*time.Second, serverstest.ZooKeeper(t).Addr())
-	var wakeups atomic.Int64
-	lock := herd.NewQueue(s, path)
-	lock.Woken = func() { wakeups.Add(1) }
-	holder, err := lock.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	granted, wait := queueUp(t, ctx, counter, path, waiters, lock.Acquire)
-	settle(wakeups.Load, 0)
-	before := wakeups.Load()
-	if err := holder.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	last := <-granted
-	settle(wakeups.Load, before+int64(waiters))
-	woken := wakeups.Load() - before
-	cancel()
-	wait()
-	if err := last.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
-	return woken
 }
 
 // settle returns when the count has reached the least, which it waits for no longer than soon, and has stopped.
