@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -26,29 +27,52 @@ func Dir(root, service string) string { return root + "/replicas/" + service }
 // shortPauses are the ones between tries while ZooKeeper does not answer.
 var shortPauses = retry.Policy{First: 50 * time.Millisecond, Max: 2 * time.Second}
 
-// HTTPS marks the address of a replica that speaks HTTPS, to be announced.
-func HTTPS(addr string) string { return secure + addr }
-
-// URL returns the base address of a replica: its announced address with http:// or https://.
-func URL(announced string) string {
-	if addr, ok := strings.CutPrefix(announced, secure); ok {
-		return "https://" + addr
-	}
-	return "http://" + announced
-}
-
-// secure is put before the address of a replica that speaks HTTPS. It has no slash,
-// because the address is part of the name of a node.
+// secure is put before the announced address of a replica that speaks HTTPS. It has no slash, because the address is
+// part of the name of a node.
 const secure = "https:"
 
-// Announce keeps an ephemeral node for addr, host:port, under dir, in every session that s has, until ctx ends. Then it
-// removes the node. If somebody else removes the node, Announce makes it again. If the process dies, the node ends with
-// the session. The node holds a proof by each of the tokens, for Watch: anyone who reaches ZooKeeper may be able to
-// write there, and the proof shows that its writer knows a token, without showing the token.
+// Announce announces a replica of the service that listens at addr, for Discover to find. If addr names no host, the
+// announced one is the address from which this machine reaches the session's server. The announcement proves that the
+// replica knows the tokens. It ends when ctx ends or stop is called. Stop waits until it is withdrawn.
+func (s *Session) Announce(
+	ctx context.Context, service, addr string, https bool, tokens ...string,
+) (stop func()) {
+	return s.begin(ctx, func(ctx context.Context, session *zklock.Session) {
+		var once sync.Once
+		addr, err := retry.Do(ctx, longPauses, func() (string, error) {
+			addr, err := reachable(ctx, addr, session.Conn().Server())
+			if err != nil && ctx.Err() == nil {
+				once.Do(func() { s.cfg.Log.Error("not announced yet: set ADVERTISE_ADDR", "error", err) })
+			}
+			return addr, err
+		})
+		if err != nil {
+			return // ctx has ended
+		}
+		if https {
+			addr = secure + addr
+		}
+		announce(ctx, session, Dir(s.cfg.Root, service), addr, tokens, s.cfg.Log, s.announced.Store)
+	})
+}
+
+// Announced returns nil once a replica is announced, also while ZooKeeper is away afterwards. It returns an error
+// before, and while the announcement is found to be missing.
+func (s *Session) Announced(context.Context) error {
+	if !s.announced.Load() {
+		return errors.New("not announced in zookeeper: order services that start now do not find this replica")
+	}
+	return nil
+}
+
+// announce keeps an ephemeral node for addr under dir, in every session that s has, until ctx ends. Then it removes the
+// node. If somebody else removes the node, announce makes it again. If the process dies, the node ends with the
+// session. The node holds a proof by each of the tokens: anyone who reaches ZooKeeper may be able to write there, and
+// the proof shows that its writer knows a token, without showing the token.
 //
-// Announce calls announced with true once the node is made, and with false when it finds the node missing; a ZooKeeper
+// announce calls announced with true once the node is made, and with false when it finds the node missing; a ZooKeeper
 // that is away changes nothing.
-func Announce(
+func announce(
 	ctx context.Context, s *zklock.Session, dir, addr string, tokens []string, log *slog.Logger, announced func(bool),
 ) {
 	for ctx.Err() == nil {
@@ -195,9 +219,9 @@ func pause(ctx context.Context) {
 	}
 }
 
-// Reachable returns the host:port where others reach a listener at addr. If addr names
+// reachable returns the host:port where others reach a listener at addr. If addr names
 // no host, it takes the local address of a connection to peer, a host:port.
-func Reachable(ctx context.Context, addr, peer string) (string, error) {
+func reachable(ctx context.Context, addr, peer string) (string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return "", fmt.Errorf("find own address: %w", err)

@@ -36,7 +36,8 @@ func TestReplicasComeAndGo(t *testing.T) {
 	var working sync.WaitGroup
 	watching, stopWatching := context.WithCancel(t.Context())
 	working.Go(func() {
-		coordination.Watch(watching, session(t, addr), dir, coordination.Terms{}, func(addrs []string) { told <- addrs })
+		coordination.Watch(watching, session(t, addr), dir, coordination.Terms{}, func(string, error) {},
+			func(urls []string) { told <- urls })
 	})
 	announce := func(s *zklock.Session, addr string) (withdraw func()) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -47,7 +48,7 @@ func TestReplicasComeAndGo(t *testing.T) {
 			done.Wait()
 		}
 	}
-	want := func(addrs ...string) {
+	want := func(urls ...string) {
 		t.Helper()
 		for deadline := time.After(20 * time.Second); ; {
 			select {
@@ -55,34 +56,34 @@ func TestReplicasComeAndGo(t *testing.T) {
 				if len(got) == 0 {
 					t.Error("told of an empty set")
 				}
-				if slices.Equal(got, addrs) {
+				if slices.Equal(got, urls) {
 					return
 				}
 			case <-deadline:
-				t.Fatalf("not told of %v", addrs)
+				t.Fatalf("not told of %v", urls)
 			}
 		}
 	}
 	dying := session(t, addr)
 	withdrawA := announce(session(t, addr), "10.0.0.1:8081")
-	want("10.0.0.1:8081")
+	want("http://10.0.0.1:8081")
 	withdrawB := announce(dying, "10.0.0.2:8081")
-	want("10.0.0.1:8081", "10.0.0.2:8081")
+	want("http://10.0.0.1:8081", "http://10.0.0.2:8081")
 	withdrawAgain := announce(session(t, addr), "10.0.0.1:8081") // as a process that was restarted does
 	withdrawA()
 	if err := dying.Close(); err != nil {
 		t.Fatal(err)
 	}
-	want("10.0.0.1:8081")
+	want("http://10.0.0.1:8081")
 	withdrawB()
 	withdrawAgain()
 	withdrawC := announce(session(t, addr), "[::1]:9")
-	want("[::1]:9")
+	want("http://[::1]:9")
 	withdrawC()
 	stopWatching()
 	working.Wait()
 	for len(told) > 0 {
-		if addrs := <-told; len(addrs) == 0 {
+		if urls := <-told; len(urls) == 0 {
 			t.Error("told of an empty set")
 		}
 	}
@@ -100,7 +101,8 @@ func TestZooKeeperAway(t *testing.T) {
 	var working sync.WaitGroup
 	watcher, replicas := session(t, zookeeper.Addr()), session(t, zookeeper.Addr())
 	working.Go(func() {
-		coordination.Watch(ctx, watcher, dir, coordination.Terms{}, func(addrs []string) { told <- addrs })
+		coordination.Watch(ctx, watcher, dir, coordination.Terms{}, func(string, error) {},
+			func(urls []string) { told <- urls })
 	})
 	defer working.Wait()
 	defer stop()
@@ -109,21 +111,21 @@ func TestZooKeeperAway(t *testing.T) {
 			coordination.Announce(ctx, replicas, dir, addr, nil, slog.New(slog.DiscardHandler), func(bool) {})
 		})
 	}
-	want := func(addrs ...string) {
+	want := func(urls ...string) {
 		t.Helper()
 		for deadline := time.After(20 * time.Second); ; {
 			select {
 			case got := <-told:
-				if slices.Equal(got, addrs) {
+				if slices.Equal(got, urls) {
 					return
 				}
 			case <-deadline:
-				t.Fatalf("not told of %v", addrs)
+				t.Fatalf("not told of %v", urls)
 			}
 		}
 	}
 	announce("10.0.0.1:8081")
-	want("10.0.0.1:8081")
+	want("http://10.0.0.1:8081")
 	lost := watcher.Timeout() + time.Second // after which the session counts as lost
 	if err := zookeeper.Kill(); err != nil {
 		t.Fatal(err)
@@ -137,7 +139,7 @@ func TestZooKeeperAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	announce("10.0.0.2:8081")
-	want("10.0.0.1:8081", "10.0.0.2:8081")
+	want("http://10.0.0.1:8081", "http://10.0.0.2:8081")
 }
 
 // TestAnnouncedOnce: a session that was lost by the local clock alone, because the answers of ZooKeeper were late, has
@@ -256,8 +258,8 @@ func TestAStrangersAnnouncementIsIgnored(t *testing.T) {
 	}
 	replicas := session(t, addr)
 	defer announce(replicas, "10.0.0.1:8081", "token", "old")()
-	defer announce(replicas, coordination.HTTPS("10.0.0.2:8081"), "token")()
-	withdrawn := announce(replicas, coordination.HTTPS("10.0.0.3:8081"), "token")
+	defer announce(replicas, coordination.Secure+"10.0.0.2:8081", "token")()
+	withdrawn := announce(replicas, coordination.Secure+"10.0.0.3:8081", "token")
 	nodes, _, err := stranger.Conn().Children(dir)
 	if err != nil || len(nodes) != 3 {
 		t.Fatalf("announced %q: %v", nodes, err)
@@ -280,13 +282,13 @@ func TestAStrangersAnnouncementIsIgnored(t *testing.T) {
 		want    []string
 		ignored int
 	}{
-		{coordination.Terms{Token: "token"}, []string{"10.0.0.1:8081", "https:10.0.0.2:8081"}, len(strangers) + 1},
-		{coordination.Terms{Token: "old"}, []string{"10.0.0.1:8081"}, len(strangers) + 2},
-		{coordination.Terms{Token: "token", HTTPS: true}, []string{"https:10.0.0.2:8081"}, len(strangers) + 2},
+		{coordination.Terms{Token: "token"}, []string{"http://10.0.0.1:8081", "https://10.0.0.2:8081"}, len(strangers) + 1},
+		{coordination.Terms{Token: "old"}, []string{"http://10.0.0.1:8081"}, len(strangers) + 2},
+		{coordination.Terms{Token: "token", HTTPS: true}, []string{"https://10.0.0.2:8081"}, len(strangers) + 2},
 	} {
 		ctx, stop := context.WithCancel(t.Context())
 		why := map[string]error{}
-		c.terms.Ignored = func(node string, err error) {
+		ignored := func(node string, err error) {
 			if why[node] != nil {
 				t.Errorf("%s is ignored twice", node)
 			}
@@ -295,14 +297,14 @@ func TestAStrangersAnnouncementIsIgnored(t *testing.T) {
 		told := make(chan []string, 16)
 		var working sync.WaitGroup
 		working.Go(func() {
-			coordination.Watch(ctx, session(t, addr), dir, c.terms, func(addrs []string) { told <- addrs })
+			coordination.Watch(ctx, session(t, addr), dir, c.terms, ignored, func(urls []string) { told <- urls })
 		})
 		if got := <-told; !slices.Equal(got, c.want) {
 			t.Errorf("on %+v it follows %q; want %q", c.terms, got, c.want)
 		}
 		if c.terms.HTTPS { // another look, which does not report the same nodes again
-			defer announce(replicas, coordination.HTTPS("10.0.0.4:8081"), "token")()
-			if got := <-told; !slices.Equal(got, append(c.want, "https:10.0.0.4:8081")) {
+			defer announce(replicas, coordination.Secure+"10.0.0.4:8081", "token")()
+			if got := <-told; !slices.Equal(got, append(c.want, "https://10.0.0.4:8081")) {
 				t.Errorf("then it follows %q", got)
 			}
 		}

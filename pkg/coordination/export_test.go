@@ -35,3 +35,14 @@ func KeepIDs(ctx context.Context, conn *zk.Conn, root string, o IDOptions) *IDs 
 	}
 	return i
 }
+
+// What a test calls in a session that it breaks, without the background.
+var (
+	Announce    = announce
+	Watch       = watch
+	Reachable   = reachable
+	ErrUnproved = errUnproved
+)
+
+// Secure is put before the announced address of a replica that speaks HTTPS.
+const Secure = secure
