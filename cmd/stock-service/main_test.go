@@ -15,6 +15,7 @@ import (
 	"github.com/caarlos0/env/v11"
 
 	"orderstock/migrations"
+	"orderstock/pkg/command"
 	"orderstock/pkg/httpapi/contracttest"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/servers"
@@ -259,7 +260,7 @@ func TestInvalidSettingsAreRefused(t *testing.T) {
 	}
 }
 
-// TestCheckFindsAStrategyThatIsNotPermitted, as serve does.
+// TestCheckFindsAStrategyThatIsNotPermitted, as serve does: both exit with 64.
 func TestCheckFindsAStrategyThatIsNotPermitted(t *testing.T) {
 	for name, value := range map[string]string{
 		"MYSQL_DSN": "stock_app:hush@tcp(db)/stock", "ZOOKEEPER_ADDRS": "zookeeper:2181", "REDIS_ADDR": "redis:6379",
@@ -267,19 +268,25 @@ func TestCheckFindsAStrategyThatIsNotPermitted(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	for _, test := range []struct{ strategy, flag, says string }{
-		{"", "", ""},
-		{"unsafe", "", "refused without --allow-unsafe"},
-		{"unsafe", "--allow-unsafe", ""},
-		{"groupde", "", "STOCK_STRATEGY: "},
+	for _, test := range []struct{ strategy, args, says string }{
+		{"", "check", ""},
+		{"unsafe", "check", "refused without --allow-unsafe"},
+		{"unsafe", "serve", "refused without --allow-unsafe"},
+		{"unsafe", "check --allow-unsafe", ""},
+		{"groupde", "check", "STOCK_STRATEGY: "},
+		{"groupde", "serve", "STOCK_STRATEGY: "},
 	} {
 		t.Setenv("STOCK_STRATEGY", test.strategy)
 		c := newCommand()
-		c.SilenceErrors, c.SilenceUsage = true, true
-		c.SetArgs(append([]string{"check"}, strings.Fields(test.flag)...))
-		err := c.ExecuteContext(t.Context())
-		if (err != nil) != (test.says != "") || err != nil && !strings.Contains(err.Error(), test.says) {
-			t.Errorf("check of %+v: %v", test, err)
+		c.SetArgs(strings.Fields(test.args))
+		var stderr bytes.Buffer
+		c.SetErr(&stderr)
+		exit, want := command.Run(t.Context(), c), command.Passed
+		if test.says != "" {
+			want = command.Misused
+		}
+		if exit != want || !strings.Contains(stderr.String(), test.says) {
+			t.Errorf("%+v: exit code %d, want %d: %s", test, exit, want, stderr.String())
 		}
 	}
 }

@@ -26,7 +26,7 @@ type Program[S any] struct {
 	Read func() (S, error)
 	// Serve serves until ctx ends.
 	Serve func(ctx context.Context, settings S) error
-	// Check, if not nil, finds wrong settings that Read does not.
+	// Check, if not nil, finds wrong settings that Read does not, before Serve is called.
 	Check func(settings S) error
 	// Listens returns where the service listens, and whether it speaks HTTPS there, for the health check.
 	Listens func(settings S) (addr string, https bool)
@@ -44,7 +44,18 @@ func Command[S any](p Program[S]) *cobra.Command {
 			return do(cmd.Context(), settings)
 		}
 	}
-	run := with(p.Serve)
+	check := func(_ context.Context, settings S) error {
+		if p.Check == nil {
+			return nil
+		}
+		return command.Misuse(p.Check(settings))
+	}
+	run := with(func(ctx context.Context, settings S) error {
+		if err := check(ctx, settings); err != nil {
+			return err
+		}
+		return p.Serve(ctx, settings)
+	})
 	health := with(func(ctx context.Context, settings S) error {
 		addr, https := p.Listens(settings)
 		host, port, err := net.SplitHostPort(addr)
@@ -57,12 +68,6 @@ func Command[S any](p Program[S]) *cobra.Command {
 		}
 		return command.Fail(httpapi.AskHealth(ctx, url))
 	})
-	check := with(func(_ context.Context, settings S) error {
-		if p.Check == nil {
-			return nil
-		}
-		return p.Check(settings)
-	})
 	root := &cobra.Command{
 		Use: p.Name, Short: p.Short, Long: p.Short + ".\n\nEnvironment:\n" + p.Environment, Args: cobra.NoArgs, RunE: run,
 	}
@@ -71,7 +76,7 @@ func Command[S any](p Program[S]) *cobra.Command {
 		&cobra.Command{Use: "serve", Short: "Serve until SIGTERM (default)", Args: cobra.NoArgs, RunE: run},
 		&cobra.Command{
 			Use: "check", Short: "Exit 0 if the settings are valid; otherwise name the wrong ones and exit 64",
-			Args: cobra.NoArgs, RunE: check,
+			Args: cobra.NoArgs, RunE: with(check),
 		},
 		&cobra.Command{
 			Use: "health", Short: "Exit 0 if the service on this machine is ready, 1 if it is not",

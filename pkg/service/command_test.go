@@ -88,8 +88,11 @@ func TestCheckReadsTheSettings(t *testing.T) {
 		var stderr bytes.Buffer
 		c.SetErr(&stderr)
 		code, want := command.Run(t.Context(), c), command.Passed
-		if found.read != nil || found.check != nil {
+		switch {
+		case found.read != nil:
 			want = command.Unknown
+		case found.check != nil:
+			want = command.Misused
 		}
 		if code != want || (want != command.Passed) != strings.Contains(stderr.String(), "RATE_LIMIT_ORDERS") {
 			t.Errorf("exit code %d, want %d: %s", code, want, stderr.String())
