@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -110,10 +111,13 @@ func primaryAndLeader(ctx context.Context, l *system.System) ([]system.Process, 
 // master is the master of Redis according to the Sentinels.
 func master(ctx context.Context, l *system.System) ([]system.Process, error) {
 	redis := l.Cluster.Redis
-	addr, err := redisdb.Master(ctx, redis.Sentinels[0].Addr(), servers.RedisMaster)
+	sentinel := redisdb.Open(redisdb.Server{Addrs: []string{redis.Sentinels[0].Addr()}}, 5*time.Second)
+	defer func() { _ = sentinel.Close() }()
+	at, err := sentinel.Do(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", servers.RedisMaster).StringSlice()
 	if err != nil {
 		return nil, fmt.Errorf("find the master of Redis: %w", err)
 	}
+	addr := net.JoinHostPort(at[0], at[1])
 	i := slices.IndexFunc(redis.Servers, func(s *servers.Redis) bool { return s.Addr() == addr })
 	if i < 0 {
 		return nil, fmt.Errorf("find the master of Redis: %s is none of its servers", addr)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"strings"
 	"time"
 
@@ -51,17 +50,6 @@ func Open(s Server, timeout time.Duration) Client {
 		opts.SentinelUsername, opts.SentinelPassword = s.User, s.Password
 	}
 	return redis.NewUniversalClient(opts)
-}
-
-// Master asks the Sentinel at addr for the host:port of the server that it knows by the name.
-func Master(ctx context.Context, addr, name string) (string, error) {
-	sentinel := redis.NewSentinelClient(&redis.Options{Addr: addr})
-	defer func() { _ = sentinel.Close() }()
-	at, err := sentinel.GetMasterAddrByName(ctx, name).Result()
-	if err != nil {
-		return "", err
-	}
-	return net.JoinHostPort(at[0], at[1]), nil
 }
 
 // Breaker returns a circuit breaker for calls of such a client. After that many consecutive failures it opens for a
