@@ -146,7 +146,7 @@ func Yield() {
 // maxGather bounds the wait of WithGather.
 const maxGather = 5 * time.Millisecond
 
-// gatherer is the state of WithGather. The group's mutex guards all but turn.
+// gatherer is the state of WithGather. The queue's mutex guards all but turn.
 type gatherer struct {
 	turn  sync.Mutex    // held by the batch that gathers
 	took  time.Duration // by the previous batch, from take to its end

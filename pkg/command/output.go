@@ -72,7 +72,7 @@ type LogWriter struct {
 	waiting bytes.Buffer
 	writing bool
 	dropped int64 // in all
-	told    int64 // of them, logged
+	logged  int64 // of them, reported in the log
 }
 
 // Write takes a whole line, or drops it.
@@ -102,8 +102,8 @@ func (l *LogWriter) write() {
 func (l *LogWriter) next(before []byte) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if n := l.dropped - l.told; n > 0 {
-		l.told = l.dropped
+	if n := l.dropped - l.logged; n > 0 {
+		l.logged = l.dropped
 		slog.New(slog.NewJSONHandler(&l.waiting, nil)).Warn("log lines dropped: nothing read the log", "lines", n)
 	}
 	if l.waiting.Len() == 0 {

@@ -85,7 +85,7 @@ func withFiles(settings any) (map[string]string, error) {
 		if environment[field.Key] != "" {
 			return nil, fmt.Errorf("%s and %[1]s_FILE are both set: set one", field.Key)
 		}
-		text, err := os.ReadFile(path) //nolint:gosec // whoever starts the program names the file
+		text, err := os.ReadFile(path) //nolint:gosec // the file is named by the person who starts the program
 		if err != nil {
 			return nil, fmt.Errorf("%s_FILE: %w", field.Key, err)
 		}

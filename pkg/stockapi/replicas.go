@@ -222,7 +222,7 @@ const probes = 5
 
 // breaker is a replica's circuit breaker. Calls that it refuses while probes are in flight may wait for their outcome.
 type breaker struct {
-	circuit *gobreaker.TwoStepCircuitBreaker[any] // nil in a client without breakers
+	circuit *gobreaker.TwoStepCircuitBreaker[any]
 	rest    time.Duration
 	ends    *ends
 
@@ -233,16 +233,14 @@ type breaker struct {
 
 // newBreaker returns a breaker as described at Config.BreakerRest. It announces each end of a call.
 func newBreaker(name string, cfg Config, ends *ends) *breaker {
-	if cfg.BreakerRest <= 0 {
-		return &breaker{}
-	}
 	return &breaker{rest: cfg.BreakerRest, ends: ends, circuit: gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
 		Name:        name,
 		MaxRequests: probes,
 		Interval:    2 * time.Second,
 		Timeout:     cfg.BreakerRest,
 		ReadyToTrip: func(n gobreaker.Counts) bool {
-			return n.TotalFailures >= 10 && 10*n.TotalFailures >= 6*(n.Requests-n.TotalExclusions)
+			return cfg.BreakerRest > 0 && n.TotalFailures >= 10 &&
+				10*n.TotalFailures >= 6*(n.Requests-n.TotalExclusions)
 		},
 		IsSuccessful: func(err error) bool { return err == nil || healthy(err) },
 		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) },
@@ -253,16 +251,11 @@ func newBreaker(name string, cfg Config, ends *ends) *breaker {
 }
 
 // closed reports whether the breaker lets every call through.
-func (b *breaker) closed() bool {
-	return b.circuit == nil || b.circuit.State() == gobreaker.StateClosed
-}
+func (b *breaker) closed() bool { return b.circuit.State() == gobreaker.StateClosed }
 
 // allow lets a call through, which must report its end to done. One that it refuses while probes are in flight may wait
 // for the end of another call, up to the time until, and ask again.
 func (b *breaker) allow() (done func(error), until time.Time, err error) {
-	if b.circuit == nil {
-		return func(error) {}, until, nil
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	end, err := b.circuit.Allow()

@@ -232,9 +232,9 @@ func (g *groups) oneByOne(ctx context.Context, calls []*groupCall, fence stock.F
 type holding []*keeper
 
 // acquireAll takes the locks of the keepers, in their order. Every group of every process takes its locks by ascending
-// partition, so no two groups wait for each other. Before it waits for a lock, it releases those above that the process
-// keeps: their next holder may be whom it waits for. If one lock is not granted within the patience, the group runs
-// without any.
+// partition, so no two groups wait for each other. Before it waits for a lock, it releases the locks above that the
+// process keeps: the holder that it waits for may need one of them. If one lock is not granted within the patience, the
+// group runs without any.
 func acquireAll(ctx context.Context, keepers []*keeper) holding {
 	for i, k := range keepers {
 		asked := time.Now()

@@ -52,8 +52,8 @@ func byProduct(goods []int64, value func(id int64) any) clause.Expr {
 // small table, and locks them: also the products of others, and out of order.
 const stockByID = "stock FORCE INDEX (PRIMARY)"
 
-// readLevels reads the rows of the products, which are sorted, by rising id. The
-// statement ends with lock: "FOR UPDATE", or nothing.
+// readLevels reads the rows of the products, which are sorted, by ascending id. The statement ends with lock: "FOR
+// UPDATE", or nothing.
 func readLevels(tx *gorm.DB, goods []int64, lock string) (map[int64]*stock.Level, error) {
 	type levelRow struct {
 		id    int64
