@@ -78,5 +78,5 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 		},
 	}, base.Log)
 	return base.Serve(ctx, httpapi.ServerConfig{Addr: cfg.ListenAddr, OnListen: onListen},
-		faults.handler(handler), httpapi.Inside(cfg.TrustedProxies))
+		faults.handler(handler), orderhttp.Inside(cfg.TrustedProxies))
 }

@@ -83,7 +83,7 @@ func (l *Limits) Limit(name string, rate Rate) gin.HandlerFunc {
 	if rate == (Rate{}) {
 		return func(*gin.Context) {}
 	}
-	inside := httpapi.Inside(l.proxies)
+	inside := Inside(l.proxies)
 	unchecked := l.counted.WithLabelValues(name, "unchecked") // shown as 0 from the start
 	policy := fmt.Sprintf("%q;q=%d;w=%d", name, rate.limit, int64(rate.period.Seconds()))
 	return httpapi.Handle(func(c *gin.Context) error {

@@ -7,19 +7,32 @@ import (
 	"strings"
 )
 
+// forwardedFor names the header to which each proxy adds the address of its caller, at the end of the last line or in a
+// new one.
+const forwardedFor = "X-Forwarded-For"
+
+// Inside returns a function that reports whether a request comes straight from one of the networks: it has no
+// X-Forwarded-For, which their proxies add for clients outside.
+func Inside(networks []netip.Prefix) func(*http.Request) bool {
+	return func(r *http.Request) bool {
+		peer, ok := address(r.RemoteAddr)
+		return ok && len(r.Header.Values(forwardedFor)) == 0 && anyContains(networks, peer)
+	}
+}
+
+func anyContains(networks []netip.Prefix, addr netip.Addr) bool {
+	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(addr) })
+}
+
 // sender returns the client that the request counts for: its address or, with IPv6, its /64 network, since one machine
 // may use all addresses of it.
 func sender(r *http.Request, proxies []netip.Prefix) string {
-	trusted := func(addr netip.Addr) bool {
-		return slices.ContainsFunc(proxies, func(proxy netip.Prefix) bool { return proxy.Contains(addr) })
-	}
 	addr, ok := address(r.RemoteAddr)
 	if !ok {
 		return "" // all unknown addresses share one count
 	}
-	// Each proxy adds the address of its caller at the end, to the last line or in a new one.
-	names := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-	for i := len(names) - 1; i >= 0 && trusted(addr); i-- {
+	names := strings.Split(strings.Join(r.Header.Values(forwardedFor), ","), ",")
+	for i := len(names) - 1; i >= 0 && anyContains(proxies, addr); i-- {
 		name := strings.TrimSpace(names[i])
 		if name == "" {
 			continue

@@ -4,8 +4,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
-	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -47,14 +45,4 @@ func Carries(tokens ...string) func(*http.Request) bool {
 func BearerToken(r *http.Request) (token string, ok bool) {
 	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
 	return strings.TrimLeft(token, " "), ok && strings.EqualFold(scheme, "Bearer")
-}
-
-// Inside returns a function that reports whether a request comes straight from one of the networks: it has no
-// X-Forwarded-For, the header that their proxies add for clients outside.
-func Inside(networks []netip.Prefix) func(*http.Request) bool {
-	return func(r *http.Request) bool {
-		peer, err := netip.ParseAddrPort(r.RemoteAddr)
-		return err == nil && len(r.Header.Values("X-Forwarded-For")) == 0 &&
-			slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(peer.Addr().Unmap().WithZone("")) })
-	}
 }
