@@ -26,12 +26,13 @@ func (h *handlers) stock(c *gin.Context) error {
 	if len(named) > 0 {
 		return h.namedGoods(c, named)
 	}
-	goods, err := h.service.GoodsAfter(c.Request.Context(), after, limit)
+	goods, err := h.service.GoodsAfter(c.Request.Context(), after, limit+1) // one more shows the end
 	if err != nil {
 		return err
 	}
 	answer := stockapi.StockResponse{Goods: goods}
-	if len(goods) == limit {
+	if len(goods) > limit {
+		answer.Goods = goods[:limit]
 		answer.Next = operation.FormatGoodsID(goods[limit-1].GoodsID)
 	}
 	c.JSON(http.StatusOK, answer)

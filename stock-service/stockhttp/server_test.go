@@ -141,6 +141,9 @@ func TestPagesOfStock(t *testing.T) {
 	if !slices.Equal(seen, []int64{1001, 1002, 1003, 1004, 1005}) {
 		t.Errorf("pages hold %d", seen)
 	}
+	if page, err := s.page(t, "", 5); err != nil || len(page.Goods) != 5 || page.Next != "" {
+		t.Errorf("a page of all products names the next one: %+v, %v", page, err)
+	}
 }
 
 // TestBadInput shows that each is refused with a 4xx that says why, and changes nothing.
