@@ -83,23 +83,18 @@ func (w *worker) look(ctx context.Context, first history.Call, do intent, sent i
 			h: w.f.h, r: random(w.f.cfg.Mix.Seed, op), fresh: w.f.h.Run + "-odd-" + strconv.Itoa(op) + "-" + strconv.Itoa(turn),
 			known: w.known, first: w.first,
 		}
-		c, ok := w.f.rows[turn].draw(d)
-		if ok {
-			w.series(ctx, w.f.rows[turn].name, &c)
-		}
-		return ok
+		calls := w.f.rows[turn].draw(d)
+		w.series(ctx, w.f.rows[turn].name, calls)
+		return len(calls) > 0
 	})
 }
 
-// series makes a call as often as it says, and then those after it, until one gets no end: while nobody answers, each
-// would take the whole timeout.
-func (w *worker) series(ctx context.Context, name string, q *call) {
-	for ; q != nil; q = q.next {
-		for range max(q.times, 1) {
-			a := w.main.ask(ctx, name, *q)
-			if w.aside(a); !a.Ended() {
-				return
-			}
+// series makes calls until one gets no end: while nobody answers, each would take the whole timeout.
+func (w *worker) series(ctx context.Context, name string, calls []call) {
+	for _, q := range calls {
+		a := w.main.ask(ctx, name, q)
+		if w.aside(a); !a.Ended() {
+			return
 		}
 	}
 }
@@ -161,33 +156,25 @@ const rowRestock = "restock"
 // stockMore raises the price of the product Repriced. The rest of the restocks of history.More follow the client's next
 // order.
 func (w *worker) stockMore(ctx context.Context, sent int) {
-	w.aside(w.main.ask(ctx, rowRestock+": a higher price", w.more(0)))
+	w.aside(w.main.ask(ctx, rowRestock+": a higher price", restockCall(w.f.h.More(0))))
 	w.later = slices.Insert(w.later, 0, laterCall{restock: true, due: sent + 1})
 }
 
 // stockTheRest lowers the price again, sends the run's restock of the product again, as the price of before must not
 // come back, and stocks it in pairs at once: two restocks, or one twice.
 func (w *worker) stockTheRest(ctx context.Context) {
-	w.aside(w.main.ask(ctx, rowRestock+": a lower price", w.more(1)))
-	body := restockOf(w.f.h, history.Repriced)
-	body.GoodsID = w.f.h.Goods[history.Repriced].ID
-	w.aside(w.main.ask(ctx, rowRestock+": the first price again", restockCall(body)))
+	w.aside(w.main.ask(ctx, rowRestock+": a lower price", restockCall(w.f.h.More(1))))
+	w.aside(w.main.ask(ctx, rowRestock+": the first price again", restockCall(w.f.h.Restock(history.Repriced))))
 	for _, pair := range [][2]int{{2, 3}, {4, 5}, {6, 6}, {7, 7}} {
 		name, other := rowRestock+": two at once", make(chan history.Aside, 1)
 		if pair[0] == pair[1] {
 			name = rowRestock + ": the same at once"
 		}
-		go func() { other <- w.twin.ask(ctx, name, w.more(pair[0])) }()
-		w.aside(w.main.ask(ctx, name, w.more(pair[1])))
+		go func() { other <- w.twin.ask(ctx, name, restockCall(w.f.h.More(pair[0]))) }()
+		w.aside(w.main.ask(ctx, name, restockCall(w.f.h.More(pair[1]))))
 		w.aside(<-other)
 	}
 	w.aside(w.main.level(ctx, history.Repriced))
-}
-
-func (w *worker) more(k int) call {
-	body := w.f.h.More(k)
-	body.GoodsID = w.f.h.Goods[history.Repriced].ID
-	return restockCall(body)
 }
 
 // level reads a product of the run, by turns alone, by its name in the list, and by its place there.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -64,22 +63,11 @@ func reachable(ctx context.Context, cfg Config) error {
 	return errors.Join(orders.reachable(ctx, "order service"), orders.serve(ctx, "order service", "/v1/orders"))
 }
 
-// restockOf returns the restock of product i of the run.
-func restockOf(h *history.History, i int) operation.Restock {
-	name := h.GoodsName()
-	return operation.Restock{Flag: h.RestockFlag(i), Num: h.Goods[i].Stock, Name: &name, Price: &h.Goods[i].Price}
-}
-
 // restock stocks one product of the run. Its flag makes it safe to retry.
 func restock(ctx context.Context, cfg Config, stock *replicas, h *history.History, i int) error {
-	g := h.Goods[i]
-	body, err := json.Marshal(restockOf(h, i))
-	if err != nil {
-		return fmt.Errorf("encode restock: %w", err)
-	}
+	q := restockCall(h.Restock(i))
 	r := request{
-		method: http.MethodPost, path: "/v1/stock/" + strconv.FormatInt(g.ID, 10) + "/restock",
-		header: authorization(cfg.StockToken), body: body,
+		method: q.route.Method, path: q.path, header: authorization(cfg.StockToken), body: []byte(q.body),
 	}
 	return patiently(ctx, func() error {
 		a, err := stock.do(ctx, r)
@@ -97,8 +85,8 @@ func restock(ctx context.Context, cfg Config, stock *replicas, h *history.Histor
 		if err := json.Unmarshal(a.body, &told); err != nil {
 			return retry.Stop(fmt.Errorf("read answer: %w", err))
 		}
-		if told.Num != g.Stock {
-			return retry.Stop(fmt.Errorf("not new: %d pieces after a restock of %d", told.Num, g.Stock))
+		if told.Num != h.Goods[i].Stock {
+			return retry.Stop(fmt.Errorf("not new: %d pieces after a restock of %d", told.Num, h.Goods[i].Stock))
 		}
 		return nil
 	})

@@ -22,11 +22,14 @@ import (
 // the right answer. Keys that services might take for each other are history's relatives: their orders are orders like
 // others.
 
-// tokens are the ways to send the stock service's token, as header lines.
-var tokens = []struct {
+// way is a way to make something odd.
+type way[F any] struct {
 	name string
-	of   func(token string) string
-}{
+	of   F
+}
+
+// tokens are the ways to send the stock service's token, as header lines.
+var tokens = []way[func(token string) string]{
 	{"", func(token string) string { return "Authorization: Bearer " + token + "\r\n" }},
 	{"none", func(string) string { return "" }},
 	{"a longer one", func(token string) string { return "Authorization: Bearer " + token + "x\r\n" }},
@@ -44,10 +47,7 @@ var tokens = []struct {
 }
 
 // keys are headers Idempotency-Key that are none, made of a key.
-var keys = []struct {
-	name string
-	of   func(key string) string
-}{
+var keys = []way[func(key string) string]{
 	{"a blank inside", func(key string) string { return key + " x" }},
 	{"256 characters", func(key string) string { return key + strings.Repeat("l", 256-len(key)) }},
 	{"a composed letter", func(key string) string { return key + "\u00e9" }},
@@ -58,10 +58,7 @@ var keys = []struct {
 }
 
 // baskets make a line of a basket odd: functions of the lines and the odd one's index.
-var baskets = []struct {
-	name string
-	of   func(lines []line, at int) []line
-}{
+var baskets = []way[func(lines []line, at int) []line]{
 	{"no piece", number("0")},
 	{"a negative number", number("-5")},
 	{"a fraction", number("1.5")},
@@ -99,10 +96,7 @@ func unknown(first line, others int) []line {
 }
 
 // bodies spoil the text of a basket, so that it is none.
-var bodies = []struct {
-	name string
-	of   func(basket string) string
-}{
+var bodies = []way[func(basket string) string]{
 	{"the items twice", func(basket string) string { return basket[:len(basket)-1] + "," + basket[1:] }},
 	{"a field with another name", func(basket string) string { return `{"extra":1,` + basket[1:] }},
 	{"a field in other case", func(basket string) string { return strings.Replace(basket, "items", "Items", 1) }},
@@ -121,11 +115,10 @@ func number(num string) func([]line, int) []line {
 	return func(lines []line, at int) []line { lines[at].num = num; return lines }
 }
 
+type otherItems func(items []history.Item, goods []history.Goods) []history.Item
+
 // others are the ways to send other items under a used key. They return nil if these items have no such others.
-var others = []struct {
-	name string
-	of   func(items []history.Item, goods []history.Goods) []history.Item
-}{
+var others = []way[otherItems]{
 	{"one piece more", func(items []history.Item, _ []history.Goods) []history.Item {
 		items[len(items)-1].Num++
 		return items
@@ -166,10 +159,7 @@ func notIn(items []history.Item, goods []history.Goods) int64 {
 }
 
 // restocks are the ways to send the run's restock of a product again.
-var restocks = []struct {
-	name string
-	of   func(*operation.Restock)
-}{
+var restocks = []way[func(*operation.Restock)]{
 	{"the same", func(*operation.Restock) {}},
 	{"another number", func(r *operation.Restock) { r.Num++ }},
 	{"another price", func(r *operation.Restock) { *r.Price++ }},
@@ -177,11 +167,11 @@ var restocks = []struct {
 	{"another product", func(r *operation.Restock) { r.GoodsID++ }},
 }
 
-// row is a row of the grammar: one way to make a call odd. draw returns a call, or false if it needs
-// an order, and the client knows none yet.
+// row is a row of the grammar: one way to make a call odd. draw returns calls to make one after the other, or none if it
+// needs an order, and the client knows none yet.
 type row struct {
 	name string
-	draw func(*drawing) (call, bool)
+	draw func(*drawing) []call
 }
 
 // call is a call to be made.
@@ -193,8 +183,6 @@ type call struct {
 	body       string
 	media      string // of the body, if it is odd
 	op         int32
-	times      int   // how often it is made, if above 1
-	next       *call // is made after it, if not nil
 }
 
 // drawing is what a call is drawn from.
@@ -219,14 +207,14 @@ const many = 16
 
 // grammar returns the rows for a run. Orders says whether it reaches the order service.
 func grammar(path history.Path, orders bool) (rows []row) {
-	add := func(kind, name string, draw func(*drawing) (call, bool)) {
+	add := func(kind, name string, draw func(*drawing) []call) {
 		rows = append(rows, row{kind + ": " + name, draw})
 	}
 	odd := func(kind, name string, r *contract.Route, change func(*call)) { // a right call of a route, changed
-		add(kind, name, func(d *drawing) (call, bool) {
+		add(kind, name, func(d *drawing) []call {
 			c := d.example(r)
 			change(&c)
-			return c, true
+			return []call{c}
 		})
 	}
 	for _, r := range contract.Routes() {
@@ -242,23 +230,23 @@ func grammar(path history.Path, orders bool) (rows []row) {
 			odd("head", r.String(), r, func(c *call) { c.head = true })
 		}
 		if r.Method == http.MethodGet {
-			odd("many times", r.String(), r, func(c *call) {
-				if c.times = many; r.Has("limit") {
+			add("many times", r.String(), func(d *drawing) []call {
+				c := d.example(r)
+				if r.Has("limit") {
 					c.path += "?limit=1" // the history keeps each answer
 				}
+				return slices.Repeat([]call{c}, many)
 			})
 		}
 		for _, p := range r.Parameters {
 			for _, value := range p.Schema.Enum {
-				add("parameter", p.Name+" "+value+", "+r.String(), func(d *drawing) (call, bool) {
-					return d.with(r, p, []string{value})
-				})
+				add("parameter", p.Name+" "+value+", "+r.String(), func(d *drawing) []call { return d.with(r, p, value) })
 			}
 			for _, valid := range []bool{true, false} {
 				if valid && p.In == "path" && (r.Method != http.MethodGet && r.Stock) {
 					continue // it would write
 				}
-				add("parameter", p.Name+within[valid]+", "+r.String(), func(d *drawing) (call, bool) {
+				add("parameter", p.Name+within[valid]+", "+r.String(), func(d *drawing) []call {
 					return d.parameter(r, p, valid)
 				})
 			}
@@ -273,16 +261,16 @@ func grammar(path history.Path, orders bool) (rows []row) {
 		}
 	}
 	for _, b := range baskets {
-		add("basket", b.name, func(d *drawing) (call, bool) {
+		add("basket", b.name, func(d *drawing) []call {
 			c, lines := d.example(place), make([]line, len(d.known.items))
 			for i, it := range d.known.items {
 				lines[i] = line{operation.FormatGoodsID(it.GoodsID), strconv.FormatInt(it.Num, 10)}
 			}
 			if len(lines) == 0 {
-				return c, false
+				return nil
 			}
 			c.body = basket(b.of(lines, d.r.IntN(len(lines))))
-			return c, true
+			return []call{c}
 		})
 	}
 	for _, b := range bodies {
@@ -293,47 +281,48 @@ func grammar(path history.Path, orders bool) (rows []row) {
 	}
 	if orders || path == history.PathDeduct {
 		for _, o := range others {
-			add("used key", o.name, func(d *drawing) (call, bool) { return d.again(place, o.of) })
+			add("used key", o.name, func(d *drawing) []call { return d.again(place, o.of) })
 			if orders {
-				add("used flag of an order", o.name, func(d *drawing) (call, bool) { return d.again(deduction, o.of) })
+				add("used flag of an order", o.name, func(d *drawing) []call { return d.again(deduction, o.of) })
 			}
 		}
-		add("deductions together", "one that is invalid beside a repeat", func(d *drawing) (call, bool) {
-			again, ok := d.again(deduction, same)
-			c := d.example(contract.Find(http.MethodPost, "/v1/operations"))
-			flag := again.path[strings.LastIndex(again.path, "/")+1:]
-			lines := []string{
-				fmt.Sprintf(`{"flag":%q,"items":[{"goods_id":"1","num":0}]}`, d.fresh),
-				fmt.Sprintf(`{"flag":%q,%s`, flag, strings.TrimPrefix(again.body, "{")),
+		add("deductions together", "one that is invalid beside a repeat", func(d *drawing) []call {
+			calls := d.again(deduction, same)
+			for i, again := range calls {
+				lines := []string{
+					fmt.Sprintf(`{"flag":%q,"items":[{"goods_id":"1","num":0}]}`, d.fresh),
+					fmt.Sprintf(`{"flag":%q,%s`, flagOf(again), strings.TrimPrefix(again.body, "{")),
+				}
+				if d.r.IntN(2) == 0 {
+					slices.Reverse(lines)
+				}
+				calls[i] = d.example(contract.Find(http.MethodPost, "/v1/operations"))
+				calls[i].body = `{"operations":[` + strings.Join(lines, ",") + `]}`
 			}
-			if d.r.IntN(2) == 0 {
-				slices.Reverse(lines)
-			}
-			c.body = `{"operations":[` + strings.Join(lines, ",") + `]}`
-			return c, ok
+			return calls
 		})
-		add("used flag of an order", "a restock", func(d *drawing) (call, bool) {
-			of, ok := d.again(deduction, same)
-			c := d.restock(func(r *operation.Restock) { r.Flag = of.path[strings.LastIndex(of.path, "/")+1:] })
-			c.op = of.op
-			return c, ok
+		add("used flag of an order", "a restock", func(d *drawing) []call {
+			calls := d.again(deduction, same)
+			for i, of := range calls {
+				calls[i] = d.restock(func(r *operation.Restock) { r.Flag = flagOf(of) })
+				calls[i].op = of.op
+			}
+			return calls
 		})
 	}
 	for _, r := range contract.Routes() {
 		for _, name := range r.Fields() {
-			add("field", name+within[false]+", "+r.String(), func(d *drawing) (call, bool) { return d.beyond(r, name) })
+			add("field", name+within[false]+", "+r.String(), func(d *drawing) []call { return d.beyond(r, name) })
 			if slices.Contains(r.Body.Required, name) {
-				add("field", "no "+name+", "+r.String(), func(d *drawing) (call, bool) { return d.field(r, name, ""), true })
+				add("field", "no "+name+", "+r.String(), func(d *drawing) []call { return []call{d.field(r, name, "")} })
 			}
 		}
 	}
-	add("used flag", "cancelled before", func(d *drawing) (call, bool) {
-		c, late := d.example(contract.Find(http.MethodPost, "/v1/operations/{flag}/cancel")), d.example(deduction)
-		c.next = &late
-		return c, true
+	add("used flag", "cancelled before", func(d *drawing) []call {
+		return []call{d.example(contract.Find(http.MethodPost, "/v1/operations/{flag}/cancel")), d.example(deduction)}
 	})
 	for _, o := range restocks {
-		add("used flag", o.name, func(d *drawing) (call, bool) { return d.restock(o.of), true })
+		add("used flag", o.name, func(d *drawing) []call { return []call{d.restock(o.of)} })
 	}
 	return rows
 }
@@ -350,41 +339,37 @@ func basket(lines []line) string {
 
 // again returns a call with other items under the key of an order that has ended: the client's first or its last, as
 // drawn, or the other one, if the first drawn has no such items.
-func (d *drawing) again(
-	r *contract.Route, of func([]history.Item, []history.Goods) []history.Item,
-) (c call, ok bool) {
+func (d *drawing) again(r *contract.Route, of otherItems) []call {
 	for _, i := range d.r.Perm(2) {
-		if c, ok = d.under([]known{d.first, d.known}[i], r, of); ok {
-			break
+		used := []known{d.first, d.known}[i]
+		if len(used.items) == 0 || d.h.FormOf(int(used.op)) == history.Keyless ||
+			used.order == 0 && d.h.Path == history.PathOrder {
+			continue
 		}
+		items := of(slices.Clone(used.items), d.h.Goods)
+		if len(items) == 0 {
+			continue
+		}
+		c := d.example(r)
+		c.op, c.key, c.body = used.op, d.h.Key(int(used.op)), string(history.AppendBody(nil, items))
+		if r.Stock {
+			flag := c.key
+			if d.h.Path == history.PathOrder {
+				flag = strconv.FormatInt(used.order, 10)
+			}
+			c.path, c.key = strings.Replace(r.Path, "{flag}", flag, 1), ""
+		}
+		return []call{c}
 	}
-	return c, ok
+	return nil
 }
 
-func (d *drawing) under(
-	used known, r *contract.Route, of func([]history.Item, []history.Goods) []history.Item,
-) (call, bool) {
-	if len(used.items) == 0 || d.h.FormOf(int(used.op)) == history.Keyless {
-		return call{}, false
-	}
-	items := of(slices.Clone(used.items), d.h.Goods)
-	c := d.example(r)
-	c.op, c.key, c.body = used.op, d.h.Key(int(used.op)), string(history.AppendBody(nil, items))
-	if r.Stock {
-		flag := c.key
-		if d.h.Path == history.PathOrder {
-			flag = strconv.FormatInt(used.order, 10)
-		}
-		c.path, c.key = strings.Replace(r.Path, "{flag}", flag, 1), ""
-	}
-	return c, len(items) > 0 && (used.order != 0 || d.h.Path == history.PathDeduct)
-}
+// flagOf returns the flag at the end of a call's path.
+func flagOf(c call) string { return c.path[strings.LastIndex(c.path, "/")+1:] }
 
 // restock returns the run's restock of a product, changed.
 func (d *drawing) restock(change func(*operation.Restock)) call {
-	i := d.r.IntN(len(d.h.Goods))
-	body, price := restockOf(d.h, i), d.h.Goods[i].Price
-	body.GoodsID, body.Price = d.h.Goods[i].ID, &price
+	body := d.h.Restock(d.r.IntN(len(d.h.Goods)))
 	change(&body)
 	return restockCall(body)
 }
@@ -436,11 +421,7 @@ func (d *drawing) value(name string, s *contract.Schema) string {
 func (d *drawing) json(name string, s *contract.Schema) string {
 	switch s.Type {
 	case "object":
-		fields := make([]string, len(s.Required))
-		for i, f := range s.Required {
-			fields[i] = strconv.Quote(f) + ":" + d.json(f, s.Properties[f])
-		}
-		return "{" + strings.Join(fields, ",") + "}"
+		return d.object(s, "", "")
 	case "array":
 		return "[" + d.json(name, s.Items) + "]"
 	case "string":
@@ -449,34 +430,43 @@ func (d *drawing) json(name string, s *contract.Schema) string {
 	return d.value(name, s)
 }
 
-// field returns a call with one field of the body at a value in JSON, or without it.
-func (d *drawing) field(r *contract.Route, name, value string) call {
-	c, all := d.example(r), append(slices.Clone(r.Body.Required), name)
-	slices.Sort(all)
+// object returns the fields that a schema requires, with one at a given value, or without it.
+func (d *drawing) object(s *contract.Schema, odd, value string) string {
+	names := s.Required
+	if odd != "" && !slices.Contains(names, odd) {
+		names = append(slices.Clone(names), odd)
+	}
 	var fields []string
-	for _, f := range slices.Compact(all) {
+	for _, name := range names {
 		text := value
-		if f != name {
-			text = d.json(f, r.Body.Properties[f])
+		if name != odd {
+			text = d.json(name, s.Properties[name])
 		}
 		if text != "" {
-			fields = append(fields, strconv.Quote(f)+":"+text)
+			fields = append(fields, strconv.Quote(name)+":"+text)
 		}
 	}
-	c.body = "{" + strings.Join(fields, ",") + "}"
+	return "{" + strings.Join(fields, ",") + "}"
+}
+
+// field returns a call with one field of the body at a value in JSON, or without it.
+func (d *drawing) field(r *contract.Route, name, value string) call {
+	c := d.example(r)
+	c.body = d.object(r.Body, name, value)
 	return c
 }
 
 // beyond returns calls with one field of the body at a value that the schema does not allow, and just beyond each of
 // its borders.
-func (d *drawing) beyond(r *contract.Route, name string) (call, bool) {
+func (d *drawing) beyond(r *contract.Route, name string) (calls []call) {
 	s := r.Body.Properties[name]
-	return chain(d.atBorders(s, false, choices(s, false)), func(text string) (call, bool) {
+	for _, text := range d.atBorders(s, false, choices(s, false)) {
 		if s.Type != "integer" || !jsontext.Value(text).IsValid() {
 			text = encode(text)
 		}
-		return d.field(r, name, text), true
-	})
+		calls = append(calls, d.field(r, name, text))
+	}
+	return calls
 }
 
 // texts are values of parameters and fields, valid or not by the schema.
@@ -487,21 +477,22 @@ var texts = []string{
 
 // parameter returns calls with one parameter at any valid value but its default, or at an invalid one, and at each of
 // its borders. A list begins near the client's own orders or products, so that the parameter should show.
-func (d *drawing) parameter(r *contract.Route, p contract.Parameter, valid bool) (call, bool) {
+func (d *drawing) parameter(r *contract.Route, p contract.Parameter, valid bool) (calls []call) {
 	fit := choices(p.Schema, valid)
 	if p.In == "path" { // a server cleans such paths, or takes them for others
 		fit = slices.DeleteFunc(fit, func(text string) bool { return text == "%" || text == "1\n" })
 	}
-	var values [][]string
 	if p.Schema.Type == "array" {
-		values = d.lists(p, valid)
+		for _, list := range d.lists(p, valid) {
+			calls = append(calls, d.with(r, p, list...)...)
+		}
 	}
 	if p.Schema.Type != "array" || !valid {
 		for _, value := range d.atBorders(p.Schema, valid, fit) {
-			values = append(values, []string{value})
+			calls = append(calls, d.with(r, p, value)...)
 		}
 	}
-	return chain(values, func(values []string) (call, bool) { return d.with(r, p, values) })
+	return calls
 }
 
 // lists returns lists for a parameter: of some known ones and one that is not there, and as many as may be; or one too
@@ -520,19 +511,6 @@ func (d *drawing) lists(p contract.Parameter, valid bool) [][]string {
 		unknown = append(unknown, other)
 	}
 	return [][]string{slices.Concat(known, unknown[:1]), slices.Concat(known, unknown)}
-}
-
-// chain returns a call for each of the values, to be made one after the other. It returns false unless it has all.
-func chain[T any](values []T, of func(T) (call, bool)) (call, bool) {
-	var next *call
-	for _, value := range slices.Backward(values) {
-		c, ok := of(value)
-		if !ok {
-			return call{}, false
-		}
-		c.next, next = next, &c
-	}
-	return *next, true
 }
 
 // atBorders returns one of the values that fit a schema, or do not, as drawn, and all of them that are at a border: the
@@ -573,13 +551,13 @@ func choices(s *contract.Schema, valid bool) []string {
 }
 
 // with returns a call with one parameter at a value, or at several.
-func (d *drawing) with(r *contract.Route, p contract.Parameter, values []string) (call, bool) {
+func (d *drawing) with(r *contract.Route, p contract.Parameter, values ...string) []call {
 	if p.In == "path" {
 		of := *r
 		of.Path = strings.Replace(r.Path, "{"+p.Name+"}", url.PathEscape(values[0]), 1)
 		c := d.example(&of)
 		c.route = r
-		return c, true
+		return []call{c}
 	}
 	query := url.Values{p.Name: values}
 	switch {
@@ -588,11 +566,11 @@ func (d *drawing) with(r *contract.Route, p contract.Parameter, values []string)
 	case r.Stock:
 		query.Set("after", strconv.FormatInt(d.h.Goods[0].ID-1, 10))
 	case d.first.order == 0:
-		return call{}, false
+		return nil
 	default:
 		query.Set("after", strconv.FormatInt([]known{d.first, d.known}[d.r.IntN(2)].order-1, 10))
 	}
-	return call{route: r, path: r.Path + "?" + query.Encode(), op: -1}, true
+	return []call{{route: r, path: r.Path + "?" + query.Encode(), op: -1}}
 }
 
 // listed returns some products of the run, or the flag of an order.

@@ -50,9 +50,15 @@ func (h *History) NewName() string {
 // longestName is how many characters the services allow.
 const longestName = 100
 
+// Restock returns the run's restock of Goods[i].
+func (h *History) Restock(i int) operation.Restock {
+	name, g := h.GoodsName(), h.Goods[i]
+	return operation.Restock{Flag: h.RestockFlag(i), GoodsID: g.ID, Num: g.Stock, Name: &name, Price: &g.Price}
+}
+
 // More returns restock k in the middle of the run.
 func (h *History) More(k int) operation.Restock {
-	r := operation.Restock{Flag: "more-" + h.Run + "-" + strconv.Itoa(k), Num: 1}
+	r := operation.Restock{Flag: "more-" + h.Run + "-" + strconv.Itoa(k), GoodsID: h.Goods[Repriced].ID, Num: 1}
 	name, price := h.NewName(), h.NewPrice()
 	switch k {
 	case 0:
