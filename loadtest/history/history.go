@@ -3,6 +3,7 @@
 package history
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"time"
@@ -124,35 +125,16 @@ func (h *History) Orders() int { return h.items.len() }
 // Items returns the items of order n, by ascending goods id. The caller must not change them.
 func (h *History) Items(n int) []Item { return h.items.at(n) }
 
-// restockPrefix begins the flag of each restock of a run.
-const restockPrefix = "restock-"
-
 // RestockFlag returns the flag of the run's restock of Goods[i].
-func (h *History) RestockFlag(i int) string { return restockPrefix + h.Run + "-" + strconv.Itoa(i) }
+func (h *History) RestockFlag(i int) string { return "restock-" + h.Run + "-" + strconv.Itoa(i) }
 
 // RestockOf returns the i for which flag is RestockFlag(i), or -1 if there is none.
 func (h *History) RestockOf(flag []byte) int {
-	return numbered(flag, restockPrefix, h.Run, len(h.Goods))
-}
-
-// numbered returns the number at the end of text, if text is prefix, run, a dash and a number below limit; else -1.
-func numbered(text []byte, prefix, run string, limit int) int {
-	begin := len(prefix) + len(run) + 1
-	if len(text) <= begin || len(text) > begin+9 || text[begin-1] != '-' ||
-		string(text[:len(prefix)]) != prefix || string(text[len(prefix):begin-1]) != run {
+	i, err := strconv.Atoi(string(flag[bytes.LastIndexByte(flag, '-')+1:]))
+	if err != nil || i < 0 || i >= len(h.Goods) || h.RestockFlag(i) != string(flag) {
 		return -1
 	}
-	n := 0
-	for _, c := range text[begin:] {
-		if c < '0' || c > '9' {
-			return -1
-		}
-		n = 10*n + int(c-'0')
-	}
-	if n >= limit || text[begin] == '0' && len(text) > begin+1 {
-		return -1
-	}
-	return n
+	return i
 }
 
 // Product returns the i for which goods is the id of Goods[i], and whether there is one.

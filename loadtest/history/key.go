@@ -106,19 +106,18 @@ func (h *History) OrderOf(key []byte) int {
 	if h.Path == PathDeduct {
 		text = bytes.TrimPrefix(text, []byte(DirectPrefix))
 	}
-	if n := numbered(text, "", h.Run, h.Orders()); n >= 0 && h.isKey(key, n) {
-		return n
-	}
-	if !h.Odd || !h.IsRuns(text) {
+	if !h.IsRuns(text) {
 		return -1
 	}
-	for rest := text[len(h.Run):]; len(rest) > 0; { // a relative has the number of the order before it, perhaps encoded
+	for rest := text[len(h.Run):]; len(rest) > 0; { // the number of the order, or the one before it in a relative
 		n, end := 0, 0
 		for end < len(rest) && end < 9 && rest[end] >= '0' && rest[end] <= '9' {
 			n, end = 10*n+int(rest[end]-'0'), end+1
 		}
-		if end > 0 && h.isKey(key, n+1) {
-			return n + 1
+		for _, n := range []int{n, n + 1} {
+			if end > 0 && h.isKey(key, n) {
+				return n
+			}
 		}
 		rest = rest[max(end, 1):]
 	}

@@ -2,6 +2,7 @@ package history
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,37 +18,30 @@ var strict = json.RejectUnknownMembers(true)
 // blockSize is how many bytes of lines one goroutine decodes, and a line more.
 const blockSize = 64 << 10
 
-// block is consecutive lines of a file, of calls or of asides. Decoding takes most of the time of reading a history, so
-// blocks are decoded in parallel.
-type block struct {
+// block is consecutive lines of a file. Decoding takes most of the time of reading a history, so blocks are decoded in
+// parallel.
+type block[T any] struct {
 	text    []byte // of all its lines
 	ends    []int  // of each line, in text
-	calls   []callLine
-	asides  []asideLine
+	lines   []T
 	read    error // why there is no further line
-	decoded error // why the line after the last in calls or asides cannot be decoded
+	decoded error // why the line after the last in lines cannot be decoded
 	ready   chan struct{}
 }
 
-var blockPool = sync.Pool{New: func() any { return new(block) }}
-
-// blocks reads the lines of calls, then the lines of asides. The blocks arrive in the order of the file. The last block
-// has an error or the last line. It stops when done is closed.
-func blocks(in *bufio.Reader, calls, asides int, done <-chan struct{}) <-chan *block {
-	queue := make(chan *block, 2*runtime.GOMAXPROCS(0))
+// lines reads n lines and takes each, in the order of the file.
+func lines[T any](r *reading, n int, take func(*T) error) error {
+	queue, done := make(chan *block[T], 2*runtime.GOMAXPROCS(0)), make(chan struct{})
+	defer close(done)
+	pool := sync.Pool{New: func() any { return new(block[T]) }}
 	go func() {
 		defer close(queue)
-		for calls+asides > 0 {
-			b := blockPool.Get().(*block)
-			*b = block{text: b.text[:0], ends: b.ends[:0], calls: b.calls[:0], asides: b.asides[:0], ready: make(chan struct{})}
-			ofCalls := calls > 0
-			left := &asides
-			if ofCalls {
-				left = &calls
-			}
-			b.fill(in, *left)
-			*left -= len(b.ends)
-			go b.decode(ofCalls)
+		for n > 0 {
+			b := pool.Get().(*block[T])
+			*b = block[T]{text: b.text[:0], ends: b.ends[:0], lines: b.lines[:0], ready: make(chan struct{})}
+			b.fill(r.in, n)
+			n -= len(b.ends)
+			go b.decode()
 			select {
 			case queue <- b:
 			case <-done:
@@ -58,15 +52,42 @@ func blocks(in *bufio.Reader, calls, asides int, done <-chan struct{}) <-chan *b
 			}
 		}
 	}()
-	return queue
+	for b := range queue {
+		<-b.ready
+		for i := range b.lines {
+			r.number++
+			if err := take(&b.lines[i]); err != nil {
+				return err
+			}
+		}
+		if err := cmp.Or(b.decoded, b.read); err != nil {
+			r.number++
+			return err
+		}
+		pool.Put(b)
+	}
+	return nil
 }
 
 // fill reads lines, n at most.
-func (b *block) fill(in *bufio.Reader, n int) {
+func (b *block[T]) fill(in *bufio.Reader, n int) {
 	for len(b.ends) < n && len(b.text) < blockSize && b.read == nil {
 		if b.text, b.read = appendLine(b.text, in); b.read == nil {
 			b.ends = append(b.ends, len(b.text))
 		}
+	}
+}
+
+// decode decodes the lines, up to the first that cannot be decoded.
+func (b *block[T]) decode() {
+	defer close(b.ready)
+	start := 0
+	for _, end := range b.ends {
+		var l T
+		if b.decoded = json.Unmarshal(b.text[start:end], &l, strict); b.decoded != nil {
+			return
+		}
+		b.lines, start = append(b.lines, l), end
 	}
 }
 
@@ -83,27 +104,4 @@ func appendLine(text []byte, in *bufio.Reader) ([]byte, error) {
 			return text, err
 		}
 	}
-}
-
-// decode decodes the lines, of calls or of asides, up to the first that cannot be decoded.
-func (b *block) decode(ofCalls bool) {
-	defer close(b.ready)
-	if ofCalls {
-		b.calls, b.decoded = decoded(b.calls, b.text, b.ends)
-	} else {
-		b.asides, b.decoded = decoded(b.asides, b.text, b.ends)
-	}
-}
-
-// decoded appends the lines of a text.
-func decoded[T any](lines []T, text []byte, ends []int) ([]T, error) {
-	start := 0
-	for _, end := range ends {
-		var l T
-		if err := json.Unmarshal(text[start:end], &l, strict); err != nil {
-			return lines, err
-		}
-		lines, start = append(lines, l), end
-	}
-	return lines, nil
 }

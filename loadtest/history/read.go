@@ -2,7 +2,6 @@ package history
 
 import (
 	"bufio"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -45,7 +44,10 @@ func (r *reading) history() (*History, error) {
 	if err := r.header(&l); err != nil {
 		return nil, err
 	}
-	if err := r.lines(&l); err != nil {
+	if err := lines(r, l.Calls, r.takeCall); err != nil {
+		return nil, err
+	}
+	if err := lines(r, l.Asides, r.takeAside); err != nil {
 		return nil, err
 	}
 	r.number++
@@ -57,33 +59,6 @@ func (r *reading) history() (*History, error) {
 	}
 	r.h.items.grow(l.Orders)
 	return r.h, nil
-}
-
-// lines takes all lines after the header.
-func (r *reading) lines(l *headerLine) error {
-	done := make(chan struct{})
-	defer close(done)
-	for b := range blocks(r.in, l.Calls, l.Asides, done) {
-		<-b.ready
-		for i := range b.calls {
-			r.number++
-			if err := r.takeCall(&b.calls[i]); err != nil {
-				return err
-			}
-		}
-		for i := range b.asides {
-			r.number++
-			if err := r.takeAside(&b.asides[i]); err != nil {
-				return err
-			}
-		}
-		if err := cmp.Or(b.decoded, b.read); err != nil {
-			r.number++
-			return err
-		}
-		blockPool.Put(b)
-	}
-	return nil
 }
 
 func (r *reading) header(l *headerLine) error {
