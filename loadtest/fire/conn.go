@@ -24,7 +24,6 @@ import (
 // the services that it measures. A connection that its own goroutine writes and reads costs about a third of
 // http.Transport's, which passes each call through two more goroutines.
 type conn struct {
-	base    string // the URL as configured
 	host    string // host:port
 	prefix  string // path prefix of the API
 	timeout time.Duration
@@ -51,7 +50,7 @@ func newConn(base string, timeout time.Duration) *conn {
 	if u.Port() == "" {
 		host = net.JoinHostPort(u.Hostname(), "80")
 	}
-	return &conn{base: base, host: host, prefix: strings.TrimSuffix(u.EscapedPath(), "/"), timeout: timeout}
+	return &conn{host: host, prefix: strings.TrimSuffix(u.EscapedPath(), "/"), timeout: timeout}
 }
 
 // request is a request; header and body are sent as they are.

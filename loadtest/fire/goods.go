@@ -3,7 +3,6 @@ package fire
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync/atomic"
@@ -53,14 +52,11 @@ func makeGoods(ctx context.Context, cfg Config, h *history.History, now time.Tim
 // reachable returns an error if the run cannot begin: ErrUnreachable, or another one if something else than the
 // services answers at their addresses.
 func reachable(ctx context.Context, cfg Config) error {
-	stock, orders := newReplicas(cfg.StockURLs, cfg.Timeout, 0), newReplicas(cfg.OrderURLs, cfg.Timeout, 0)
-	defer stock.close()
-	defer orders.close()
-	err := errors.Join(stock.reachable(ctx, "stock service"), stock.serve(ctx, "stock service", "/v1/stock"))
+	err := check(ctx, cfg.StockURLs, cfg.Timeout, "stock service", "/v1/stock")
 	if err != nil || cfg.Path == history.PathDeduct || cfg.Place != nil {
 		return err
 	}
-	return errors.Join(orders.reachable(ctx, "order service"), orders.serve(ctx, "order service", "/v1/orders"))
+	return check(ctx, cfg.OrderURLs, cfg.Timeout, "order service", "/v1/orders")
 }
 
 // restock stocks one product of the run. Its flag makes it safe to retry.

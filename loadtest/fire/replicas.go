@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -45,45 +46,38 @@ func (r *replicas) do(ctx context.Context, q request) (a answer, err error) {
 	return a, err
 }
 
-// reachable returns ErrUnreachable unless a connection to one of the replicas can be made.
-func (r *replicas) reachable(ctx context.Context, service string) error {
-	var addresses []string
-	for _, c := range r.conns {
-		err := c.dial(ctx, time.Now().Add(c.timeout))
-		if err == nil {
-			return nil
-		}
-		addresses = append(addresses, c.base)
-	}
-	return fmt.Errorf("%w to the %s at %s", ErrUnreachable, service, strings.Join(addresses, ", "))
-}
-
 // askLimit bounds the wait for a replica's description.
 const askLimit = time.Second
 
-// serve returns an error that names the replicas that answer, but do not describe themselves as a service with that
-// call. A failing replica, which answers nothing or an error, may be one.
-func (r *replicas) serve(ctx context.Context, service, call string) error {
-	errs := make([]error, len(r.conns))
+// check returns an error if no connection to a replica of a service can be made: ErrUnreachable; or one that names the
+// replicas that answer, but do not describe themselves as a service with that call. A failing replica, which answers
+// nothing or an error, may be one.
+func check(ctx context.Context, urls []string, timeout time.Duration, service, call string) error {
+	errs := make([]error, len(urls))
 	var asking sync.WaitGroup
-	for i, c := range r.conns {
+	for i, url := range urls {
 		asking.Go(func() {
-			asked := newConn(c.base, min(c.timeout, askLimit))
-			defer asked.close()
-			for try := 0; ; try++ {
-				a, err := asked.do(ctx, request{method: http.MethodGet, path: "/openapi.json"})
+			c := newConn(url, min(timeout, askLimit))
+			defer c.close()
+			errs[i] = c.dial(ctx, time.Now().Add(timeout))
+			for try := 0; errs[i] == nil; try++ {
+				a, err := c.do(ctx, request{method: http.MethodGet, path: "/openapi.json"})
 				if err != nil && failureOf(err) == history.Broken && try < 2 { // it may have stopped at this moment
 					continue
 				}
 				if !mayServe(a, err, call) {
 					errs[i] = fmt.Errorf("%s is not the address of an orderstock %s, whose GET /openapi.json needs no token "+
-						"and names %s: want http://host:port", c.base, service, call)
+						"and names %s: want http://host:port", url, service, call)
 				}
 				return
 			}
 		})
 	}
 	asking.Wait()
+	errs = slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, errDial) })
+	if len(errs) == 0 {
+		return fmt.Errorf("%w to the %s at %s", ErrUnreachable, service, strings.Join(urls, ", "))
+	}
 	return errors.Join(errs...)
 }
 
