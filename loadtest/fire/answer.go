@@ -2,7 +2,6 @@ package fire
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -16,8 +15,9 @@ import (
 	"orderstock/pkg/stockapi"
 )
 
-// readOrder reads the order service's answer into the call. Sent are the items of the order.
-func (c *client) readOrder(e *history.Call, sent []history.Item, body []byte) {
+// readOrder reads the order service's answer into the current call.
+func (c *client) readOrder(body []byte) {
+	e := &c.event.Call
 	var o struct {
 		orderAnswer
 		httpapi.Problem
@@ -42,7 +42,7 @@ func (c *client) readOrder(e *history.Call, sent []history.Item, body []byte) {
 	}
 	e.Order, e.Total, e.Status = id, o.Total, history.ParseStatus(status)
 	e.Created = o.created()
-	c.f.tell(c, e, sent, named, o.Reason)
+	c.tell(named, o.Reason)
 }
 
 // readProblem reads the code of a problem into the call. A service's problem has the status of its answer.
@@ -89,8 +89,9 @@ func (o *orderAnswer) read(named []history.PricedItem) (id int64, _ []history.Pr
 	return id, named, ok
 }
 
-// readLedger reads the operation and the flow rows under the call's flag into the call.
-func (c *client) readLedger(e *history.Call, sent []history.Item, body []byte) {
+// readLedger reads the operation and the flow rows under the current call's flag into it.
+func (c *client) readLedger(body []byte) {
+	e := &c.event.Call
 	var o struct {
 		stockapi.FlowsResponse
 		httpapi.Problem
@@ -105,34 +106,25 @@ func (c *client) readLedger(e *history.Call, sent []history.Item, body []byte) {
 	}
 	rows := make([]history.Row, len(o.Flows))
 	for i, f := range o.Flows {
-		if f.Flag != c.flag(e) {
+		if f.Flag != c.flag() {
 			unreadable(e)
 			return
 		}
 		rows[i] = history.Row{Kind: string(f.Kind), GoodsID: f.GoodsID, Num: f.Num}
 	}
 	for _, op := range o.Operations {
-		c.takeOperation(e, sent, op)
+		c.takeOperation(op)
 	}
 	e.Replayed = false // the record says so of every answer
 	history.SortRows(rows)
-	c.sorted = append(c.sorted[:0], sent...)
-	history.SortItems(c.sorted)
 	c.f.telling.Lock()
 	defer c.f.telling.Unlock()
 	e.Rows = c.f.h.SawRows(c.sorted, rows)
 }
 
-// flag returns the flag of the operation that a call reads or makes.
-func (c *client) flag(e *history.Call) string {
-	if c.f.cfg.Path == history.PathOrder {
-		return strconv.FormatInt(c.reading, 10)
-	}
-	return c.f.h.Key(int(e.Op))
-}
-
-// readOperation reads the stock service's answer into the call.
-func (c *client) readOperation(e *history.Call, sent []history.Item, body []byte) {
+// readOperation reads the stock service's answer into the current call.
+func (c *client) readOperation(body []byte) {
+	e := &c.event.Call
 	var o struct {
 		operation.Operation
 		httpapi.Problem
@@ -145,12 +137,13 @@ func (c *client) readOperation(e *history.Call, sent []history.Item, body []byte
 		readProblem(e, o.Code, strconv.Itoa(o.Status))
 		return
 	}
-	c.takeOperation(e, sent, o.Operation)
+	c.takeOperation(o.Operation)
 }
 
-// takeOperation copies the result recorded under the call's flag into the call.
-func (c *client) takeOperation(e *history.Call, sent []history.Item, op operation.Operation) {
-	if op.Flag != c.flag(e) {
+// takeOperation copies the result recorded under the current call's flag into it.
+func (c *client) takeOperation(op operation.Operation) {
+	e := &c.event.Call
+	if op.Flag != c.flag() {
 		unreadable(e)
 		return
 	}
@@ -159,25 +152,15 @@ func (c *client) takeOperation(e *history.Call, sent []history.Item, op operatio
 		c.named = append(c.named, history.PricedItem{GoodsID: it.GoodsID, Num: it.Num})
 	}
 	e.Status, e.Replayed = history.ParseStatus(string(op.State)), op.Repeat
-	c.f.tell(c, e, sent, c.named, op.Reason)
+	c.tell(c.named, op.Reason)
 }
 
-// tell records the items and the reason in an answer.
-func (f *firing) tell(c *client, e *history.Call, sent []history.Item, named []history.PricedItem, reason string) {
-	c.sorted = append(c.sorted[:0], sent...)
-	history.SortItems(c.sorted)
-	f.telling.Lock()
-	defer f.telling.Unlock()
-	e.Told, e.Reason = f.h.Tell(e.Kind, c.sorted, named), f.h.Reasoned(reason)
-}
-
-// sent returns the items of a call's order. A cancellation sends none, so they come from the plan.
-func (c *client) sent(op int32, items []history.Item) []history.Item {
-	if items == nil {
-		c.planned, _ = c.f.plan.order(int(op), c.planned[:0])
-		return c.planned
-	}
-	return slices.Clip(items)
+// tell records the items and the reason in the current call's answer.
+func (c *client) tell(named []history.PricedItem, reason string) {
+	c.f.telling.Lock()
+	defer c.f.telling.Unlock()
+	e := &c.event
+	e.Told, e.Reason = c.f.h.Tell(e.Kind, c.sorted, named), c.f.h.Reasoned(reason)
 }
 
 // unreadable marks an answer that violates the contract, unless its code is 500 or more: a proxy that reaches no

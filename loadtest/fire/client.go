@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,24 +16,21 @@ import (
 	"orderstock/pkg/stockapi"
 )
 
-const operations = "/v1/operations/"
-
 // client sends the calls of one worker, over its own connections.
 type client struct {
 	f             *firing
 	orders, stock replicas      // of the order service, if the path goes there, and of the stock service
 	after         time.Duration // the wait before a repeat that the last answer asked for; 0 if none
-	reading       int64         // the order whose ledger is read
-	event         Event         // of the current call
-	header        []byte
-	path          []byte
-	body          []byte
-	span          trace.Span // of the current call; nil if calls are not traced
 
-	drawn []history.Item // a buffer for an event
-	// Buffers for reading answers.
-	planned, sorted []history.Item
-	named           []history.PricedItem
+	// Of the current call.
+	event  Event
+	order  int64          // the id of its order on PathOrder; 0 if it is not known
+	items  []history.Item // of its order, as they are sent
+	sorted []history.Item // by ascending goods id
+	named  []history.PricedItem
+	header []byte
+	body   []byte
+	span   trace.Span // nil if calls are not traced
 }
 
 func newClient(f *firing, turn int) *client {
@@ -47,53 +45,77 @@ func (c *client) close() {
 	c.stock.close()
 }
 
-// begin records that a call is about to be sent.
-func (c *client) begin(call history.Call, items []history.Item) *Event {
-	call.Sent = c.f.now()
-	c.event = Event{Call: call, Items: items}
+// call makes a call of that kind for order op, whose id is order on PathOrder, and returns it with its outcome. A call
+// that has begun is awaited within its timeout, even if ctx ends first.
+func (c *client) call(ctx context.Context, op int, kind history.Kind, order int64, intended time.Duration,
+) history.Call {
+	c.items, _ = c.f.plan.order(op, c.items[:0])
+	if c.f.h.Odd && kind == history.Again && op%2 == 0 {
+		slices.Reverse(c.items) // the same order
+	}
+	c.sorted = append(c.sorted[:0], c.items...)
+	history.SortItems(c.sorted)
+	c.event = Event{history.Call{Op: int32(op), Kind: kind, Intended: intended}, c.items}
+	c.order = order
+	ctx = c.beginSpan(context.WithoutCancel(ctx))
+	c.event.Sent = c.f.now()
 	c.f.cfg.Live.begin()
-	return &c.event
-}
-
-// end records that the current call has ended and returns it.
-func (c *client) end() history.Call {
+	if c.f.h.Library && kind == history.Place {
+		c.byFunction(ctx)
+	} else {
+		c.send(ctx)
+	}
 	c.f.cfg.Live.end(&c.event.Call)
 	c.endSpan()
 	if c.f.cfg.Ended != nil {
-		if c.event.Items == nil { // of a cancellation or a read
-			c.drawn, _ = c.f.plan.order(int(c.event.Op), c.drawn[:0])
-			c.event.Items = c.drawn
-		}
 		c.f.cfg.Ended(&c.event)
 	}
 	return c.event.Call
 }
 
-// place sends order op and returns the call with its outcome.
-func (c *client) place(ctx context.Context, op int, kind history.Kind, items []history.Item,
-	intended time.Duration,
-) history.Call {
-	call := history.Call{Op: int32(op), Kind: kind, Intended: intended}
-	if c.f.h.Library && kind == history.Place {
-		return c.byFunction(ctx, call, items)
+// toStock reports whether the current call goes to the stock service.
+func (c *client) toStock() bool {
+	return c.f.cfg.Path == history.PathDeduct || c.event.Kind == history.ReadLedger
+}
+
+// request returns the request of the current call.
+func (c *client) request() (r request) {
+	e, all := &c.event, "/v1/orders"
+	r.header = c.appendTrace(c.header[:0])
+	if c.toStock() {
+		all = "/v1/operations"
+		r.header = append(r.header, authorization(c.f.cfg.StockToken)...)
 	}
-	r := request{}
-	c.body = history.AppendBody(c.body[:0], items)
-	r.body = c.body
-	c.header = c.header[:0]
-	if c.f.cfg.Path == history.PathDeduct {
-		c.path = c.f.h.AppendKey(append(c.path[:0], operations...), op)
-		r.method, r.path = http.MethodPut, string(c.path)
-		c.header = append(c.header, authorization(c.f.cfg.StockToken)...)
-	} else {
-		r.method, r.path, r.once = http.MethodPost, "/v1/orders", c.f.h.FormOf(op) == history.Keyless
-		c.header = c.appendKey(c.header, op, kind)
-		if c.f.h.Odd && kind == history.Again && op%3 == 0 {
+	switch {
+	case e.Kind == history.ReadLedger:
+		r.method, r.path = http.MethodGet, "/v1/flows?flag="+c.flag()
+	case e.Kind == history.ReadOrder:
+		r.method, r.path = http.MethodGet, all+"/"+c.flag()
+	case e.Kind == history.Cancel:
+		r.method, r.path = http.MethodPost, all+"/"+c.flag()+"/cancel"
+	case c.toStock():
+		r.method, r.path = http.MethodPut, all+"/"+c.flag()
+	default:
+		r.method, r.path, r.once = http.MethodPost, all, c.f.h.FormOf(int(e.Op)) == history.Keyless
+		r.header = c.appendKey(r.header, int(e.Op), e.Kind)
+		if c.f.h.Odd && e.Kind == history.Again && e.Op%3 == 0 {
 			r.media = "application/json; charset=utf-8" // the same
 		}
 	}
-	r.header = c.header
-	return c.send(ctx, call, items, r)
+	if e.Kind.Places() {
+		c.body = history.AppendBody(c.body[:0], e.Items)
+		r.body = c.body
+	}
+	c.header = r.header
+	return r
+}
+
+// flag returns the flag of the operation that the current call reads or makes: on PathOrder, the order's id.
+func (c *client) flag() string {
+	if c.f.cfg.Path == history.PathOrder {
+		return strconv.FormatInt(c.order, 10)
+	}
+	return c.f.h.Key(int(c.event.Op))
 }
 
 // sameKey is what may stand around a key in its header: it is the same key.
@@ -125,22 +147,22 @@ func (c *client) appendKey(header []byte, op int, kind history.Kind) []byte {
 	return append(header, "\r\n"...)
 }
 
-// byFunction makes the call through Config.Deduct or Config.Place.
-func (c *client) byFunction(ctx context.Context, call history.Call, items []history.Item) history.Call {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.f.cfg.Timeout)
+// byFunction makes the current call through Config.Deduct or Config.Place.
+func (c *client) byFunction(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, c.f.cfg.Timeout)
 	defer cancel()
-	ctx = c.beginSpan(ctx, call)
-	e, key := c.begin(call, items), c.f.h.Key(int(call.Op))
 	var (
+		e       = &c.event
+		key     = c.f.h.Key(int(e.Op))
 		op      operation.Operation
 		placed  Placed
 		err     error
 		refused *stockapi.Error
 	)
 	if c.f.cfg.Path == history.PathDeduct {
-		op, err = c.f.cfg.Deduct(ctx, key, items)
+		op, err = c.f.cfg.Deduct(ctx, key, e.Items)
 	} else {
-		placed, err = c.f.cfg.Place(ctx, key, items)
+		placed, err = c.f.cfg.Place(ctx, key, e.Items)
 	}
 	e.Done = c.f.now()
 	switch {
@@ -152,69 +174,38 @@ func (c *client) byFunction(ctx context.Context, call history.Call, items []hist
 		e.Failure = failureOf(err)
 	case c.f.cfg.Path == history.PathDeduct:
 		e.Code = http.StatusOK
-		c.takeOperation(&e.Call, items, op)
+		c.takeOperation(op)
 	default:
 		e.Code, e.Order, e.Total, e.Status = http.StatusCreated, placed.Order, placed.Total, placed.Status
 		if placed.Status == history.Rejected {
 			e.Code = http.StatusConflict
 		}
 	}
-	return c.end()
 }
 
-// cancel cancels order op, whose id is order on PathOrder.
-func (c *client) cancel(ctx context.Context, op int, order int64, intended time.Duration) history.Call {
-	r := request{method: http.MethodPost}
-	if c.f.cfg.Path == history.PathDeduct {
-		r.path = operations + c.f.h.Key(op) + "/cancel"
-		r.header = authorization(c.f.cfg.StockToken)
-	} else {
-		r.path = "/v1/orders/" + strconv.FormatInt(order, 10) + "/cancel"
-	}
-	return c.send(ctx, history.Call{Op: int32(op), Kind: history.Cancel, Intended: intended}, nil, r)
-}
-
-// read reads order op, whose id is order on PathOrder, or what the ledger has of it.
-func (c *client) read(ctx context.Context, op int, kind history.Kind, order int64) history.Call {
-	r := request{method: http.MethodGet}
-	if kind == history.ReadOrder {
-		r.path = "/v1/orders/" + strconv.FormatInt(order, 10)
-	} else {
-		c.reading = order
-		r.path = "/v1/flows?flag=" + c.flag(&history.Call{Op: int32(op)})
-		r.header = authorization(c.f.cfg.StockToken)
-	}
-	return c.send(ctx, history.Call{Op: int32(op), Kind: kind, Intended: c.f.now()}, nil, r)
-}
-
-// send sends r to a replica and reads the answer. A call that has begun is awaited within its timeout, even if ctx ends
-// first.
-func (c *client) send(ctx context.Context, call history.Call, items []history.Item, r request) history.Call {
-	ctx = c.beginSpan(ctx, call)
-	r.header = c.appendTrace(r.header)
-	e := c.begin(call, items)
-	to := &c.orders
-	if c.f.cfg.Path == history.PathDeduct || call.Kind == history.ReadLedger {
+// send sends the current call to a replica and reads the answer.
+func (c *client) send(ctx context.Context) {
+	e, to := &c.event, &c.orders
+	if c.toStock() {
 		to = &c.stock
 	}
-	a, err := to.do(context.WithoutCancel(ctx), r)
+	a, err := to.do(ctx, c.request())
 	e.Done = c.f.now()
 	e.Code, e.Resent, c.after = uint16(a.code), a.resent, a.after
 	e.Postponed = a.after > history.MostWait
 	switch {
 	case err != nil:
 		e.Failure = failureOf(err)
-	case call.Kind == history.ReadLedger:
-		c.readLedger(&e.Call, c.sent(e.Op, items), a.body)
+	case e.Kind == history.ReadLedger:
+		c.readLedger(a.body)
 	case c.f.cfg.Path == history.PathDeduct:
-		c.readOperation(&e.Call, c.sent(e.Op, items), a.body)
+		c.readOperation(a.body)
 	default:
 		e.Replayed = a.replayed
-		c.readOrder(&e.Call, c.sent(e.Op, items), a.body)
+		c.readOrder(a.body)
 		e.Location = located(a.location, e.Order)
 	}
 	e.NoHint = noHint(a, e.Problem)
-	return c.end()
 }
 
 // located compares the header Location with the order in the answer.

@@ -132,7 +132,7 @@ func (w *worker) read(ctx context.Context, op int, kind history.Kind, order int6
 	if order == 0 && !deduct || kind == history.ReadOrder && (deduct || len(w.f.cfg.OrderURLs) == 0) {
 		return
 	}
-	w.keepOf(order, w.main.read(ctx, op, kind, order))
+	w.call(ctx, op, kind, order, w.f.now())
 }
 
 // list reads a page of orders, unless another client does: the order service keeps its pages to a tenth of one

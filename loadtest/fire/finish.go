@@ -79,26 +79,20 @@ func (w *worker) finish(ctx context.Context, f *finishing) {
 
 // again makes one more call, and keeps it.
 func (w *worker) again(ctx context.Context, which unended, order int64) (c history.Call) {
-	op := int(which.op)
+	kind := which.asks
+	keyless := kind == history.Place && w.f.h.FormOf(int(which.op)) == history.Keyless
 	switch {
-	case which.asks == history.Place && w.f.h.FormOf(op) == history.Keyless:
-		if order == 0 {
-			return history.Call{} // nobody can ask for it; it is no answer to a call
-		}
-		c = w.main.read(ctx, op, history.ReadOrder, order)
-		w.calls = append(w.calls, c)
-		if c.Status == history.Pending {
-			c.Kind = history.Again
-		}
-		return c
-	case which.asks == history.Place:
-		w.items, _ = w.f.plan.order(op, w.items[:0])
-		c = w.main.place(ctx, op, history.Again, w.items, w.f.now())
-	case which.asks == history.Cancel:
-		c = w.main.cancel(ctx, op, order, w.f.now())
-	default:
-		c = w.main.read(ctx, op, which.asks, order)
+	case keyless && order == 0:
+		return history.Call{} // nobody can ask for it; it is no answer to a call
+	case keyless:
+		kind = history.ReadOrder
+	case kind == history.Place:
+		kind = history.Again
 	}
+	c = w.main.call(ctx, int(which.op), kind, order, w.f.now())
 	w.calls = append(w.calls, c)
+	if keyless && c.Status == history.Pending {
+		c.Kind = history.Again
+	}
 	return c
 }

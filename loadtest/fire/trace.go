@@ -11,12 +11,12 @@ import (
 	"orderstock/pkg/tracing"
 )
 
-// beginSpan begins the span of a call, if calls are traced. All calls of one order are one trace.
-func (c *client) beginSpan(ctx context.Context, call history.Call) context.Context {
+// beginSpan begins the span of the current call, if calls are traced. All calls of one order are one trace.
+func (c *client) beginSpan(ctx context.Context) context.Context {
 	if c.f.cfg.Tracer == nil {
 		return ctx
 	}
-	ctx, c.span = c.f.cfg.Tracer.Begin(ctx, c.f.h.Key(int(call.Op)), call.Kind.String())
+	ctx, c.span = c.f.cfg.Tracer.Begin(ctx, c.f.h.Key(int(c.event.Op)), c.event.Kind.String())
 	return ctx
 }
 

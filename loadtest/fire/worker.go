@@ -1,6 +1,7 @@
 package fire
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -103,24 +104,21 @@ func (w *worker) schedule(l laterCall, delay float64, sent int) {
 func (w *worker) order(ctx context.Context, op int, intended time.Duration, sent int) {
 	var do intent
 	w.items, do = w.f.plan.order(op, w.items[:0])
-	var first history.Call
-	keyless := w.f.h.FormOf(op) == history.Keyless // a repeat would be another order
-	if do.repeat && !keyless {
-		twin := w.together(func() history.Call { return w.twin.place(ctx, op, history.Twin, w.items, intended) })
-		first = w.main.place(ctx, op, history.Place, w.items, intended)
-		w.keep(first)
-		w.keep(<-twin)
-		if l := (laterCall{op: op, few: do.few}); w.eldest == nil && w.f.h.Odd {
-			w.eldest = &l
-		} else {
-			w.schedule(l, do.delay, sent)
-		}
-	} else {
-		first = w.main.place(ctx, op, history.Place, w.items, intended)
-		w.keep(first)
-		if w.f.h.FormOf(op) > history.Keyless { // a relative of another key
-			w.schedule(laterCall{op: op, few: do.few}, do.delay, sent)
-		}
+	form, again := w.f.h.FormOf(op), laterCall{op: op, few: do.few}
+	keyless := form == history.Keyless // a repeat would be another order
+	var twin <-chan history.Call
+	if do.repeat = do.repeat && !keyless; do.repeat {
+		twin = w.beside(ctx, op, history.Twin, 0, intended)
+	}
+	first := w.call(ctx, op, history.Place, 0, intended)
+	if do.repeat {
+		w.keep(0, <-twin)
+	}
+	switch {
+	case do.repeat && w.eldest == nil && w.f.h.Odd:
+		w.eldest = &again
+	case do.repeat, form > history.Keyless: // or a relative of another key
+		w.schedule(again, do.delay, sent)
 	}
 	if w.f.cfg.Insist > 0 && !keyless {
 		first = w.insist(ctx, first)
@@ -145,8 +143,7 @@ func (w *worker) insist(ctx context.Context, c history.Call) history.Call {
 	ctx, limit := context.WithoutCancel(ctx), time.Now().Add(w.f.cfg.Insist)
 	unanswered := func() bool { return c.Unserved() || c.Failure == history.TimedOut }
 	for unanswered() && time.Now().Before(limit) && sleepUntil(ctx, w.insistAt(limit)) {
-		c = w.main.place(ctx, int(c.Op), history.Again, w.items, w.f.now())
-		w.keep(c)
+		c = w.call(ctx, int(c.Op), history.Again, 0, w.f.now())
 	}
 	if c.Kind == history.Again && c.Ended() {
 		delete(w.open, unended{c.Op, history.Place})
@@ -172,43 +169,44 @@ func (w *worker) late(ctx context.Context, l laterCall, sent int) {
 		w.read(ctx, l.op, history.ReadOrder, l.order)
 		w.read(ctx, l.op, history.ReadLedger, l.order)
 	case !l.cancel:
-		if w.items, _ = w.f.plan.order(l.op, w.items[:0]); w.f.h.Odd && l.op%2 == 0 {
-			slices.Reverse(w.items) // the same order
-		}
-		w.keep(w.main.place(ctx, l.op, history.Again, w.items, intended))
-	case l.twice:
-		twin := w.together(func() history.Call { return w.twin.cancel(ctx, l.op, l.order, intended) })
-		w.keepOf(l.order, w.main.cancel(ctx, l.op, l.order, intended))
-		w.keepOf(l.order, <-twin)
-		w.lookAgain(ctx, l, sent)
+		w.call(ctx, l.op, history.Again, 0, intended)
 	default:
-		var repeat <-chan history.Call
-		if w.f.h.Odd && l.op%2 == 0 && !l.few && w.f.h.FormOf(l.op) != history.Keyless {
-			w.items, _ = w.f.plan.order(l.op, w.items[:0])
-			repeat = w.together(func() history.Call { return w.twin.place(ctx, l.op, history.Again, w.items, intended) })
+		var beside <-chan history.Call
+		if l.twice {
+			beside = w.beside(ctx, l.op, history.Cancel, l.order, intended)
+		} else if w.f.h.Odd && l.op%2 == 0 && !l.few && w.f.h.FormOf(l.op) != history.Keyless {
+			beside = w.beside(ctx, l.op, history.Again, 0, intended)
 		}
-		w.keepOf(l.order, w.main.cancel(ctx, l.op, l.order, intended))
-		if repeat != nil {
-			w.keep(<-repeat)
+		w.call(ctx, l.op, history.Cancel, l.order, intended)
+		if beside != nil {
+			w.keep(l.order, <-beside)
 		}
 		w.lookAgain(ctx, l, sent)
 	}
 }
 
-// together makes a call in a goroutine that ends with the call.
-func (w *worker) together(call func() history.Call) <-chan history.Call {
+// beside makes a call on the second connection, in a goroutine that ends with the call.
+func (w *worker) beside(ctx context.Context, op int, kind history.Kind, order int64, intended time.Duration,
+) <-chan history.Call {
 	made := make(chan history.Call, 1)
-	go func() { made <- call() }()
+	go func() { made <- w.twin.call(ctx, op, kind, order, intended) }()
 	return made
 }
 
-func (w *worker) keep(c history.Call) { w.keepOf(c.Order, c) }
+// call makes a call on the main connection, and keeps it.
+func (w *worker) call(ctx context.Context, op int, kind history.Kind, order int64, intended time.Duration,
+) history.Call {
+	c := w.main.call(ctx, op, kind, order, intended)
+	w.keep(order, c)
+	return c
+}
 
-// keepOf keeps a call of the order with that id. A call that did not leave the client has nothing that could end.
-func (w *worker) keepOf(order int64, c history.Call) {
+// keep keeps a call of the order with that id, or the one in the answer. A call that did not leave the client has
+// nothing that could end.
+func (w *worker) keep(order int64, c history.Call) {
 	w.calls = append(w.calls, c)
 	if c.Ended() || c.Failure == history.Unsent {
 		return
 	}
-	w.open[unended{c.Op, c.Kind.Asks()}] = order
+	w.open[unended{c.Op, c.Kind.Asks()}] = cmp.Or(order, c.Order)
 }
