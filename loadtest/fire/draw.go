@@ -64,7 +64,7 @@ func (w *worker) look(ctx context.Context, first history.Call, do intent, sent i
 		w.read(ctx, op, history.ReadLedger, first.Order)
 	}
 	if do.level {
-		w.aside(w.main.level(ctx, op))
+		w.ask(ctx, history.RowLevel, w.f.level(op))
 	}
 	if do.read && do.later && !do.few {
 		w.schedule(laterCall{op: op, read: true, order: first.Order}, do.delay, sent)
@@ -84,19 +84,13 @@ func (w *worker) look(ctx context.Context, first history.Call, do intent, sent i
 			known: w.known, first: w.first,
 		}
 		calls := w.f.rows[turn].draw(d)
-		w.series(ctx, w.f.rows[turn].name, calls)
+		for _, q := range calls {
+			if a := w.ask(ctx, w.f.rows[turn].name, q); !a.Ended() {
+				break // while nobody answers, each would take the whole timeout
+			}
+		}
 		return len(calls) > 0
 	})
-}
-
-// series makes calls until one gets no end: while nobody answers, each would take the whole timeout.
-func (w *worker) series(ctx context.Context, name string, calls []call) {
-	for _, q := range calls {
-		a := w.main.ask(ctx, name, q)
-		if w.aside(a); !a.Ended() {
-			return
-		}
-	}
 }
 
 // lookAgain reads some of the orders that are cancelled, at once and later, and cancels some of them again.
@@ -141,11 +135,16 @@ func (w *worker) list(ctx context.Context, query string) {
 	if w.f.listing.TryLock() {
 		defer w.f.listing.Unlock()
 		list := contract.Find(http.MethodGet, "/v1/orders")
-		w.aside(w.main.ask(ctx, rowCancelled, call{route: list, path: list.Path + "?" + query, op: -1}))
+		w.ask(ctx, rowCancelled, call{route: list, path: list.Path + "?" + query, op: -1})
 	}
 }
 
-func (w *worker) aside(a history.Aside) { w.asides = append(w.asides, a) }
+// ask makes a call on the main connection, and keeps it.
+func (w *worker) ask(ctx context.Context, name string, q call) history.Aside {
+	a := w.main.ask(ctx, name, q)
+	w.asides = append(w.asides, a)
+	return a
+}
 
 // rowCancelled is the row of the lists of one status that are read after a cancellation.
 const rowCancelled = "list: after a cancellation"
@@ -156,32 +155,32 @@ const rowRestock = "restock"
 // stockMore raises the price of the product Repriced. The rest of the restocks of history.More follow the client's next
 // order.
 func (w *worker) stockMore(ctx context.Context, sent int) {
-	w.aside(w.main.ask(ctx, rowRestock+": a higher price", restockCall(w.f.h.More(0))))
+	w.ask(ctx, rowRestock+": a higher price", restockCall(w.f.h.More(0)))
 	w.later = slices.Insert(w.later, 0, laterCall{restock: true, due: sent + 1})
 }
 
 // stockTheRest lowers the price again, sends the run's restock of the product again, as the price of before must not
 // come back, and stocks it in pairs at once: two restocks, or one twice.
 func (w *worker) stockTheRest(ctx context.Context) {
-	w.aside(w.main.ask(ctx, rowRestock+": a lower price", restockCall(w.f.h.More(1))))
-	w.aside(w.main.ask(ctx, rowRestock+": the first price again", restockCall(w.f.h.Restock(history.Repriced))))
+	w.ask(ctx, rowRestock+": a lower price", restockCall(w.f.h.More(1)))
+	w.ask(ctx, rowRestock+": the first price again", restockCall(w.f.h.Restock(history.Repriced)))
 	for _, pair := range [][2]int{{2, 3}, {4, 5}, {6, 6}, {7, 7}} {
 		name, other := rowRestock+": two at once", make(chan history.Aside, 1)
 		if pair[0] == pair[1] {
 			name = rowRestock + ": the same at once"
 		}
 		go func() { other <- w.twin.ask(ctx, name, restockCall(w.f.h.More(pair[0]))) }()
-		w.aside(w.main.ask(ctx, name, restockCall(w.f.h.More(pair[1]))))
-		w.aside(<-other)
+		w.ask(ctx, name, restockCall(w.f.h.More(pair[1])))
+		w.asides = append(w.asides, <-other)
 	}
-	w.aside(w.main.level(ctx, history.Repriced))
+	w.ask(ctx, history.RowLevel, w.f.level(history.Repriced))
 }
 
-// level reads a product of the run, by turns alone, by its name in the list, and by its place there.
-func (c *client) level(ctx context.Context, turn int) history.Aside {
-	id := c.f.h.Goods[turn%len(c.f.h.Goods)].ID
+// level returns a call that reads a product of the run, by turns alone, by its name in the list, and by its place there.
+func (f *firing) level(turn int) call {
+	id := f.h.Goods[turn%len(f.h.Goods)].ID
 	q := call{route: contract.Find(http.MethodGet, "/v1/stock"), op: -1}
-	switch turn / len(c.f.h.Goods) % 3 {
+	switch turn / len(f.h.Goods) % 3 {
 	case 0:
 		q.route = contract.Find(http.MethodGet, "/v1/stock/{goods_id}")
 		q.path = "/v1/stock/" + operation.FormatGoodsID(id)
@@ -190,7 +189,7 @@ func (c *client) level(ctx context.Context, turn int) history.Aside {
 	case 2:
 		q.path = "/v1/stock?limit=1&after=" + operation.FormatGoodsID(id-1) // the list goes on after this one
 	}
-	return c.ask(ctx, history.RowLevel, q)
+	return q
 }
 
 // ask makes a call and returns it with its answer.

@@ -65,7 +65,10 @@ func restock(ctx context.Context, cfg Config, stock *replicas, h *history.Histor
 	r := request{
 		method: q.route.Method, path: q.path, header: authorization(cfg.StockToken), body: []byte(q.body),
 	}
-	return patiently(ctx, func() error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	policy := retry.Policy{First: 200 * time.Millisecond, Max: 2 * time.Second, InTime: true}
+	return retry.Run(ctx, policy, func() error {
 		a, err := stock.do(ctx, r)
 		if err != nil {
 			return err
@@ -90,11 +93,4 @@ func restock(ctx context.Context, cfg Config, stock *replicas, h *history.Histor
 
 func authorization(token string) []byte {
 	return []byte("Authorization: Bearer " + token + "\r\n")
-}
-
-// patiently calls fn until it returns nil or an error made by retry.Stop, for at most 20 s.
-func patiently(ctx context.Context, fn func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	return retry.Run(ctx, retry.Policy{First: 200 * time.Millisecond, Max: 2 * time.Second, InTime: true}, fn)
 }

@@ -353,15 +353,19 @@ func (d *drawing) again(r *contract.Route, of otherItems) []call {
 		c := d.example(r)
 		c.op, c.key, c.body = used.op, d.h.Key(int(used.op)), string(history.AppendBody(nil, items))
 		if r.Stock {
-			flag := c.key
-			if d.h.Path == history.PathOrder {
-				flag = strconv.FormatInt(used.order, 10)
-			}
-			c.path, c.key = strings.Replace(r.Path, "{flag}", flag, 1), ""
+			c.path, c.key = strings.Replace(r.Path, "{flag}", d.flag(used), 1), ""
 		}
 		return []call{c}
 	}
 	return nil
+}
+
+// flag returns the operation flag of an order, if its id is known.
+func (d *drawing) flag(of known) string {
+	if d.h.Path == history.PathDeduct {
+		return d.h.Key(int(of.op))
+	}
+	return strconv.FormatInt(max(of.order, 1), 10)
 }
 
 // flagOf returns the flag at the end of a call's path.
@@ -460,7 +464,7 @@ func (d *drawing) field(r *contract.Route, name, value string) call {
 // its borders.
 func (d *drawing) beyond(r *contract.Route, name string) (calls []call) {
 	s := r.Body.Properties[name]
-	for _, text := range d.atBorders(s, false, choices(s, false)) {
+	for _, text := range d.values(s, false) {
 		if s.Type != "integer" || !jsontext.Value(text).IsValid() {
 			text = encode(text)
 		}
@@ -478,17 +482,17 @@ var texts = []string{
 // parameter returns calls with one parameter at any valid value but its default, or at an invalid one, and at each of
 // its borders. A list begins near the client's own orders or products, so that the parameter should show.
 func (d *drawing) parameter(r *contract.Route, p contract.Parameter, valid bool) (calls []call) {
-	fit := choices(p.Schema, valid)
-	if p.In == "path" { // a server cleans such paths, or takes them for others
-		fit = slices.DeleteFunc(fit, func(text string) bool { return text == "%" || text == "1\n" })
-	}
 	if p.Schema.Type == "array" {
 		for _, list := range d.lists(p, valid) {
 			calls = append(calls, d.with(r, p, list...)...)
 		}
 	}
 	if p.Schema.Type != "array" || !valid {
-		for _, value := range d.atBorders(p.Schema, valid, fit) {
+		var not []string
+		if p.In == "path" { // a server cleans such paths, or takes them for others
+			not = []string{"%", "1\n"}
+		}
+		for _, value := range d.values(p.Schema, valid, not...) {
 			calls = append(calls, d.with(r, p, value)...)
 		}
 	}
@@ -513,21 +517,16 @@ func (d *drawing) lists(p contract.Parameter, valid bool) [][]string {
 	return [][]string{slices.Concat(known, unknown[:1]), slices.Concat(known, unknown)}
 }
 
-// atBorders returns one of the values that fit a schema, or do not, as drawn, and all of them that are at a border: the
-// last that the schema allows, or the first that it does not.
-func (d *drawing) atBorders(s *contract.Schema, valid bool, fit []string) []string {
+// values returns one of the values that a schema allows, or does not, as drawn, and all of them that are at a border:
+// the last that the schema allows, or the first that it does not.
+func (d *drawing) values(s *contract.Schema, valid bool, not ...string) []string {
+	fit := slices.DeleteFunc(append(slices.Clone(s.Enum), texts...), func(text string) bool { // the default has no effect
+		return text == "" || text == string(s.Default) || s.Allows(text) != valid || slices.Contains(not, text)
+	})
 	values := []string{fit[d.r.IntN(len(fit))]}
-	for _, b := range borders(s) {
-		values = append(values, b[valid])
-	}
-	return values
-}
-
-// borders returns the pairs of a value that a schema allows and the next one, which it does not.
-func borders(s *contract.Schema) (pairs []map[bool]string) {
 	add := func(last, next string) {
 		if s.Allows(last) && !s.Allows(next) {
-			pairs = append(pairs, map[bool]string{true: last, false: next})
+			values = append(values, map[bool]string{true: last, false: next}[valid])
 		}
 	}
 	if s.Minimum != nil {
@@ -540,14 +539,7 @@ func borders(s *contract.Schema) (pairs []map[bool]string) {
 	for n := 1; n < 300; n++ {
 		add(strings.Repeat("x", n), strings.Repeat("x", n+1))
 	}
-	return pairs
-}
-
-// choices returns values that the schema allows, or ones that it does not.
-func choices(s *contract.Schema, valid bool) []string {
-	return slices.DeleteFunc(append(slices.Clone(s.Enum), texts...), func(text string) bool { // the default has no effect
-		return text == "" || text == string(s.Default) || s.Allows(text) != valid
-	})
+	return values
 }
 
 // with returns a call with one parameter at a value, or at several.
@@ -575,14 +567,11 @@ func (d *drawing) with(r *contract.Route, p contract.Parameter, values ...string
 
 // listed returns some products of the run, or the flag of an order.
 func (d *drawing) listed(name string) (all []string) {
-	if strings.Contains(name, "goods") {
-		for i := range min(3, len(d.h.Goods)) {
-			all = append(all, operation.FormatGoodsID(d.h.Goods[i].ID))
-		}
-		return all
+	if !strings.Contains(name, "goods") {
+		return []string{d.flag(d.known)}
 	}
-	if d.h.Path == history.PathDeduct {
-		return []string{d.h.Key(int(d.known.op))}
+	for i := range min(3, len(d.h.Goods)) {
+		all = append(all, operation.FormatGoodsID(d.h.Goods[i].ID))
 	}
-	return []string{strconv.FormatInt(max(d.known.order, 1), 10)}
+	return all
 }

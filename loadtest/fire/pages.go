@@ -28,7 +28,9 @@ func (f *firing) readAtLast(ctx context.Context, last *finishing) {
 	c := newClient(f, 0)
 	defer c.close()
 	for i := range min(len(f.h.Goods), lastLevels) {
-		f.readOn(ctx, c, last, func() history.Aside { return c.level(context.WithoutCancel(ctx), i) })
+		f.readOn(ctx, c, last, func() history.Aside {
+			return c.ask(ctx, history.RowLevel, f.level(i))
+		})
 	}
 	if f.cfg.Path == history.PathOrder && len(f.cfg.OrderURLs) > 0 {
 		f.walk(ctx, c, last)
@@ -62,7 +64,7 @@ func (f *firing) walk(ctx context.Context, c *client, last *finishing) {
 	for after := ops[0].id - 1; after < ops[len(ops)-1].id && ctx.Err() == nil; {
 		path := "/v1/orders?limit=" + strconv.Itoa(limit) + "&after=" + strconv.FormatInt(after, 10)
 		a := f.readOn(ctx, c, last, func() history.Aside {
-			a := c.ask(context.WithoutCancel(ctx), history.RowPage, call{route: list, path: path, op: -1})
+			a := c.ask(ctx, history.RowPage, call{route: list, path: path, op: -1})
 			c.readList(&a, ops)
 			return a
 		})
