@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -401,6 +402,21 @@ func TestResultsAreNamedByTheirPart(t *testing.T) {
 		}
 		if got := strings.Join(got, ", "); err != nil || got != want {
 			t.Errorf("%s: %q, %v; want %q", names, got, err, want)
+		}
+	}
+}
+
+// A history stays in memory, so garbage is collected more often while a run is fired or judged, unless GOGC says how
+// often.
+func TestGarbageIsCollectedOften(t *testing.T) {
+	for gogc, want := range map[string]int{"": gcPercent, "200": 100} {
+		for _, args := range []string{"fire --stock-url http://127.0.0.1:1", "verify"} {
+			t.Setenv("GOGC", gogc)
+			was := debug.SetGCPercent(100)
+			_, _, exit := program(t.Context(), append(strings.Fields(args), "--out", t.TempDir())...)
+			if got := debug.SetGCPercent(was); got != want || exit != command.Unknown {
+				t.Errorf("%s, with GOGC=%q: garbage is collected at %d %%, want %d; exit code %d", args, gogc, got, want, exit)
+			}
 		}
 	}
 }

@@ -176,7 +176,7 @@ func (w *worker) stockTheRest(ctx context.Context) {
 	w.ask(ctx, history.RowLevel, w.f.level(history.Repriced))
 }
 
-// level returns a call that reads a product of the run, by turns alone, by its name in the list, and by its place there.
+// level returns a call that reads a product of the run: by turns alone, by its name in the list, and by its place.
 func (f *firing) level(turn int) call {
 	id := f.h.Goods[turn%len(f.h.Goods)].ID
 	q := call{route: contract.Find(http.MethodGet, "/v1/stock"), op: -1}

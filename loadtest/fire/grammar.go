@@ -167,8 +167,8 @@ var restocks = []way[func(*operation.Restock)]{
 	{"another product", func(r *operation.Restock) { r.GoodsID++ }},
 }
 
-// row is a row of the grammar: one way to make a call odd. draw returns calls to make one after the other, or none if it
-// needs an order, and the client knows none yet.
+// row is a row of the grammar: one way to make a call odd. draw returns calls to make one after the other, or none if
+// it needs an order, and the client knows none yet.
 type row struct {
 	name string
 	draw func(*drawing) []call
