@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"orderstock/loadtest/history"
@@ -43,11 +44,11 @@ type Placed struct {
 }
 
 // Config configures Run. The zero value of a field means its default. It is the one description of a load:
-// as JSON, as flags (Flags), and as the fields of a page (Settings).
+// as JSON, as flags (Flags), and as the fields of a page (Settings). The tags are of a Setting, and of package flagset.
 type Config struct {
 	Target `json:"-"`
 	// Path defaults to history.PathOrder.
-	Path history.Path `json:"path,omitzero"`
+	Path history.Path `json:"path,omitzero" flag:"path" default:"order" help:"order: whole orders; deduct: the stock service alone"`
 	// Deduct, if not nil, makes the first call of each deduction on PathDeduct instead of a plain request, for example
 	// through the order service's client. It must not change the items, which come in any order.
 	Deduct func(ctx context.Context, flag string, items []history.Item) (operation.Operation, error) `json:"-"`
@@ -55,25 +56,26 @@ type Config struct {
 	// items, either.
 	Place func(ctx context.Context, key string, items []history.Item) (Placed, error) `json:"-"`
 
-	// Orders is the number of orders to send, each under its own key. Default 2000, or no limit if Duration is given.
-	Orders int `json:"orders,omitzero"`
-	// Duration, if above zero, ends the run after that time.
-	Duration time.Duration `json:"duration_s,omitzero,format:sec"`
-	// Warmup at the beginning is sent and judged, but not measured. Default none.
-	Warmup time.Duration `json:"warmup_s,omitzero,format:sec"`
-	// Rate is in orders per second, evenly spaced; 0 sends each as soon as a client is free.
-	Rate float64 `json:"rate,omitzero"`
+	// Orders is the number of orders to send, each under its own key. Default 2000, or no limit if Duration is given. They
+	// are history.MaxOrders at most.
+	Orders int `json:"orders,omitzero" flag:"orders" bounds:"1 50000000" label:"Orders" most:"200000" help:"orders to send (default 2000, or no limit with --duration)"`
 	// Concurrency is the number of clients. Default 200.
-	Concurrency int `json:"concurrency,omitzero"`
+	Concurrency int `json:"concurrency,omitzero" flag:"concurrency" default:"200" bounds:"1 10000" label:"Buyers" most:"2000" help:"clients"`
+	// Rate is in orders per second, evenly spaced; 0 sends each as soon as a client is free.
+	Rate float64 `json:"rate,omitzero" flag:"rate" bounds:"0 1000000" label:"Orders a second" most:"100000" help:"orders a second; 0: each as soon as a client is free"`
+	// Duration, if above zero, ends the run after that time.
+	Duration time.Duration `json:"duration_s,omitzero,format:sec" flag:"duration" label:"Seconds" most:"600" help:"end after this time"`
+	// Warmup at the beginning is sent and judged, but not measured. Default none.
+	Warmup time.Duration `json:"warmup_s,omitzero,format:sec" flag:"warmup" label:"Warm-up seconds" most:"600" help:"time at the beginning that is not measured"`
 	// Timeout bounds each call. Default 15 s.
-	Timeout time.Duration `json:"timeout_s,omitzero,format:sec"`
+	Timeout time.Duration `json:"timeout_s,omitzero,format:sec" flag:"timeout" default:"15s" bounds:"1ms 24h" label:"Patience in seconds" most:"60" help:"of each call"`
 	// Insist, if above 0, is how long a client keeps repeating an order under its key, each time at the next address,
 	// after a call that timed out or is Unserved. The repeats are calls of the kind history.Again. It continues even if
 	// the run's ctx ends. Default: no repeats.
 	Insist time.Duration `json:"-"`
 	// Disturbed says that something is broken or limited at any time of the run: calls may have to be repeated. A call
 	// that needs it in calm is a violation. More clients than half of mostInFlight disturb a run by themselves.
-	Disturbed bool `json:"-"`
+	Disturbed bool `json:"-" flag:"disturbed" help:"something is broken or limited during the run: calls may have to be repeated, which is a violation in calm"`
 	// Breakable says that acts may break something, whose times the caller adds to the history. Each order has a key then.
 	Breakable bool `json:"-"`
 	// Enough, if not nil, is asked before each order: once it returns true, the run ends without the rest. The clients
@@ -109,24 +111,24 @@ type Config struct {
 // Mix describes the orders of a run.
 type Mix struct {
 	// Goods is the number of products, created for the run, and Stock the pieces of each. Defaults 5 and 300.
-	Goods int   `json:"goods,omitzero"`
-	Stock int64 `json:"stock,omitzero"`
+	Goods int   `json:"goods,omitzero" flag:"goods" default:"5" bounds:"1 100000" label:"Products" most:"1000" help:"products, made new for the run"`
+	Stock int64 `json:"stock,omitzero" flag:"stock" default:"300" bounds:"1 2147483647" label:"Pieces of each" most:"2147483647" help:"pieces of each product"`
 	// ItemsMax bounds the products in one order and NumMax the pieces of each: both
 	// are drawn evenly from 1 up. Defaults 3 and 3.
-	ItemsMax int `json:"items_max,omitzero"`
-	NumMax   int `json:"num_max,omitzero"`
+	ItemsMax int `json:"items_max,omitzero" flag:"items-max" default:"3" bounds:"1 100" label:"Products in an order" most:"100" help:"most products in one order"`
+	NumMax   int `json:"num_max,omitzero" flag:"num-max" default:"3" bounds:"1 1000000" label:"Pieces in a line" most:"1000000" help:"most pieces of one product in an order"`
 	// Several, if above 0, is the share of orders with two or more products. Default: as ItemsMax draws it.
 	Several float64 `json:"-"`
 	// Zipf, if above 0, makes low-numbered products more popular: the i-th is
 	// drawn with a weight of 1/i^Zipf.
-	Zipf float64 `json:"zipf,omitzero"`
+	Zipf float64 `json:"zipf,omitzero" flag:"zipf" bounds:"0 10" label:"Crowding" most:"10" help:"how much more popular the first products are: weight 1/i^zipf; 0: all equally"`
 	// Repeat is the share of orders that are sent again under the same key: once concurrently and once later.
-	Repeat float64 `json:"repeat,omitzero"`
+	Repeat float64 `json:"repeat,omitzero" flag:"repeat" default:"0.1" bounds:"0 1" label:"Sent again" most:"1" help:"share of orders sent again under the same key, at the same time and later"`
 	// Cancel is the share of orders that are cancelled: half of them as soon as they are answered, half later; some of
 	// them by two concurrent calls.
-	Cancel float64 `json:"cancel,omitzero"`
+	Cancel float64 `json:"cancel,omitzero" flag:"cancel" bounds:"0 1" label:"Cancelled" most:"1" help:"share of orders that are cancelled"`
 	// Seed reproduces the same orders. Default: random.
-	Seed uint64 `json:"seed,omitzero,string"`
+	Seed uint64 `json:"seed,omitzero,string" flag:"seed" help:"makes the same orders again; 0: random"`
 }
 
 func (c Config) withDefaults() Config {
@@ -205,13 +207,9 @@ func (c Config) addresses() error {
 }
 
 func (c Config) validate() error {
-	switch {
+	switch m := c.Mix; {
 	case c.Path != history.PathOrder && c.Path != history.PathDeduct:
 		return fmt.Errorf("path %q: want %s or %s", c.Path, history.PathOrder, history.PathDeduct)
-	case c.Orders < 0 || c.Orders > history.MaxOrders:
-		return fmt.Errorf("orders %d: want 0 to %d", c.Orders, history.MaxOrders)
-	case c.Concurrency < 1 || c.Concurrency > 10_000:
-		return fmt.Errorf("concurrency %d: want 1 to 10000", c.Concurrency)
 	case !(c.Rate >= 0 && c.Rate <= 1e6) || c.Rate > 0 && c.Rate < LeastRate: // comparisons with NaN are false
 		return fmt.Errorf("rate %v: want 0, or 0.001 to 1000000 orders a second", c.Rate)
 	case c.Duration < 0 || c.Warmup < 0 || c.Timeout < 0 || c.Insist < 0 || c.CancelAfter < 0 ||
@@ -219,26 +217,15 @@ func (c Config) validate() error {
 		return errors.New("duration, warm-up, timeout, insist, cancel-after, price-ttl and patience cannot be negative")
 	case c.Duration > 0 && c.Warmup >= c.Duration:
 		return errors.New("the warm-up must be shorter than the run")
-	}
-	return c.Mix.validate()
-}
-
-func (m Mix) validate() error {
-	switch {
-	case m.Goods < 1 || m.Goods > 100_000:
-		return fmt.Errorf("goods %d: want 1 to 100000", m.Goods)
-	case m.Stock < 1:
-		return fmt.Errorf("stock %d: want 1 or more", m.Stock)
-	case m.ItemsMax < 1 || m.ItemsMax > 100:
-		return fmt.Errorf("items-max %d: want 1 to 100", m.ItemsMax)
 	case !(m.Several >= 0 && m.Several <= 1) || m.Several > 0 && m.ItemsMax < 2:
 		return fmt.Errorf("several %v: want 0 to 1, with items-max of 2 or more", m.Several)
-	case m.NumMax < 1 || m.NumMax > 1_000_000:
-		return fmt.Errorf("num-max %d: want 1 to 1000000", m.NumMax)
-	case !(m.Repeat >= 0 && m.Repeat <= 1) || !(m.Cancel >= 0 && m.Cancel <= 1):
-		return errors.New("repeat and cancel are shares: want 0 to 1")
-	case !(m.Zipf >= 0 && m.Zipf <= 10):
-		return fmt.Errorf("zipf %v: want 0 to 10", m.Zipf)
+	}
+	for _, s := range c.Settings() {
+		var least, most float64
+		n, unset := s.number(), s.number() == 0 && s.Default == ""
+		if found, _ := fmt.Sscan(s.bounds, &least, &most); found == 2 && !unset && !(n >= least && n <= most) {
+			return fmt.Errorf("%s %v: want %s", s.Flag, n, strings.Replace(s.bounds, " ", " to ", 1))
+		}
 	}
 	return nil
 }

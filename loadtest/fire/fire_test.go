@@ -718,20 +718,20 @@ func TestFireRefusesAWrongConfiguration(t *testing.T) {
 	t.Parallel()
 	const rates = ": want 0, or 0.001 to 1000000 orders a second"
 	for says, change := range map[string]func(*fire.Config){
-		"no address of the order service":           func(c *fire.Config) { c.OrderURLs = nil },
-		`"https://example.org": want http`:          func(c *fire.Config) { c.OrderURLs = []string{"https://example.org"} },
-		"repeat and cancel are shares: want 0 to 1": func(c *fire.Config) { c.Mix.Repeat = 1.5 },
-		"repeat and cancel are shares":              func(c *fire.Config) { c.Mix.Repeat = math.NaN() },
-		"zipf NaN: want 0 to 10":                    func(c *fire.Config) { c.Mix.Zipf = math.NaN() },
-		"rate NaN" + rates:                          func(c *fire.Config) { c.Rate = math.NaN() },
-		"rate +Inf" + rates:                         func(c *fire.Config) { c.Rate = math.Inf(1) },
-		"rate 1e-09" + rates:                        func(c *fire.Config) { c.Rate = 1e-9 },
-		"rate -1" + rates:                           func(c *fire.Config) { c.Rate = -1 },
-		"orders -1: want 0 to":                      func(c *fire.Config) { c.Orders = -1 },
-		"items-max 101: want 1 to 100":              func(c *fire.Config) { c.Mix.ItemsMax, c.Mix.Goods = 101, 200 },
-		"the warm-up must be shorter than the run":  func(c *fire.Config) { c.Duration, c.Warmup = time.Second, time.Second },
-		`path "sideways": want order or deduct`:     func(c *fire.Config) { c.Path = "sideways" },
-		"code 401":                                  func(c *fire.Config) { c.StockToken = "wrong" },
+		"no address of the order service":          func(c *fire.Config) { c.OrderURLs = nil },
+		`"https://example.org": want http`:         func(c *fire.Config) { c.OrderURLs = []string{"https://example.org"} },
+		"repeat 1.5: want 0 to 1":                  func(c *fire.Config) { c.Mix.Repeat = 1.5 },
+		"repeat NaN: want 0 to 1":                  func(c *fire.Config) { c.Mix.Repeat = math.NaN() },
+		"zipf NaN: want 0 to 10":                   func(c *fire.Config) { c.Mix.Zipf = math.NaN() },
+		"rate NaN" + rates:                         func(c *fire.Config) { c.Rate = math.NaN() },
+		"rate +Inf" + rates:                        func(c *fire.Config) { c.Rate = math.Inf(1) },
+		"rate 1e-09" + rates:                       func(c *fire.Config) { c.Rate = 1e-9 },
+		"rate -1" + rates:                          func(c *fire.Config) { c.Rate = -1 },
+		"orders -1: want 1 to 50000000":            func(c *fire.Config) { c.Orders = -1 },
+		"items-max 101: want 1 to 100":             func(c *fire.Config) { c.Mix.ItemsMax, c.Mix.Goods = 101, 200 },
+		"the warm-up must be shorter than the run": func(c *fire.Config) { c.Duration, c.Warmup = time.Second, time.Second },
+		`path "sideways": want order or deduct`:    func(c *fire.Config) { c.Path = "sideways" },
+		"code 401":                                 func(c *fire.Config) { c.StockToken = "wrong" },
 	} {
 		cfg := newShop(t).config()
 		change(&cfg)

@@ -2,6 +2,8 @@
 package flagset
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -27,7 +29,11 @@ func Add(f *pflag.FlagSet, settings any) {
 		}
 		of := v.FieldByIndex(field.Index)
 		standard, unset := field.Tag.Get("default"), of.IsZero()
-		switch to := of.Addr().Interface().(type) {
+		address := of.Addr()
+		if of.Kind() == reflect.String {
+			address = address.Convert(reflect.TypeFor[*string]())
+		}
+		switch to := address.Interface().(type) {
 		case *string:
 			f.StringVar(to, name, *to, help)
 		case *bool:
@@ -49,6 +55,8 @@ func Add(f *pflag.FlagSet, settings any) {
 		case *[]int:
 			f.IntSliceVar(to, name, *to, help)
 		case *int:
+			addNumber(f, to, name, help, field.Tag.Get("bounds"))
+		case *int64:
 			addNumber(f, to, name, help, field.Tag.Get("bounds"))
 		case *float64:
 			addNumber(f, to, name, help, field.Tag.Get("bounds"))
@@ -90,18 +98,20 @@ func mustTime(name, text string) time.Duration {
 }
 
 // addNumber adds a flag for a number.
-func addNumber[N int | float64](f *pflag.FlagSet, to *N, name, help, bounds string) {
+func addNumber[N int | int64 | float64](f *pflag.FlagSet, to *N, name, help, bounds string) {
 	var least, most N
-	if n, _ := fmt.Sscan(bounds, &least, &most); n != 2 {
-		least, most = -1<<53, 1<<53
+	bounds = cmp.Or(bounds, "-9007199254740992 9007199254740992")
+	if _, err := fmt.Sscan(bounds, &least, &most); err != nil {
+		panic(fmt.Sprintf("bounds of --%s: %v", name, err)) // a test makes each command
 	}
-	f.Var(bounded[N]{to, least, most}, name, help)
+	f.Var(bounded[N]{to, least, most, strings.Replace(bounds, " ", " to ", 1)}, name, help)
 }
 
 // bounded is a number as the value of a flag.
-type bounded[N int | float64] struct {
+type bounded[N int | int64 | float64] struct {
 	to          *N
 	least, most N
+	want        string
 }
 
 func (b bounded[N]) Type() string   { return fmt.Sprintf("%T", b.least) }
@@ -109,8 +119,9 @@ func (b bounded[N]) String() string { return fmt.Sprint(*b.to) }
 
 func (b bounded[N]) Set(text string) error {
 	var n N
-	if words, _ := fmt.Sscan(text, &n, new(string)); words != 1 || n < b.least || n > b.most {
-		return fmt.Errorf("want %v to %v", b.least, b.most)
+	words, _ := fmt.Sscan(text, &n, new(string))
+	if words != 1 || !(n >= b.least && n <= b.most) { // comparisons with NaN are false
+		return errors.New("want " + b.want)
 	}
 	*b.to = n
 	return nil
