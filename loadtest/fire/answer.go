@@ -42,7 +42,7 @@ func (c *client) readOrder(body []byte) {
 	}
 	e.Order, e.Total, e.Status = id, o.Total, history.ParseStatus(status)
 	e.Created = o.created()
-	c.tell(named, o.Reason)
+	c.record(named, o.Reason)
 }
 
 // readProblem reads the code of a problem into the call. A service's problem has the status of its answer.
@@ -152,11 +152,11 @@ func (c *client) takeOperation(op operation.Operation) {
 		c.named = append(c.named, history.PricedItem{GoodsID: it.GoodsID, Num: it.Num})
 	}
 	e.Status, e.Replayed = history.ParseStatus(string(op.State)), op.Repeat
-	c.tell(c.named, op.Reason)
+	c.record(c.named, op.Reason)
 }
 
-// tell records the items and the reason in the current call's answer.
-func (c *client) tell(named []history.PricedItem, reason string) {
+// record keeps the items and the reason in the current call's answer.
+func (c *client) record(named []history.PricedItem, reason string) {
 	c.f.telling.Lock()
 	defer c.f.telling.Unlock()
 	e := &c.event

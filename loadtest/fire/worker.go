@@ -108,7 +108,7 @@ func (w *worker) order(ctx context.Context, op int, intended time.Duration, sent
 	keyless := form == history.Keyless // a repeat would be another order
 	var twin <-chan history.Call
 	if do.repeat = do.repeat && !keyless; do.repeat {
-		twin = w.beside(ctx, op, history.Twin, 0, intended)
+		twin = w.together(ctx, op, history.Twin, 0, intended)
 	}
 	first := w.call(ctx, op, history.Place, 0, intended)
 	if do.repeat {
@@ -171,22 +171,22 @@ func (w *worker) late(ctx context.Context, l laterCall, sent int) {
 	case !l.cancel:
 		w.call(ctx, l.op, history.Again, 0, intended)
 	default:
-		var beside <-chan history.Call
+		var other <-chan history.Call
 		if l.twice {
-			beside = w.beside(ctx, l.op, history.Cancel, l.order, intended)
+			other = w.together(ctx, l.op, history.Cancel, l.order, intended)
 		} else if w.f.h.Odd && l.op%2 == 0 && !l.few && w.f.h.FormOf(l.op) != history.Keyless {
-			beside = w.beside(ctx, l.op, history.Again, 0, intended)
+			other = w.together(ctx, l.op, history.Again, 0, intended)
 		}
 		w.call(ctx, l.op, history.Cancel, l.order, intended)
-		if beside != nil {
-			w.keep(l.order, <-beside)
+		if other != nil {
+			w.keep(l.order, <-other)
 		}
 		w.lookAgain(ctx, l, sent)
 	}
 }
 
-// beside makes a call on the second connection, in a goroutine that ends with the call.
-func (w *worker) beside(ctx context.Context, op int, kind history.Kind, order int64, intended time.Duration,
+// together makes a call on the second connection, in a goroutine that ends with the call.
+func (w *worker) together(ctx context.Context, op int, kind history.Kind, order int64, intended time.Duration,
 ) <-chan history.Call {
 	made := make(chan history.Call, 1)
 	go func() { made <- w.twin.call(ctx, op, kind, order, intended) }()
