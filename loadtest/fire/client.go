@@ -59,7 +59,6 @@ func (c *client) call(ctx context.Context, op int, kind history.Kind, order int6
 	c.order = order
 	ctx = c.beginSpan(context.WithoutCancel(ctx))
 	c.event.Sent = c.f.now()
-	c.f.cfg.Live.begin()
 	if c.f.h.Library && kind == history.Place {
 		c.byFunction(ctx)
 	} else {

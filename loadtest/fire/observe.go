@@ -24,16 +24,11 @@ type Live struct {
 	counts Counts
 }
 
-// Counts is the progress of a run. Except for Calls and InFlight, it counts the first call of each order, once that has
-// ended.
+// Counts is the progress of a run. Outcomes counts the first call of each order, once that has ended.
 type Counts struct {
-	// Calls have begun, and InFlight of them have not ended.
-	Calls, InFlight int64
+	history.Outcomes
 	// Passed counts the calls of any kind that a service answered with a state: neither refused nor lost.
 	Passed int64
-	Orders int64
-	// Confirmed (done, on PathDeduct), Rejected, Pending and Unknown, the rest, add up to Orders.
-	Confirmed, Rejected, Pending, Unknown int64
 	// Latest is when the last order was answered, from the start of the run.
 	Latest time.Duration
 }
@@ -50,34 +45,15 @@ func (c Counts) String() string {
 		float64(c.Orders)/max(c.Latest.Seconds(), 1e-3), c.Confirmed, c.Rejected, c.Pending, c.Unknown)
 }
 
-func (l *Live) begin() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.counts.Calls++
-	l.counts.InFlight++
-}
-
 func (l *Live) end(call *history.Call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := &l.counts
-	c.InFlight--
 	if call.Status != history.NoStatus && call.Status != history.Unheard {
 		c.Passed++
 	}
-	if call.Kind != history.Place {
-		return
-	}
-	c.Orders++
-	c.Latest = call.Done // among calls that end together, any will do
-	switch call.Status {
-	case history.Confirmed, history.Done:
-		c.Confirmed++
-	case history.Rejected:
-		c.Rejected++
-	case history.Pending:
-		c.Pending++
-	default:
-		c.Unknown++
+	if call.Kind == history.Place {
+		c.Add(call.Status)
+		c.Latest = call.Done // among calls that end together, any will do
 	}
 }

@@ -18,7 +18,7 @@ func (f *firing) showProgress(ctx context.Context) (stop func()) {
 	cfg := f.cfg
 	done := func() (now, total int64) {
 		if cfg.Orders > 0 {
-			return cfg.Live.Counts().Orders, int64(cfg.Orders)
+			return int64(cfg.Live.Counts().Orders), int64(cfg.Orders)
 		}
 		return min(time.Since(f.start), cfg.Duration).Milliseconds(), cfg.Duration.Milliseconds()
 	}

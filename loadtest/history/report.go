@@ -10,17 +10,45 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Report is the measurement of a run, from the client's side. Outcomes count each order's first call; rates and
-// latencies leave out the warm-up.
+// Outcomes counts the first calls of orders.
+type Outcomes struct {
+	// Orders is their number. Confirmed counts the orders confirmed (on PathDeduct: deductions done) by the answer,
+	// Rejected the orders refused for lack of stock, Pending the orders without an outcome yet, and Unknown the rest: no
+	// answer, or an error.
+	Orders, Confirmed, Rejected, Pending, Unknown int
+}
+
+// Add counts the first call of one more order, by the status in its answer.
+func (o *Outcomes) Add(s Status) {
+	o.Orders++
+	switch s {
+	case Confirmed, Done:
+		o.Confirmed++
+	case Rejected:
+		o.Rejected++
+	case Pending:
+		o.Pending++
+	default:
+		o.Unknown++
+	}
+}
+
+func (o *Outcomes) merge(of Outcomes) {
+	o.Orders += of.Orders
+	o.Confirmed += of.Confirmed
+	o.Rejected += of.Rejected
+	o.Pending += of.Pending
+	o.Unknown += of.Unknown
+}
+
+// Report is the measurement of a run, from the client's side. Rates and latencies leave out the warm-up.
 type Report struct {
 	History *History
 
-	// Orders is the number of orders sent. Calls includes their repeats and cancellations.
-	Orders, Calls int
-	// Confirmed counts the orders confirmed (on PathDeduct: deductions done) by the first answer, Rejected the orders
-	// refused for lack of stock, Pending the orders without an outcome yet, and Unknown the rest: no answer, or an error.
-	Confirmed, Rejected, Pending, Unknown int
-	Elapsed                               time.Duration
+	Outcomes
+	// Calls includes repeats and cancellations.
+	Calls   int
+	Elapsed time.Duration
 
 	// OrdersPerS counts orders with an outcome, confirmed or rejected; DonePerS and RejectedPerS are its parts.
 	OrdersPerS, DonePerS, RejectedPerS float64
@@ -28,9 +56,9 @@ type Report struct {
 	P50, P90, P99, Max time.Duration
 
 	// The inputs of the rates and latencies: the outcomes within the measured time, and the latencies in µs.
-	done, rejected int
-	measured       time.Duration
-	latencies      *hdrhistogram.Histogram
+	within    Outcomes
+	measured  time.Duration
+	latencies *hdrhistogram.Histogram
 }
 
 // Measure returns the report of the history.
@@ -41,23 +69,9 @@ func (h *History) Measure() *Report {
 		if c.Kind != Place {
 			continue
 		}
-		r.Orders++
-		measured := c.Done >= h.Warmup && c.Done <= h.Window
-		switch c.Status {
-		case Confirmed, Done:
-			r.Confirmed++
-			if measured {
-				r.done++
-			}
-		case Rejected:
-			r.Rejected++
-			if measured {
-				r.rejected++
-			}
-		case Pending:
-			r.Pending++
-		default:
-			r.Unknown++
+		r.Add(c.Status)
+		if c.Done >= h.Warmup && c.Done <= h.Window {
+			r.within.Add(c.Status)
 		}
 		if c.Code != 0 && c.Intended >= h.Warmup {
 			_ = r.latencies.RecordValue(min(c.Latency().Microseconds(), 10*60*1e6)) // clamped to the histogram's bounds
@@ -74,7 +88,7 @@ func newLatencies() *hdrhistogram.Histogram { return hdrhistogram.New(1, 10*60*1
 // derive computes the rates and the latencies.
 func (r *Report) derive() {
 	if seconds := r.measured.Seconds(); seconds > 0 {
-		r.DonePerS, r.RejectedPerS = float64(r.done)/seconds, float64(r.rejected)/seconds
+		r.DonePerS, r.RejectedPerS = float64(r.within.Confirmed)/seconds, float64(r.within.Rejected)/seconds
 		r.OrdersPerS = r.DonePerS + r.RejectedPerS
 	}
 	at := func(q float64) time.Duration {
@@ -88,16 +102,11 @@ func (r *Report) derive() {
 func Sum(reports ...*Report) *Report {
 	sum := &Report{latencies: newLatencies()}
 	for _, r := range reports {
-		sum.Orders += r.Orders
+		sum.merge(r.Outcomes)
+		sum.within.merge(r.within)
 		sum.Calls += r.Calls
-		sum.Confirmed += r.Confirmed
-		sum.Rejected += r.Rejected
-		sum.Pending += r.Pending
-		sum.Unknown += r.Unknown
 		sum.Elapsed += r.Elapsed
 		sum.measured += r.measured
-		sum.done += r.done
-		sum.rejected += r.rejected
 		sum.latencies.Merge(r.latencies)
 	}
 	sum.derive()

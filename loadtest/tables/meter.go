@@ -225,7 +225,7 @@ func (m *Meter) Sale() Sale {
 func (m *Meter) Orders() (int64, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.Live.Counts().Orders, m.path == history.PathOrder
+	return int64(m.Live.Counts().Orders), m.path == history.PathOrder
 }
 
 // Answers returns the answers to the calls for an order.

@@ -142,7 +142,7 @@ func whenOver(acting, acts *sync.WaitGroup) <-chan struct{} {
 // true.
 func (r *Run) enough(ctx context.Context) bool {
 	_ = Sleep(ctx, r.Experiment.After) // or until the run is stopped
-	for r.Live.Counts().Orders < int64(r.Experiment.Least) && Sleep(ctx, 100*time.Millisecond) == nil {
+	for r.Live.Counts().Orders < r.Experiment.Least && Sleep(ctx, 100*time.Millisecond) == nil {
 	}
 	return true
 }
