@@ -28,9 +28,7 @@ func (f *firing) readAtLast(ctx context.Context, last *finishing) {
 	c := newClient(f, 0)
 	defer c.close()
 	for i := range min(len(f.h.Goods), lastLevels) {
-		f.readOn(ctx, c, last, func() history.Aside {
-			return c.ask(ctx, history.RowLevel, f.level(i))
-		})
+		f.readOn(ctx, c, last, history.RowLevel, f.level(i))
 	}
 	if f.cfg.Path == history.PathOrder && len(f.cfg.OrderURLs) > 0 {
 		f.walk(ctx, c, last)
@@ -38,9 +36,12 @@ func (f *firing) readAtLast(ctx context.Context, last *finishing) {
 }
 
 // readOn makes a read until it has an end, or until ctx ends, and returns it.
-func (f *firing) readOn(ctx context.Context, c *client, last *finishing, read func() history.Aside) history.Aside {
+func (f *firing) readOn(ctx context.Context, c *client, last *finishing, name string, q call) history.Aside {
 	for {
-		a := read()
+		a := c.ask(ctx, name, q)
+		if name == history.RowPage {
+			c.readList(&a)
+		}
 		f.h.Asides = append(f.h.Asides, a)
 		if a.Ended() {
 			last.anEnd()
@@ -63,11 +64,7 @@ func (f *firing) walk(ctx context.Context, c *client, last *finishing) {
 	limit, list := min(max(len(ops)/3, leastOnPage), mostOnPage), contract.Find(http.MethodGet, "/v1/orders")
 	for after := ops[0].id - 1; after < ops[len(ops)-1].id && ctx.Err() == nil; {
 		path := "/v1/orders?limit=" + strconv.Itoa(limit) + "&after=" + strconv.FormatInt(after, 10)
-		a := f.readOn(ctx, c, last, func() history.Aside {
-			a := c.ask(ctx, history.RowPage, call{route: list, path: path, op: -1})
-			c.readList(&a, ops)
-			return a
-		})
+		a := f.readOn(ctx, c, last, history.RowPage, call{route: list, path: path, op: -1})
 		if a.Code != http.StatusOK || a.Next <= after { // the last page, or one that would be read for ever
 			return
 		}
@@ -109,16 +106,16 @@ func (f *firing) orderIDs() []identity {
 
 // readLists reads the pages of orders that were drawn.
 func (f *firing) readLists() {
-	c, ops := &client{f: f}, f.orderIDs()
+	c := &client{f: f}
 	for i := range f.h.Asides {
 		if a := &f.h.Asides[i]; a.Route == "/v1/orders" && a.Method == http.MethodGet && a.Answer != "" {
-			c.readList(a, ops)
+			c.readList(a)
 		}
 	}
 }
 
 // readList replaces the text of an answer by the orders that it lists.
-func (c *client) readList(a *history.Aside, ops []identity) {
+func (c *client) readList(a *history.Aside) {
 	if a.Failure != history.Answered || a.Code != http.StatusOK {
 		return
 	}
@@ -133,6 +130,7 @@ func (c *client) readList(a *history.Aside, ops []identity) {
 	if json.Unmarshal([]byte(a.Answer), &page, contract.Strict) != nil {
 		return
 	}
+	ops := c.f.orderIDs()
 	a.Listed = slices.Grow(a.Listed, len(page.Orders))
 	for i := range page.Orders {
 		o := &page.Orders[i]

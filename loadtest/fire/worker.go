@@ -142,22 +142,14 @@ func (w *worker) order(ctx context.Context, op int, intended time.Duration, sent
 func (w *worker) insist(ctx context.Context, c history.Call) history.Call {
 	ctx, limit := context.WithoutCancel(ctx), time.Now().Add(w.f.cfg.Insist)
 	unanswered := func() bool { return c.Unserved() || c.Failure == history.TimedOut }
-	for unanswered() && time.Now().Before(limit) && sleepUntil(ctx, w.insistAt(limit)) {
+	for unanswered() && time.Now().Before(limit) {
+		sleepUntil(ctx, time.Now().Add(min(max(insistEvery, w.main.after), time.Until(limit))))
 		c = w.call(ctx, int(c.Op), history.Again, 0, w.f.now())
 	}
 	if c.Kind == history.Again && c.Ended() {
 		delete(w.open, unended{c.Op, history.Place})
 	}
 	return c
-}
-
-// insistAt returns when to repeat the order, at the limit at the latest.
-func (w *worker) insistAt(limit time.Time) time.Time {
-	at := time.Now().Add(max(insistEvery, w.main.after))
-	if at.After(limit) {
-		return limit
-	}
-	return at
 }
 
 func (w *worker) late(ctx context.Context, l laterCall, sent int) {
