@@ -10,19 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"orderstock/loadtest/console"
 )
-
-// prefers sets a preference of the browser's user.
-func (b *browser) prefers(name, value string) {
-	b.t.Helper()
-	tell(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-		Features: []*emulation.MediaFeature{{Name: name, Value: value}},
-	})
-}
 
 // TestThemeSwitch switches the colours by the button. The choice overrides the system's, also after the page is loaded
 // again.

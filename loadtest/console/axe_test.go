@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"orderstock/loadtest/fire"
@@ -45,9 +44,7 @@ func TestNothingKeepsAnybodyOut(t *testing.T) {
 	b.await(15*time.Second, `document.querySelector("#life .rows") && document.querySelector("#life .lanes")`)
 	click := func(selector string) { b.do(chromedp.Click(selector)) }
 	for _, theme := range []string{"light", "dark"} {
-		tell(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}},
-		})
+		b.prefers("prefers-color-scheme", theme)
 		b.barred(theme + ", the faults")
 		click("#tab-free")
 		b.barred(theme + ", free play")

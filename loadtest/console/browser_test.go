@@ -11,12 +11,14 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -200,6 +202,16 @@ func tell[P, R any](b *browser, command cdp.Command[P, R], params P) {
 		_, err := cdp.Call(ctx, target, command, params)
 		return err
 	}))
+}
+
+// prefers sets the preferences of the browser's user to names of CSS media features, each with its value.
+func (b *browser) prefers(features ...string) {
+	b.t.Helper()
+	var all []*emulation.MediaFeature
+	for of := range slices.Chunk(features, 2) {
+		all = append(all, &emulation.MediaFeature{Name: of[0], Value: of[1]})
+	}
+	tell(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: all})
 }
 
 // idle waits until the page can start a run.

@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"orderstock/loadtest/console"
@@ -27,9 +26,7 @@ func TestPagesOfFaultsReadWell(t *testing.T) {
 		b.await(waitStill, `document.querySelectorAll("table td").length > 20`)
 		b.withAxe()
 		for _, theme := range []string{"light", "dark"} {
-			tell(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}},
-			})
+			b.prefers("prefers-color-scheme", theme)
 			for _, window := range []int64{390, 1440} {
 				where := fmt.Sprintf("page-%s-%s-%d", name, theme, window)
 				b.picture(where, window, 900, true)

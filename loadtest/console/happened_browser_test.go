@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
@@ -48,9 +47,7 @@ func TestHappened(t *testing.T) {
 			}
 			s.withAxe()
 			for _, theme := range []string{"light", "dark"} {
-				tell(s.browser, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-					Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}},
-				})
+				s.prefers("prefers-color-scheme", theme)
 				for _, width := range []int64{390, 768, 1440} {
 					name := fmt.Sprintf("happened-%s-%s-%d", filepath.Base(file), theme, width)
 					s.picture(name, width, 900, false)

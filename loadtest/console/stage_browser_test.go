@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -202,9 +201,7 @@ func TestStage(t *testing.T) {
 				s.picture("stage-"+f.Letter+"-"+language, 1280, 720, false)
 			}
 			for _, theme := range []string{"light", "dark"} {
-				tell(s.browser, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-					Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}},
-				})
+				s.prefers("prefers-color-scheme", theme)
 				s.picture("stage-"+theme, 1280, 720, false)
 				s.barred(theme)
 			}

@@ -38,6 +38,12 @@ async function tick(id, box) {
   box.checked = isOver(id) || wanted.has(id);
 }
 
+// close closes the report. The focus goes back to its run.
+function close() {
+  document.querySelector("#runs tr.open button")?.focus();
+  opened.value = null;
+}
+
 async function open(id) {
   if (opened.value?.id === id) { opened.value = null; return; }
   try { opened.value = { id, html: await sheet(`api/runs/${id}/report`) }; } catch (error) { note(error.message, true); }
@@ -92,6 +98,6 @@ export function Runs() {
       </table></div>
       ${runs.length > FEW ? html`<button type="button" class="quiet" onClick=${() => setAll(!all)}>${all ? t`the last ${FEW} only` : t`all ${count(runs.length)}`}</button>` : null}`}
       ${over.length > 1 ? html`<${Difference} runs=${over} />` : null}
-      ${shown ? html`<div class="sheet"><button type="button" class="quiet" onClick=${() => { opened.value = null; }}>${t`Close this report`}</button><div dangerouslySetInnerHTML=${{ __html: shown.html }}></div></div>` : null}
+      ${shown ? html`<div class="sheet"><button type="button" class="quiet" onClick=${close}>${t`Close this report`}</button><div dangerouslySetInnerHTML=${{ __html: shown.html }}></div></div>` : null}
     <//>`;
 }
