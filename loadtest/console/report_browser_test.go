@@ -133,6 +133,7 @@ func TestReportFollowsTheBrowser(t *testing.T) {
 				t.Errorf("in %s, the report says %q, want %q", language, shown, want)
 			}
 		}
+		eval[bool](b, `document.querySelector(".languages input:not(:checked)").click(), true`)
 		b.withAxe()
 		for _, window := range []int64{390, 768, 1440} {
 			where := fmt.Sprintf("report-%s-%d", language, window)
@@ -140,6 +141,11 @@ func TestReportFollowsTheBrowser(t *testing.T) {
 			b.barred(where)
 			if wide := eval[int64](b, `document.documentElement.scrollWidth`); wide > window {
 				t.Errorf("%s: it is %d px wide: %s", where, wide, eval[string](b, tooWide))
+			}
+			const cut = `[...document.querySelectorAll(".scroll")].filter((e) => e.scrollWidth > e.clientWidth)` +
+				`.map((e) => e.scrollWidth + " of " + e.clientWidth).join()`
+			if wide, words := eval[string](b, cut), eval[string](b, broken); wide+words != "" {
+				t.Errorf("%s: tables cut off: %s; words broken in two: %s", where, wide, words)
 			}
 		}
 	}
