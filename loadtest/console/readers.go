@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"orderstock/loadtest/report"
 	"orderstock/loadtest/tables"
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/mysqldb"
@@ -176,9 +177,9 @@ func scopeOf(ctx context.Context, s *view, shown int) (string, error) {
 	case n <= shown:
 		return "", nil
 	case n > mostCounted:
-		return tables.English.Sprintf("the newest %d of more than %d products", shown, mostCounted), nil
+		return report.English.Sprintf("the newest %d of more than %d products", shown, mostCounted), nil
 	}
-	return tables.English.Sprintf("the newest %d of %d products", shown, n), nil
+	return report.English.Sprintf("the newest %d of %d products", shown, n), nil
 }
 
 // readTraces shows which orders were traced last, and their statuses by now. Orders of databases that are gone are left

@@ -58,7 +58,7 @@ func (p *Phase) Write(w io.Writer) {
 	for _, v := range p.Violations {
 		times := ""
 		if v.Count > 1 {
-			times = fmt.Sprintf(", %d times, such as", v.Count)
+			times = report.English.Sprintf(", %d times, such as", v.Count)
 		}
 		fmt.Fprintf(w, "  %s%s: %s\n", v.Invariant, times, v.Examples[0].Text)
 		for _, line := range v.Examples[0].lines() {
@@ -101,7 +101,7 @@ func (e *Example) lines() (lines []string) {
 	calls := func(prefix string, calls []Call) {
 		for i, c := range calls {
 			if i == linesShown {
-				lines = append(lines, fmt.Sprintf("%s… and %d more calls", prefix, len(calls)-i))
+				lines = append(lines, report.English.Sprintf("%s… and %d more calls", prefix, len(calls)-i))
 				break
 			}
 			lines = append(lines, prefix+c.String())
@@ -113,7 +113,7 @@ func (e *Example) lines() (lines []string) {
 	}
 	for i, row := range e.Rows {
 		if i == linesShown {
-			lines = append(lines, fmt.Sprintf("… and %d more rows", len(e.Rows)-i))
+			lines = append(lines, report.English.Sprintf("… and %d more rows", len(e.Rows)-i))
 			break
 		}
 		lines = append(lines, "books: "+row)
@@ -276,7 +276,7 @@ func (p *Phase) parts(s *report.Sheet) {
 			strings.TrimSuffix(AdviceOn(v.Invariant).Do, "."), v.Says)
 		times := "once"
 		if v.Count > 1 {
-			times = fmt.Sprintf("%d times", v.Count)
+			times = report.English.Sprintf("%d times", v.Count)
 		}
 		s.Add(report.Part{Title: fmt.Sprintf("%s: %s, %s", p.Name, v.Invariant, times), Says: says})
 		s.Add(v.Examples[0].scene(v.Invariant).Part("What happened, for example"))
@@ -290,7 +290,7 @@ func (p *Phase) parts(s *report.Sheet) {
 		}
 		title := "All that was seen"
 		if v.Count > len(v.Examples) {
-			title = fmt.Sprintf("The first %d", len(v.Examples))
+			title = report.English.Sprintf("The first %d", len(v.Examples))
 		}
 		s.Add(report.Part{Title: title, Table: t, Folded: true})
 	}

@@ -30,7 +30,7 @@ func TestTheDefaultIsComparedWithTheOthers(t *testing.T) {
 		got = append(got, strings.Join(row.Cells, "; "))
 	}
 	if want := []string{
-		"deduct; 1; 4000/s; `case-study`; 100/s; 40.00 ± 4.00", "deduct; 3; 3900/s; `grouped-rows`; 3900/s; 1.00",
+		"deduct; 1; 4,000/s; `case-study`; 100/s; 40.00 ± 4.00", "deduct; 3; 3,900/s; `grouped-rows`; 3,900/s; 1.00",
 	}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

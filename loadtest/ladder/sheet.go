@@ -66,7 +66,7 @@ func (r *Result) describeLadder(s *report.Sheet) {
 	s.Title = "The deduction strategies compared"
 	if len(r.Rows) > 0 {
 		best := slices.MaxFunc(r.Rows, func(a, b Row) int { return cmp.Compare(a.DonePerS, b.DonePerS) })
-		s.Sentence = fmt.Sprintf("%s: up to %.0f sales a second", best.Strategy, best.DonePerS)
+		s.Sentence = report.English.Sprintf("%s: up to %.0f sales a second", best.Strategy, best.DonePerS)
 	}
 	s.Add(
 		report.Part{
@@ -127,7 +127,7 @@ func (r *Result) byStrategy() *report.Table {
 			for _, c := range clients {
 				row, cell := find(rows, s, path, 1, 1, c), ""
 				if row.Verdict != "" {
-					cell = fmt.Sprintf("%.0f/s, p99 %.1f ms", row.DonePerS, row.P99MS)
+					cell = report.English.Sprintf("%.0f/s, p99 %.1f ms", row.DonePerS, row.P99MS)
 					verdict = verdict.Or(row.Verdict)
 				}
 				cells = append(cells, cell)
@@ -148,8 +148,8 @@ func (r *Result) compared() *report.Table {
 				if other == Default || with.DonePerS <= 0 || without.DonePerS <= 0 {
 					continue
 				}
-				table.Add(false, path, replicas, fmt.Sprintf("%.0f/s", with.DonePerS), "`"+other+"`",
-					fmt.Sprintf("%.0f/s", without.DonePerS), overLegs(without.Legs, with.Legs))
+				table.Add(false, path, replicas, report.English.Sprintf("%.0f/s", with.DonePerS), "`"+other+"`",
+					report.English.Sprintf("%.0f/s", without.DonePerS), overLegs(without.Legs, with.Legs))
 			}
 		}
 	}
@@ -163,8 +163,8 @@ func (r *Result) describeComparison(s *report.Sheet) {
 		before, after := r.Rows[i], r.Rows[i+1]
 		s.Sentence = after.Variant + " / " + before.Variant
 		for leg, was := range before.Legs {
-			legs.Add(false, before.load(), leg+1, fmt.Sprintf("%.0f", was), fmt.Sprintf("%.0f", after.Legs[leg]),
-				fmt.Sprintf("%.2f", after.Legs[leg]/was))
+			legs.Add(false, before.load(), leg+1, report.English.Sprintf("%.0f", was),
+				report.English.Sprintf("%.0f", after.Legs[leg]), fmt.Sprintf("%.2f", after.Legs[leg]/was))
 		}
 	}
 	s.Add(

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/faultpoint"
+	"orderstock/loadtest/report"
 )
 
 // mostSteps is how many steps a scene has.
@@ -295,7 +296,7 @@ func (last *moment) joins(m moment) bool {
 		last.count = max(last.count, 1) + 1
 		_, first, named := strings.Cut(untilToken(last.Text), " of ")
 		_, next, _ := strings.Cut(untilToken(m.Text), " of ")
-		if m.Text = fmt.Sprintf("takes %d locks", last.count); named {
+		if m.Text = report.English.Sprintf("takes %d locks", last.count); named {
 			m.Text = "takes the locks of " + first + ", " + next
 		}
 	case is(faultpoint.ReleaseLock):
@@ -304,13 +305,13 @@ func (last *moment) joins(m moment) bool {
 		last.count = max(last.count, 1) + 1
 		m.Text = last.Text + ", " + strings.TrimPrefix(m.Text, "reads ")
 		if last.count > mostLevels {
-			m.Text = fmt.Sprintf("reads the levels of %d products", last.count)
+			m.Text = report.English.Sprintf("reads the levels of %d products", last.count)
 		}
 	case is(faultpoint.UpdateStock), m.event.Step == faultpoint.Commit && last.event.Step == faultpoint.UpdateStock:
 		m.Text = last.Text + ", " + m.Text
 	case m.Wrong+m.Right == "" && m.Text == cmp.Or(last.once, last.Text):
 		last.count, last.once = max(last.count, 1)+1, m.Text
-		last.Text = fmt.Sprintf("%s (%d times)", m.Text, last.count)
+		last.Text = report.English.Sprintf("%s (%d times)", m.Text, last.count)
 		return true
 	default:
 		return false

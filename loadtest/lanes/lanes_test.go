@@ -10,6 +10,7 @@ import (
 
 	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/report"
 )
 
 // event is an event of the first product after that many milliseconds.
@@ -554,21 +555,21 @@ func TestOrdersAreNumbered(t *testing.T) {
 // TestRateIsTheVerdicts: the line below the lanes has the number of the headline.
 func TestRateIsTheVerdicts(t *testing.T) {
 	h := &history.History{Window: 2 * time.Second, Elapsed: 9 * time.Second}
-	for i := range 12 {
+	for i := range 1212 {
 		c := history.Call{Op: int32(i), Status: history.Confirmed, Done: time.Second}
 		if i == 0 {
 			c.Status = history.Pending
 		}
 		h.Calls = append(h.Calls, c)
 	}
-	r := &Run{History: h, Orders: make([]Order, 12)}
-	if got, want := r.rate(), "11 orders in 2.0 s, "+PerS(h.Measure().OrdersPerS)+" a second"; got != want {
+	r := &Run{History: h, Orders: make([]Order, 1212)}
+	if got, want := r.rate(), "1,211 orders in 2.0 s, "+report.PerS(h.Measure().OrdersPerS)+" a second"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	for rate, want := range map[float64]string{4.55: "4.5", 53: "53.0", 99.94: "99.9", 929.3: "929", 1234: "1,234"} {
-		if got := PerS(rate); got != want {
-			t.Errorf("%g is %s, want %s", rate, got, want)
-		}
+	level := int64(19_999)
+	e := faultpoint.Event{Step: faultpoint.ReadStock, When: faultpoint.After, Values: faultpoint.Values{Read: &level}}
+	if got, _ := r.describe(e); got != "reads 19,999 pieces" {
+		t.Errorf("a level of 19999: %q", got)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/faultpoint"
+	"orderstock/loadtest/report"
 )
 
 // first returns the first event that satisfies the condition; false if there is none.
@@ -240,7 +241,7 @@ func LeftBehind(r *Run) *Scene {
 			n++
 		}
 	}
-	return d.end(fmt.Sprintf("%d of %d orders are PENDING", n, len(r.Orders)))
+	return d.end(report.English.Sprintf("%d of %d orders are PENDING", n, len(r.Orders)))
 }
 
 // FirstChild shows a holder that wakes up without its lock, the holder of that time, and the next one.
@@ -311,7 +312,8 @@ func Together(r *Run) *Scene {
 // rate says how many orders had an outcome by their first answer, in what time: the same as in a verdict.
 func (r *Run) rate() string {
 	m := r.History.Measure()
-	return fmt.Sprintf("%d orders in %s, %s a second", m.Confirmed+m.Rejected, span(r.History.Window), PerS(m.OrdersPerS))
+	return report.English.Sprintf("%d orders in %s, %s a second", m.Confirmed+m.Rejected, span(r.History.Window),
+		report.PerS(m.OrdersPerS))
 }
 
 // Session shows the order that waited longest from asking for its lock to holding it.

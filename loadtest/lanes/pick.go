@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/faultpoint"
+	"orderstock/loadtest/report"
 )
 
 // holds reports whether the attempt held its lock at that time.
@@ -73,7 +74,7 @@ func (d *draft) forgets(a, b *attempt, laneA, laneB int) {
 
 // overwrites marks the write of the second attempt, in its lane.
 func (d *draft) overwrites(second, first *attempt, lane int) {
-	d.wrong(lane, "commit/after", fmt.Sprintf("%d overwrites %d: the sale of order %s is forgotten",
+	d.wrong(lane, "commit/after", report.English.Sprintf("%d overwrites %d: the sale of order %s is forgotten",
 		*second.written, *first.written, d.run.short(first.flag)))
 }
 
@@ -230,7 +231,7 @@ func sales(n int) string {
 	if n == 1 {
 		return "1 sale"
 	}
-	return fmt.Sprintf("%d sales", n)
+	return report.English.Sprintf("%d sales", n)
 }
 
 // path drafts all steps of one order, in the lanes of the client and the processes that worked for it, of the stock
@@ -429,7 +430,8 @@ func OneLock(r *Run) *Scene {
 		return nil
 	}
 	d := r.follow(min(a.acquired, b.asked), b.last(), r.by(a), r.by(b))
-	d.wrong(1, "acquire-lock/after", fmt.Sprintf("it has waited %s behind %d orders, %d of them for other products",
+	d.wrong(1, "acquire-lock/after", report.English.Sprintf(
+		"it has waited %s behind %d orders, %d of them for other products",
 		span(b.acquired-b.asked), before, others))
 	return d.end(rate)
 }

@@ -7,10 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
-
 	"orderstock/loadtest/faultpoint"
+	"orderstock/loadtest/report"
 )
 
 // describe returns an event in words, and its weight: 0 if it is left out.
@@ -25,7 +23,7 @@ func (r *Run) describe(e faultpoint.Event) (text string, weight int) {
 	switch faultpoint.Point(e.Step, e.When) {
 	case "sends/":
 		if text = map[string]string{"place": "orders", "cancel": "cancels"}[e.From]; e.Taken != nil {
-			text += fmt.Sprintf(" %d%s", *e.Taken, of)
+			text += report.English.Sprintf(" %d%s", *e.Taken, of)
 		}
 		return text, 5 * min(1, len(text))
 	case "hears/":
@@ -124,15 +122,15 @@ func (r *Run) update(e faultpoint.Event, of string) string {
 	refused := e.Rows != nil && *e.Rows == 0
 	switch {
 	case e.Written != nil && refused:
-		return fmt.Sprintf("would write %d%s", *e.Written, of)
+		return report.English.Sprintf("would write %d%s", *e.Written, of)
 	case e.Written != nil:
-		return fmt.Sprintf("writes %d%s", *e.Written, of)
+		return report.English.Sprintf("writes %d%s", *e.Written, of)
 	case e.Taken != nil && refused:
-		return fmt.Sprintf("takes %d%s: refused", *e.Taken, of)
+		return report.English.Sprintf("takes %d%s: refused", *e.Taken, of)
 	case e.Taken != nil && *e.Taken < 0:
-		return fmt.Sprintf("adds %d%s", -*e.Taken, of)
+		return report.English.Sprintf("adds %d%s", -*e.Taken, of)
 	case e.Taken != nil:
-		return fmt.Sprintf("takes %d%s", *e.Taken, of)
+		return report.English.Sprintf("takes %d%s", *e.Taken, of)
 	}
 	return "writes the levels"
 }
@@ -200,21 +198,11 @@ func node(name string) string {
 	return fmt.Sprintf("…%d", n)
 }
 
-var english = message.NewPrinter(language.English)
-
-// PerS writes a number of things each second, with one decimal while it is small, as the page does.
-func PerS(rate float64) string {
-	if rate < 100 {
-		return english.Sprintf("%.1f", rate)
-	}
-	return english.Sprintf("%.0f", rate)
-}
-
 func pieces(n int64) string {
 	if n == 1 {
 		return "1 piece"
 	}
-	return fmt.Sprintf("%d pieces", n)
+	return report.English.Sprintf("%d pieces", n)
 }
 
 // product returns the name of a product of the run.

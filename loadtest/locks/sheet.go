@@ -25,7 +25,7 @@ func (r *Result) Sheet() report.Sheet {
 		if !slices.Contains(loads, load) {
 			loads = append(loads, load)
 		}
-		cell := fmt.Sprintf("%.0f/s, %s, %s ms", row.PerSecond, short(row.P50), short(row.P99))
+		cell := report.English.Sprintf("%.0f/s, %s, %s ms", row.PerSecond, short(row.P50), short(row.P99))
 		if row.WakeupsPerRelease >= 0.05 { // 0.0
 			cell += fmt.Sprintf(", %.1f wake-ups", row.WakeupsPerRelease)
 		}
@@ -33,7 +33,7 @@ func (r *Result) Sheet() report.Sheet {
 	}
 	if len(r.Rows) > 0 {
 		best := slices.MaxFunc(r.Rows, func(a, b Row) int { return cmp.Compare(a.PerSecond, b.PerSecond) })
-		s.Sentence = fmt.Sprintf("%s: up to %.0f locks a second", best.Lock, best.PerSecond)
+		s.Sentence = report.English.Sprintf("%s: up to %.0f locks a second", best.Lock, best.PerSecond)
 	}
 	compared := report.NewTable(append([]string{"lock"}, loads...)...)
 	for _, lock := range Names {
@@ -67,7 +67,7 @@ func plural(n int, thing string) string {
 	case n != 1:
 		thing += "s"
 	}
-	return fmt.Sprintf("%d %s", n, thing)
+	return report.English.Sprintf("%d %s", n, thing)
 }
 
 // short formats a number without digits that say nothing.
@@ -75,5 +75,5 @@ func short(v float64) string {
 	if v < 10 {
 		return fmt.Sprintf("%.2f", v)
 	}
-	return fmt.Sprintf("%.0f", v)
+	return report.English.Sprintf("%.0f", v)
 }

@@ -6,7 +6,6 @@ import (
 	"html/template"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -155,10 +154,10 @@ func (c area) draw(d *drawing) {
 	across, up, below, values := c.scales()
 	for _, v := range values {
 		d.line(c.x, up(v), c.x+c.width, up(v), `stroke="currentColor" stroke-opacity="0.15"`)
-		d.text(c.x-8, up(v)+4, `text-anchor="end" `+pale, strconv.FormatFloat(v, 'f', -1, 64))
+		d.text(c.x-8, up(v)+4, `text-anchor="end" `+pale, English.Sprint(v))
 	}
 	for _, v := range below {
-		d.text(across(v), c.y+c.height+18, `text-anchor="middle" `+pale, strconv.FormatFloat(v, 'f', -1, 64))
+		d.text(across(v), c.y+c.height+18, `text-anchor="middle" `+pale, English.Sprint(v))
 	}
 	d.text(c.x+c.width/2, c.y+c.height+36, `text-anchor="middle" `+pale, c.Below)
 	for _, l := range c.Lines {

@@ -94,3 +94,32 @@ func TestFigureHasGapsAndALabel(t *testing.T) {
 		t.Errorf("want a line in three pieces, one of them a dot, a label and a name: %s", svg)
 	}
 }
+
+// TestNumbersHaveCommas wherever a person reads them, but not below a thousand.
+func TestNumbersHaveCommas(t *testing.T) {
+	for rate, want := range map[float64]string{4.55: "4.5", 53: "53.0", 99.94: "99.9", 929.3: "929", 1234: "1,234"} {
+		if got := report.PerS(rate); got != want {
+			t.Errorf("%g is %s, want %s", rate, got, want)
+		}
+	}
+	table := report.TableOf([]struct {
+		Sold int     `col:"Sold"`
+		PerS float64 `col:"A second" fmt:"%.0f"`
+		MS   float64 `col:"ms" fmt:"%.4g"`
+	}{{246_780, 4489.6, 1.23456}})
+	table.Add(false, 8, "4490", int64(-1000))
+	if want := "246,780 4,490 1.235; 8 4490 -1,000"; cells(table) != want {
+		t.Errorf("%s, want %s", cells(table), want)
+	}
+	if kind := table.Kind(0); kind != "number" {
+		t.Errorf("246,780 is of kind %s", kind)
+	}
+}
+
+func cells(t *report.Table) string {
+	var rows []string
+	for _, row := range t.Rows {
+		rows = append(rows, strings.Join(row.Cells, " "))
+	}
+	return strings.Join(rows, "; ")
+}

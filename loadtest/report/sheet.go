@@ -82,11 +82,11 @@ func Unless[V ~string](verdict V) string {
 // NewTable returns a table without rows.
 func NewTable(head ...string) *Table { return &Table{Head: head} }
 
-// Add appends a row.
+// Add appends a row. It writes numbers as English does.
 func (t *Table) Add(wrong bool, cells ...any) {
 	row := Row{Wrong: wrong}
 	for _, cell := range cells {
-		row.Cells = append(row.Cells, fmt.Sprint(cell))
+		row.Cells = append(row.Cells, English.Sprint(cell))
 	}
 	t.Rows = append(t.Rows, row)
 	t.print(row.Cells)
@@ -147,7 +147,10 @@ func cell(field reflect.Value, format string) string {
 	case time.Time:
 		return v.Format(cmp.Or(format, time.DateTime))
 	default:
-		return fmt.Sprintf(cmp.Or(format, "%v"), v)
+		if strings.HasSuffix(format, "g") { // the printer counts its digits otherwise
+			return fmt.Sprintf(format, v)
+		}
+		return English.Sprintf(cmp.Or(format, "%v"), v)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"orderstock/loadtest/report"
 	"orderstock/pkg/mysqldb"
 )
 
@@ -115,9 +116,10 @@ func ReadBooks(ctx context.Context, stock *sql.DB, of Sale) (Books, error) {
 func unequal(n int64) string {
 	switch {
 	case n > 0:
-		return English.Sprintf("Out is %d more than Sold: orders by hand, or answers on their way, lost or wrong.", n)
+		return report.English.Sprintf("Out is %d more than Sold: orders by hand, or answers on their way, lost or wrong.", n)
 	case n < 0:
-		return English.Sprintf("Sold is %d more than Out: answers to cancellations on their way, or wrong answers.", -n)
+		return report.English.Sprintf("Sold is %d more than Out: answers to cancellations on their way, or wrong answers.",
+			-n)
 	}
 	return ""
 }
@@ -136,12 +138,12 @@ func (b *Books) cut() {
 func (r BookRow) disagreement(sold bool) string {
 	switch {
 	case r.There < 0:
-		return fmt.Sprintf("%d pieces are there: fewer than none", r.There)
+		return report.English.Sprintf("%d pieces are there: fewer than none", r.There)
 	case r.In-r.Out+r.Back != r.There:
-		return fmt.Sprintf("%d in, %d out, %d back make %d, but %d are there",
+		return report.English.Sprintf("%d in, %d out, %d back make %d, but %d are there",
 			r.In, r.Out, r.Back, r.In-r.Out+r.Back, r.There)
 	case sold && r.Sold > r.In:
-		return fmt.Sprintf("%d pieces were confirmed to clients, but only %d came in", r.Sold, r.In)
+		return report.English.Sprintf("%d pieces were confirmed to clients, but only %d came in", r.Sold, r.In)
 	}
 	return ""
 }

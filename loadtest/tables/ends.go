@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"orderstock/loadtest/history"
-	"orderstock/loadtest/lanes"
+	"orderstock/loadtest/report"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
@@ -129,9 +129,9 @@ func (e Ends) miscounted() string {
 	case e.Sold > e.Stock || e.Uncounted == 0:
 		return ""
 	case e.Uncounted < 0:
-		return English.Sprintf("%s gone from the stock, and nobody bought them", piecesAre(-e.Uncounted))
+		return piecesAre(-e.Uncounted) + " gone from the stock, and nobody bought them"
 	}
-	return English.Sprintf("%s sold, and the stock still counts them: it will sell them twice", piecesAre(e.Uncounted))
+	return piecesAre(e.Uncounted) + " sold, and the stock still counts them: it will sell them twice"
 }
 
 // lost says which orders failed though their pieces are gone, if there are any.
@@ -143,7 +143,7 @@ func (e Ends) lost() string {
 	if e.Lost == 1 {
 		whose = "its"
 	}
-	return English.Sprintf("%s failed, and %s %s gone from the stock", orders(e.Lost), whose, piecesAre(e.LostPieces))
+	return fmt.Sprintf("%s failed, and %s %s gone from the stock", orders(e.Lost), whose, piecesAre(e.LostPieces))
 }
 
 // open says how many orders hang, if some do.
@@ -155,7 +155,7 @@ func (e Ends) open(why string) string {
 	if e.Open == 1 {
 		verb = "hangs"
 	}
-	return English.Sprintf("%s of %d %s for ever: %s", orders(e.Open), e.Orders, verb, why)
+	return report.English.Sprintf("%s of %d %s for ever: %s", orders(e.Open), e.Orders, verb, why)
 }
 
 // wrong says what went wrong for people, the worst first, without knowing the cause; "" if it sees nothing.
@@ -169,7 +169,7 @@ func (e Ends) wrong() string {
 		}
 	}
 	if e.GivenUp > 0 {
-		return English.Sprintf("%s given up, though nobody asked for it", orders(e.GivenUp))
+		return report.English.Sprintf("%s given up, though nobody asked for it", orders(e.GivenUp))
 	}
 	return ""
 }
@@ -195,18 +195,18 @@ func (e Ends) tooSlow(f Fault, run Run, v *verify.Verdict) int {
 func (e Ends) sentence(f Fault, run Run, v *verify.Verdict) string {
 	if e.Orders < run.stopped {
 		why := " (stopped by hand after %d of %d orders; play it to its end)"
-		return e.outcome(f, run.Variant, v) + English.Sprintf(why, e.Orders, run.stopped)
+		return e.outcome(f, run.Variant, v) + report.English.Sprintf(why, e.Orders, run.stopped)
 	}
 	if n := e.tooSlow(f, run, v); n > 0 {
 		why := ": too slow to show it, as %s came to no end in time; try it on a machine that is less busy"
 		if f.fewer(run.Buyers) > 0 {
 			why = ": too slow to show it, as %s came to no end in time; try fewer buyers"
 		}
-		return sold(e.Sold, e.Stock, "") + English.Sprintf(why, orders(n))
+		return sold(e.Sold, e.Stock, "") + report.English.Sprintf(why, orders(n))
 	}
 	text := e.outcome(f, run.Variant, v)
 	if run.Variant == Broken && run.Buyers < f.Load.Orders {
-		text += English.Sprintf(" (%d buyers, as %d were too slow to show it)", run.Buyers, f.Load.Orders)
+		text += report.English.Sprintf(" (%d buyers, as %d were too slow to show it)", run.Buyers, f.Load.Orders)
 	}
 	return text
 }
@@ -215,7 +215,7 @@ func (e Ends) sentence(f Fault, run Run, v *verify.Verdict) string {
 func (e Ends) outcome(f Fault, side Side, v *verify.Verdict) (text string) {
 	switch {
 	case f.Rate != "":
-		if text = lanes.PerS(e.OrdersPerS) + " orders a second"; side != Here {
+		if text = report.PerS(e.OrdersPerS) + " orders a second"; side != Here {
 			text += ": " + f.variant(side).Says
 		}
 	case v.Outcome == verify.Violation && f.Went != nil && side == Broken:
@@ -237,7 +237,7 @@ func (e Ends) outcome(f Fault, side Side, v *verify.Verdict) (text string) {
 func firstBroken(v *verify.Verdict) string {
 	for _, i := range v.Invariants {
 		if i.Violations > 0 {
-			return English.Sprintf("%d times wrong: %s; the first: %s", i.Violations, i.Name, i.Sample[0])
+			return report.English.Sprintf("%d times wrong: %s; the first: %s", i.Violations, i.Name, i.Sample[0])
 		}
 	}
 	return ""
@@ -248,12 +248,12 @@ func piecesAre(n int64) string {
 	if n == 1 {
 		return "1 piece is"
 	}
-	return English.Sprintf("%d pieces are", n)
+	return report.English.Sprintf("%d pieces are", n)
 }
 
 func orders(n int) string {
 	if n == 1 {
 		return "1 order"
 	}
-	return English.Sprintf("%d orders", n)
+	return report.English.Sprintf("%d orders", n)
 }

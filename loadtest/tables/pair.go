@@ -105,7 +105,7 @@ func (pairs Pairs) Sheet() report.Sheet {
 		}
 		switch {
 		case p.Kind == "time":
-			rate := func(r Run) string { return lanes.PerS(r.OrdersPerS) + " orders/s" + report.Unless(r.Verdict) }
+			rate := func(r Run) string { return report.PerS(r.OrdersPerS) + " orders/s" + report.Unless(r.Verdict) }
 			broken, fixed, here = rate(p.Broken), rate(p.Fixed), rate(p.Here)
 			seen = fmt.Sprintf("%.1f times as many orders without it", p.Fixed.OrdersPerS/max(p.Broken.OrdersPerS, 0.1))
 		case !p.Shown():

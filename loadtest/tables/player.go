@@ -11,6 +11,7 @@ import (
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/report"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
@@ -68,7 +69,7 @@ func (p *Player) Play(ctx context.Context, e trial.Experiment, run Run) (*Record
 		if n == 0 {
 			return last, nil
 		}
-		why = fmt.Sprintf("too slow to show it with %d buyers; trying %d", run.Buyers, n)
+		why = report.English.Sprintf("too slow to show it with %d buyers; trying %d", run.Buyers, n)
 		load := f.Among(n).Load
 		e.Load.Orders, e.Load.Mix.Stock = load.Orders, load.Mix.Stock
 		run = run.of(e, 1, run.Seed)

@@ -5,6 +5,7 @@ import (
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/lanes"
+	"orderstock/loadtest/report"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 )
@@ -83,7 +84,7 @@ begin; deduct; commit`,
 			if e.GivenUp == 0 {
 				return ""
 			}
-			return English.Sprintf("%s can never be deducted: each retry is taken for a repeat", orders(e.GivenUp))
+			return report.English.Sprintf("%s can never be deducted: each retry is taken for a repeat", orders(e.GivenUp))
 		},
 	},
 	{
@@ -215,7 +216,7 @@ create(parent + "/lock-")`,
 			if e.Unserved == 0 {
 				return ""
 			}
-			return English.Sprintf("%s of %d failed: another process had just created the parent node",
+			return report.English.Sprintf("%s of %d failed: another process had just created the parent node",
 				orders(e.Unserved), e.Orders)
 		},
 	},
@@ -242,7 +243,7 @@ latch.await()            // for ever`,
 			if e.Unserved == 0 {
 				return ""
 			}
-			return English.Sprintf("%s of %d had no outcome in time: a wake-up was missed, and the queue stood still",
+			return report.English.Sprintf("%s of %d had no outcome in time: a wake-up was missed, and the queue stood still",
 				orders(e.Unserved), e.Orders)
 		},
 	},
@@ -398,7 +399,7 @@ UPDATE stock SET num = num - (-5)`,
 			if e.Added == 0 {
 				return ""
 			}
-			return English.Sprintf("%s with a negative quantity put %d pieces on the shelf", orders(e.Negative), e.Added)
+			return report.English.Sprintf("%s with a negative quantity put %d pieces on the shelf", orders(e.Negative), e.Added)
 		},
 	},
 }

@@ -7,11 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
-
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/lanes"
+	"orderstock/loadtest/report"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
@@ -161,15 +159,12 @@ func (b Books) Sentence() string { return sold(b.Sold, b.Stock, b.Scope) }
 
 // sold says how many pieces were sold of how many, and how many of them there never were.
 func sold(pieces, of int64, scope string) string {
-	text := English.Sprintf("sold %d of %d", pieces, of)
+	text := report.English.Sprintf("sold %d of %d", pieces, of)
 	if scope != "" {
 		text += " of " + scope
 	}
 	if pieces > of {
-		text += English.Sprintf(": %d more than there were", pieces-of)
+		text += report.English.Sprintf(": %d more than there were", pieces-of)
 	}
 	return text
 }
-
-// English prints numbers with commas.
-var English = message.NewPrinter(language.English)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"orderstock/loadtest/lanes"
+	"orderstock/loadtest/report"
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/mysqldb"
 )
@@ -47,7 +48,7 @@ func (p *Player) sceneOf(ctx context.Context, f Fault, run Run, of *trial.Result
 
 // line says what the books say, in a few words.
 func (b Books) line() string {
-	return English.Sprintf("%d in, %d sold, %d there", b.in, b.Sold, b.There)
+	return report.English.Sprintf("%d in, %d sold, %d there", b.in, b.Sold, b.There)
 }
 
 // readOrders reads all orders of services that no other run had, by ascending id.

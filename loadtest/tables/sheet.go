@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"orderstock/loadtest/lanes"
 	"orderstock/loadtest/report"
 	"orderstock/loadtest/trial"
 )
@@ -22,8 +21,8 @@ func (r *Record) Sheet() report.Sheet {
 		{Name: "Fault", Value: strings.Trim(r.Run.Fault+", "+string(r.Run.Variant), ", ")},
 		{Name: "Strategy", Value: r.Run.Strategy},
 		{Name: "Seed", Value: fmt.Sprint(r.Run.Seed)},
-		{Name: "Orders", Value: English.Sprint(r.Run.Orders)},
-		{Name: "Rate", Value: lanes.PerS(r.Run.OrdersPerS) + " orders/s"},
+		{Name: "Orders", Value: report.English.Sprint(r.Run.Orders)},
+		{Name: "Rate", Value: report.PerS(r.Run.OrdersPerS) + " orders/s"},
 		{Name: "99 of 100 within", Value: fmt.Sprintf("%.0f ms", r.Run.P99MS)},
 		{Name: "What broke", Value: cmp.Or(strings.Join(r.Run.Faults, ", "), "nothing")},
 		{Name: "Command", Value: r.command()},
@@ -46,7 +45,7 @@ func (r *Record) Sheet() report.Sheet {
 	if c := r.Compare; c != nil {
 		rate := func(rate float64) string {
 			if rate > 0 {
-				return lanes.PerS(rate)
+				return report.PerS(rate)
 			}
 			return "not run yet"
 		}

@@ -9,6 +9,7 @@ import (
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/report"
 	"orderstock/loadtest/trial"
 )
 
@@ -142,7 +143,8 @@ func saySlowest(_ context.Context, r *trial.Run) error {
 	for _, s := range r.Acts {
 		slowest = max(slowest, s.Healed.Sub(s.Mended)-time.Second) // the counted second
 	}
-	r.Says = append(r.Says, fmt.Sprintf("%d faults, seed %d; orders flowed again after %.1f s at most", len(r.Acts)-1,
+	r.Says = append(r.Says, fmt.Sprintf("%s faults, seed %d; orders flowed again after %.1f s at most",
+		report.English.Sprint(len(r.Acts)-1),
 		r.Seed, max(0, slowest).Seconds()))
 	return nil
 }

@@ -180,7 +180,7 @@ func (p *progress) add(e Experiment, r *Result) {
 		verdict += fmt.Sprintf(" (writes again after %.1f s)", *r.WritesAgainS)
 	}
 	if r.Retried503+r.RetriedLost > 0 {
-		verdict += fmt.Sprintf(" (retried: %d answers of 503, %d lost connections)", r.Retried503, r.RetriedLost)
+		verdict += report.English.Sprintf(" (retried: %d answers of 503, %d lost connections)", r.Retried503, r.RetriedLost)
 	}
 	if e.Expect == (Expect{}) || r.Outcome == verify.Unknown {
 		for _, why := range r.Why {

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"orderstock/loadtest/history"
@@ -178,5 +180,25 @@ func TestVerdictHasTheChecks(t *testing.T) {
 		if says != 2 {
 			t.Errorf("%s: %d of two checks are described: %+v", name, says, v.Invariants)
 		}
+	}
+}
+
+// TestReportWritesNumbersWithCommas: no number of four digits in its words and tables stands in one piece.
+func TestReportWritesNumbersWithCommas(t *testing.T) {
+	t.Parallel()
+	r := reportOf([]Experiment{commitKill}, &Result{
+		Experiment: commitKill.Name, Outcome: verify.Pass,
+		Counts: Counts{Fired: 1234, Orders: 246_780, OK: 200_000, Rejected: 46_780},
+	}).Sheet()
+	var text strings.Builder
+	if err := r.Text(&text); err != nil {
+		t.Fatal(err)
+	}
+	all := text.String() + r.Markdown("")
+	if !strings.Contains(all, "246,780 orders") {
+		t.Errorf("no 246,780 orders in\n%s", all)
+	}
+	if bare := regexp.MustCompile(`.*\d{4}.*`).FindAllString(all, -1); bare != nil {
+		t.Errorf("no comma in %q", bare)
 	}
 }

@@ -1,11 +1,11 @@
 package trial
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/report"
 	"orderstock/loadtest/verify"
 )
 
@@ -82,13 +82,13 @@ func (r *Result) forget() {
 
 func (r *Result) fail(outcome verify.Outcome, format string, args ...any) {
 	r.Outcome = r.Outcome.Or(outcome)
-	r.Why = append(r.Why, fmt.Sprintf(format, args...))
+	r.Why = append(r.Why, report.English.Sprintf(format, args...))
 }
 
-// Violate fails the run for n violations of a check.
+// Violate fails the run for n violations of a check. It writes numbers as report.English does.
 func (r *Result) Violate(check string, n int, format string, args ...any) {
 	r.checks = append(r.checks, verify.Invariant{
-		Name: check, Says: check, Violations: n, Sample: []string{fmt.Sprintf(format, args...)},
+		Name: check, Says: check, Violations: n, Sample: []string{report.English.Sprintf(format, args...)},
 	})
 	r.violate(check, n, format, args...)
 }

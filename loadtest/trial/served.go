@@ -123,11 +123,11 @@ func (r *Result) countServed(healed time.Time) {
 		}
 	}
 	if len(late) > 0 {
-		r.fail(verify.Unknown, "%d orders had no answer within %s, order %d the first: a service hung, or the machine is "+
-			"too slow", len(late), r.History.Timeout, late[0].Op)
+		r.fail(verify.Unknown, "%d orders had no answer within %s, order %s the first: a service hung, or the machine is "+
+			"too slow", len(late), r.History.Timeout, fmt.Sprint(late[0].Op))
 	}
 	if len(failed) > 0 {
-		r.Violate(isServed, len(failed), "%d orders failed, order %d the first: %s", len(failed), failed[0].Op,
+		r.Violate(isServed, len(failed), "%d orders failed, order %s the first: %s", len(failed), fmt.Sprint(failed[0].Op),
 			cmp.Or(failed[0].Failure.String(), fmt.Sprintf("it was answered %d", failed[0].Code)))
 	}
 }

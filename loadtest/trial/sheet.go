@@ -22,14 +22,14 @@ const (
 func (r *Report) Sheet() report.Sheet {
 	s := report.Sheet{
 		Title:    "The fault matrix: each step of an order, broken before and after",
-		Sentence: fmt.Sprintf("%d runs, %d orders, %d faults fired", r.Total.Runs, r.Total.Orders, r.Total.Fired),
+		Sentence: report.English.Sprintf("%d runs, %d orders, %d faults fired", r.Total.Runs, r.Total.Orders, r.Total.Fired),
 		Word:     strings.ToUpper(string(r.Verdict)),
 		Facts: []report.Fact{
-			{Name: "Seeds of each row", Value: fmt.Sprint(r.Seeds)},
-			{Name: "Runs that proved nothing", Value: fmt.Sprintf("%d of %d", r.Total.Unknown, r.Total.Runs)},
-			{Name: "Violations", Value: fmt.Sprint(r.Total.Violations)},
-			{Name: "Orders without an end", Value: fmt.Sprint(r.Total.Unsettled)},
-			{Name: "Took", Value: fmt.Sprintf("%.0f s", r.Total.Seconds)},
+			{Name: "Seeds of each row", Value: report.English.Sprint(r.Seeds)},
+			{Name: "Runs that proved nothing", Value: report.English.Sprintf("%d of %d", r.Total.Unknown, r.Total.Runs)},
+			{Name: "Violations", Value: report.English.Sprint(r.Total.Violations)},
+			{Name: "Orders without an end", Value: report.English.Sprint(r.Total.Unsettled)},
+			{Name: "Took", Value: report.English.Sprintf("%.0f s", r.Total.Seconds)},
 		},
 	}
 	for _, row := range r.Rows {
@@ -40,7 +40,7 @@ func (r *Report) Sheet() report.Sheet {
 	switch {
 	case slices.ContainsFunc(r.Rows, func(row *Row) bool { return row.Expect != (Expect{}) }):
 		s.Title = "Broken variants of the services, each of which must be caught"
-		s.Sentence = fmt.Sprintf("%d of %d as expected", len(r.Rows)-len(r.wrong()), len(r.Rows))
+		s.Sentence = report.English.Sprintf("%d of %d as expected", len(r.Rows)-len(r.wrong()), len(r.Rows))
 		s.Add(r.byCatcher(s.Sentence)...)
 	case len(r.Rows) > 0 && r.Rows[0].Group == OnCluster:
 		s.Add(r.ofCluster())
@@ -78,7 +78,7 @@ func (row *Row) bad() bool { return row.Violations+row.Unsettled > 0 }
 func (row *Row) settled() string {
 	text := fmt.Sprintf("%.1f s", row.SettleP99MS/1000)
 	if row.bad() {
-		text += fmt.Sprintf(" **(%d violations, %d unsettled)**", row.Violations, row.Unsettled)
+		text += report.English.Sprintf(" **(%d violations, %d unsettled)**", row.Violations, row.Unsettled)
 	}
 	return text
 }
@@ -116,13 +116,13 @@ func (r *Report) byFault() []report.Part {
 		}
 	}
 	if len(others) > 0 {
-		system.Add(false, fmt.Sprintf("%d others, alone and in pairs (`loadtest run faults --list`), at most", len(others)),
-			others[0].settled())
+		system.Add(false, report.English.Sprintf("%d others, alone and in pairs (`loadtest run faults --list`), at most",
+			len(others)), others[0].settled())
 	}
 	return []report.Part{
 		{
 			Title: "Faults at a step", Table: steps,
-			Says: fmt.Sprintf("%d runs of %d cells, %d orders, faults fired %d times, %d violations,\n"+
+			Says: report.English.Sprintf("%d runs of %d cells, %d orders, faults fired %d times, %d violations,\n"+
 				"%d orders left unsettled, %d runs that proved nothing.", r.Total.Runs, len(r.Rows), r.Total.Orders,
 				r.Total.Fired, r.Total.Violations, r.Total.Unsettled, r.Total.Unknown),
 		},
@@ -143,15 +143,15 @@ func (r *Report) ofCluster() report.Part {
 			again = fmt.Sprintf("%.1f s", *row.WritesAgainS)
 		}
 		if row.Retried503+row.RetriedLost > 0 {
-			retried += fmt.Sprintf("\nRepeated under %s until they were served: %d after a 503, %d after a lost connection.",
-				row.fault(), row.Retried503, row.RetriedLost)
+			retried += report.English.Sprintf("\nRepeated under %s until they were served: %d after a 503, %d after "+
+				"a lost connection.", row.fault(), row.Retried503, row.RetriedLost)
 		}
 		table.Add(row.Wrong(), row.fault(), row.Orders, row.OK, row.Rejected, row.UnknownToClient,
 			again+report.Unless(row.Verdict))
 	}
 	return report.Part{
 		Title: "Faults of a cluster", Table: table,
-		Says: fmt.Sprintf("%d of %d cells pass, %d violations, %d orders left unsettled.%s",
+		Says: report.English.Sprintf("%d of %d cells pass, %d violations, %d orders left unsettled.%s",
 			len(r.Rows)-len(r.wrong()), len(r.Rows), r.Total.Violations, r.Total.Unsettled, retried),
 	}
 }
@@ -164,7 +164,7 @@ func (r *Report) byCatcher(says string) []report.Part {
 	says += "."
 	for _, row := range r.Rows {
 		for _, line := range row.Says {
-			says += fmt.Sprintf("\n%s: %s.", row.Name, line)
+			says += report.English.Sprintf("\n%s: %s.", row.Name, line)
 		}
 		switch {
 		case row.Wrong():
@@ -194,7 +194,7 @@ func (r *Report) byCatcher(says string) []report.Part {
 // some returns the first three names and how many there are.
 func some(names []string) string {
 	if n := len(names) - 3; n > 1 {
-		names = append(slices.Clone(names[:3]), fmt.Sprintf("%d others", n))
+		names = append(slices.Clone(names[:3]), report.English.Sprintf("%d others", n))
 	}
 	return strings.Join(names, "; ")
 }

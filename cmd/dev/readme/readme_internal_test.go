@@ -183,14 +183,15 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		}},
 		{"ladder", []string{
 			"on MySQL 9, 2 cores.", "| strategy | deductions, 256 clients | orders, 256 clients | calm |",
-			"| `grouped` | 9000/s, p99 21.5 ms | 2000/s, p99 21.5 ms | pass |", "| `direct` | 18000/s, p99 21.5 ms | | pass |",
-			"| deduct | 1 | 9000/s | `direct` | 18000/s | 0.50 |", "one hot product, with 256 clients.",
+			"| `grouped` | 9,000/s, p99 21.5 ms | 2,000/s, p99 21.5 ms | pass |",
+			"| `direct` | 18,000/s, p99 21.5 ms | | pass |",
+			"| deduct | 1 | 9,000/s | `direct` | 18,000/s | 0.50 |", "one hot product, with 256 clients.",
 		}},
 		{"compare", []string{
 			"| this build | order | 2 | 5 | 3 | 256 | 130 | 1.28 ± 0.04 | 0.86 | 3.2 | pass |",
 		}},
 		{"cluster-faults", []string{
-			"1 of 2 cells pass, 0 violations", "| primary-killed | 1000 | 600 | 300 | 100 | 8.3 s |",
+			"1 of 2 cells pass, 0 violations", "| primary-killed | 1,000 | 600 | 300 | 100 | 8.3 s |",
 			"| quorum | 0 | 0 | 0 | 0 | – **(unknown)** |", "primary-killed until they were served: 7 after a 503, 2 after",
 		}},
 		{"faults", []string{
