@@ -35,8 +35,13 @@ func (s *Service) Place(ctx context.Context, r Request) (Placement, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.ConfirmBudget)
 	defer cancel()
 
-	o, report, err := s.draft(ctx, r)
+	report, err := s.stock.Pass(ctx, r.items)
 	if err != nil {
+		return s.replayOr(ctx, r, fmt.Errorf("place order: %w", err))
+	}
+	o, err := s.draft(ctx, r)
+	if err != nil {
+		report(operation.Operation{}, nil)
 		return s.replayOr(ctx, r, err)
 	}
 
@@ -75,33 +80,26 @@ func (s *Service) admit() (release func(), err error) {
 	}, nil
 }
 
-// draft returns the order to be written, with an id and the stock service's prices, and the end of Stock.Pass.
-func (s *Service) draft(ctx context.Context, r Request) (Order, operation.Report, error) {
-	if s.stock.Down(ctx) {
-		return Order{}, nil, fmt.Errorf("place order: %w: the stock service is down", operation.ErrUnavailable)
-	}
+// draft returns the order to be written, with an id and the stock service's prices.
+func (s *Service) draft(ctx context.Context, r Request) (Order, error) {
 	prices, err := s.catalogue.price(ctx, r.items)
 	if err != nil {
-		return Order{}, nil, fmt.Errorf("price order: %w", err)
+		return Order{}, fmt.Errorf("price order: %w", err)
 	}
 	sum, err := total(r.items, prices)
 	if err != nil {
-		return Order{}, nil, err
+		return Order{}, err
 	}
 	id, err := s.ids.Next()
 	if err != nil {
-		return Order{}, nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	report, err := s.stock.Pass(ctx, r.items)
-	if err != nil {
-		return Order{}, nil, fmt.Errorf("place order: %w", err)
+		return Order{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	return Order{
 		ID: id, Status: Pending, Key: r.key, BodyHash: r.hash,
 		Items: r.items, Prices: prices, Total: sum, CreatedAt: now, UpdatedAt: now, InsertBefore: now.Add(insertWithin),
 		Trace: observe.Parent(ctx),
-	}, report, nil
+	}, nil
 }
 
 // carry starts the work on a drafted order, which uses report. The work lasts up to the pending limit, also after ctx

@@ -71,13 +71,10 @@ type Stock interface {
 	Prices(ctx context.Context, goodsIDs []int64) (map[int64]int64, error)
 	// Oversold returns the products whose level is below zero. It may return ErrUnavailable.
 	Oversold(ctx context.Context, goodsIDs []int64) ([]int64, error)
-	// Down reports whether every call would fail with ErrUnavailable now. It may wait for a short while, until ctx ends,
-	// if that is about to be known.
-	Down(ctx context.Context) bool
 	// Pass returns ErrUnavailable or a Locked if a change of the items is known to fail now. Otherwise the caller goes on
 	// to Deduct or Cancel, and must report the end, with the result of that call, or with the zero Operation if it was
 	// not made: from time to time one order for a product that is held passes, to find out whether it still is. Pass may
-	// wait as Down does.
+	// wait for a short while, until ctx ends, if that is about to be known.
 	Pass(ctx context.Context, items []operation.Item) (report operation.Report, err error)
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// forwardedFor names the header to which each proxy adds the address of its caller, at the end of the last line or in a
+// forwardedFor names the header that proxies extend: each adds its caller's address, at the end of the last line or in a
 // new one.
 const forwardedFor = "X-Forwarded-For"
 
