@@ -104,7 +104,7 @@ func NewClient(bases []string, cfg Config) (*Client, error) {
 	if err := c.SetReplicas(bases); err != nil {
 		return nil, err
 	}
-	c.counts = newCounts(cfg.Metrics, c.downNow)
+	c.counts = newCounts(cfg.Metrics, c.down)
 	c.ledger = batch.Func(c.readLedger, batch.WithMaxSize(maxFlags), batch.WithTimeout(cfg.Timeout))
 	return c, nil
 }
@@ -157,14 +157,30 @@ func (c *Client) Restock(ctx context.Context, r operation.Restock) (operation.Go
 	})
 }
 
-// Pass returns ErrUnavailable or a Locked if a change of the items is known to fail now. Otherwise the caller goes on
-// to Deduct or Cancel, and must report the end, with the result of that call, or with the zero Operation if it was not
-// made: see operation.Report. Pass waits as Down does.
+// Pass returns ErrUnavailable or a Locked if a change of the items is known to fail now: no replica is known, the
+// breakers of all refuse it, or a product is held. Otherwise the caller goes on to Deduct or Cancel, and must report the
+// end, with the result of that call, or with the zero Operation if it was not made: see operation.Report. Like a call,
+// Pass waits until ctx ends for the outcome of probes in flight: see Config.BreakerRest.
 func (c *Client) Pass(ctx context.Context, items []operation.Item) (report operation.Report, err error) {
-	if c.Down(ctx) {
-		return nil, fmt.Errorf("%w: no replica may be called", operation.ErrUnavailable)
+	all := c.fleet.Load().all
+	if !slices.ContainsFunc(all, func(r *replica) bool { return r.writes.closed() }) { // seldom
+		_, end, err := admitted(ctx, all, ofWrites)
+		if err != nil {
+			return nil, err
+		}
+		end(context.Canceled) // it was no call, and says nothing about the service
 	}
 	return c.gate.Pass(items)
+}
+
+// down returns 1 while no breaker lets a write through, and 0 otherwise.
+func (c *Client) down() float64 {
+	_, end, _, err := admit(c.fleet.Load().all, ofWrites)
+	if err != nil {
+		return 1
+	}
+	end(context.Canceled)
+	return 0
 }
 
 // checkLimit bounds CheckToken: a stock service that does not answer is no reason to keep a caller waiting.

@@ -1,6 +1,11 @@
 package stockapi
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"orderstock/pkg/operation"
+)
 
 // HedgeDelay is the hedging delay, unless Hedged sets it.
 const HedgeDelay = hedgeDelay
@@ -24,3 +29,12 @@ func (c *Client) Confirming() int { return c.ledger.Waiting() }
 
 // Probes is the number of calls that a half-open breaker lets through.
 const Probes = probes
+
+// Down reports whether Pass lets no call through.
+func (c *Client) Down(ctx context.Context) bool {
+	report, err := c.Pass(ctx, nil)
+	if err == nil {
+		report(operation.Operation{}, nil)
+	}
+	return err != nil
+}

@@ -115,31 +115,6 @@ func shifted(order []*replica, by int) []*replica {
 	return slices.Concat(order[by:], order[:by])
 }
 
-// Down reports whether no write can be sent: no replica is known, or every breaker refuses it. Like a call, it waits
-// until ctx ends for the outcome of probes in flight: see Config.BreakerRest.
-func (c *Client) Down(ctx context.Context) bool {
-	all := c.fleet.Load().all
-	if slices.ContainsFunc(all, func(r *replica) bool { return r.writes.closed() }) {
-		return false // as nearly always
-	}
-	_, end, err := admitted(ctx, all, ofWrites)
-	return !withdrawn(end, err)
-}
-
-// downNow is Down without a wait.
-func (c *Client) downNow() bool {
-	_, end, _, err := admit(c.fleet.Load().all, ofWrites)
-	return !withdrawn(end, err)
-}
-
-// withdrawn reports whether a call was let through, and withdraws it, which says nothing about the service.
-func withdrawn(end func(error), err error) bool {
-	if err == nil {
-		end(context.Canceled)
-	}
-	return err == nil
-}
-
 // replica is one stock service, at one address.
 type replica struct {
 	base          string

@@ -129,19 +129,14 @@ type counts struct {
 }
 
 // newCounts registers the metrics with r, unless r is nil.
-func newCounts(r prometheus.Registerer, down func() bool) counts {
+func newCounts(r prometheus.Registerer, down func() float64) counts {
 	with := promauto.With(r)
 	counter := func(name, help string) prometheus.Counter {
 		return with.NewCounter(prometheus.CounterOpts{Name: "order_stock_" + name, Help: help})
 	}
 	with.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "order_stock_breaker_open", Help: "1 while calls are kept from all stock services.",
-	}, func() float64 {
-		if down() {
-			return 1
-		}
-		return 0
-	})
+	}, down)
 	return counts{
 		calls:    counter("calls_total", "Deductions and cancellations asked of the stock service."),
 		tries:    counter("tries_total", "Requests sent for deductions and cancellations."),

@@ -330,11 +330,15 @@ func TestOrdersAreTakenAgainAfterTheReconcilersCallsWereWithdrawn(t *testing.T) 
 	}
 	w.wire.breakAll(deductions(drop))
 	o := w.insert(r, 0, 1, 1)
+	pass := func() error {
+		_, err := r.stock.Pass(t.Context(), nil)
+		return err
+	}
 	eventually(t, "the breaker opens", func() bool {
 		_, _ = r.stock.Deduct(t.Context(), o.Flag(), o.Items)
-		return r.stock.Down(t.Context())
+		return pass() != nil
 	})
-	eventually(t, "the breaker tries again", func() bool { return !r.stock.Down(t.Context()) })
+	eventually(t, "the breaker tries again", func() bool { return pass() == nil })
 
 	w.wire.breakAll(deductions(hold))
 	ctx, loseLead := context.WithCancel(t.Context())
