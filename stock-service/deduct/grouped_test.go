@@ -140,7 +140,7 @@ func TestAStuckHolderIsPassedBy(t *testing.T) {
 // groups: they go on without the lock. The lock is used again after it.
 func TestAReleaseThatHangsHoldsNobodyUp(t *testing.T) {
 	p := stocktest.New(t)
-	goods := p.Goods(t, 1000)
+	goods := p.Goods(t, 1_000_000)
 	hangs, answer := make(chan struct{}, 1), make(chan struct{})
 	var first atomic.Bool
 	s := p.Open(t, "grouped", func(c *compared.Config) {

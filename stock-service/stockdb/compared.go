@@ -49,46 +49,31 @@ func (s *DB) DeductOptimistic(ctx context.Context, r stock.Request) (operation.O
 	return s.answer(ctx, op, err)
 }
 
-func newOperation(r stock.Request) operation.Operation {
-	return operation.Operation{Flag: r.Flag, State: operation.Done, Items: r.Items}
-}
-
 // levelsOf returns a function that reads the levels of the request's products: see readLevels.
 func levelsOf(r stock.Request, lock string) func(tx *gorm.DB) (map[int64]*stock.Level, error) {
 	return func(tx *gorm.DB) (map[int64]*stock.Level, error) { return readLevels(tx, goodsOf(r.Items), lock) }
 }
 
-// readThenWrite decides the operation by the levels that read returns, lowers each by write, and records the outcome,
-// which it returns also with an error.
+// readThenWrite is execute by the levels that read returns, each of which it lowers by write.
 func (s *DB) readThenWrite(
 	ctx context.Context, op operation.Operation, read func(tx *gorm.DB) (map[int64]*stock.Level, error),
 	write func(tx *gorm.DB, item operation.Item, level *stock.Level) error,
 ) (operation.Operation, error) {
-	err := s.transact(ctx, goodsOf(op.Items), func(tx *gorm.DB) error {
-		op.State, op.Reason = operation.Done, ""
+	return s.execute(ctx, op, func(tx *gorm.DB) (short int64, err error) {
 		levels, err := read(tx)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		short, err := stock.FirstShort(op.Items, levels)
-		if err != nil {
-			return err
-		}
-		if short != 0 {
-			op.State, op.Reason = operation.Rejected, stock.ShortReason(short)
-			return insertOperations(tx, op)
+		if short, err = stock.FirstShort(op.Items, levels); err != nil || short != 0 {
+			return short, err
 		}
 		for _, item := range op.Items {
 			if err := write(tx, item, levels[item.GoodsID]); err != nil {
-				return fmt.Errorf("update stock: %w", err)
+				return 0, fmt.Errorf("update stock: %w", err)
 			}
 		}
-		if err := insertOperations(tx, op); err != nil {
-			return err
-		}
-		return insertFlows(tx, operation.KindDeduct, op)
+		return 0, nil
 	})
-	return op, err
 }
 
 // overwrite writes the level that was read, less the item.

@@ -83,14 +83,14 @@ const (
 )
 
 // transact runs fn in a transaction that writes the rows of these products. It returns unchanged fn's decisions, which
-// are errShort, errVersion and the errors with a code, and the server's refusal of a row. If the commit was not
-// answered, the error is ErrUnknownOutcome. After too long a wait for a row it is ErrLocked, which names the product if
-// one of these is held. Any other error, also after too many tries or too long a wait for a table, is ErrUnavailable:
-// nothing changed.
+// are errVersion and the errors with a code, and the server's refusal of a row. If the commit was not answered, the
+// error is ErrUnknownOutcome. After too long a wait for a row it is ErrLocked, which names the product if one of these
+// is held. Any other error, also after too many tries or too long a wait for a table, is ErrUnavailable: nothing
+// changed.
 func (s *DB) transact(ctx context.Context, goods []int64, fn func(tx *gorm.DB) error) error {
 	err := mysqldb.Transact(ctx, s.db, fn)
 	switch {
-	case err == nil, errors.Is(err, errShort), errors.Is(err, errVersion), operation.CodeOf(err) != (operation.Code{}):
+	case err == nil, errors.Is(err, errVersion), operation.CodeOf(err) != (operation.Code{}):
 		return err
 	case errors.Is(err, mysqldb.ErrCommitUnknown):
 		return fmt.Errorf("%w: %w", operation.ErrUnknownOutcome, err)
@@ -119,12 +119,8 @@ func (s *DB) whichLocked(ctx context.Context, goods []int64) error {
 	return operation.ErrLocked
 }
 
-var (
-	// errShort ends a transaction that found too little stock.
-	errShort = errors.New("too little stock")
-	// errMoved ends a transaction whose guarded update changed no row although a read says that it should. It runs again.
-	errMoved = fmt.Errorf("row changed concurrently: %w", mysqldb.ErrAgain)
-)
+// errMoved ends a transaction whose guarded update changed no row although a read says that it should. It runs again.
+var errMoved = fmt.Errorf("row changed concurrently: %w", mysqldb.ErrAgain)
 
 // resolve reads the outcome of a flag whose commit was not answered. It uses another connection and a separate timeout,
 // since the caller's may be over. It returns unresolved(cause) if nothing is recorded: the commit may still be in

@@ -20,23 +20,37 @@ import (
 // later holder of the lock has written. Then it inserts the outcome under its flag, whose primary key rolls back a
 // second attempt with all that it took, and the flow rows. Errors as for stock.Deducter.
 func (s *DB) Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (operation.Operation, error) {
-	op := operation.Operation{Flag: r.Flag, State: operation.Done, Items: r.Items, Token: fence.Highest(r.Items)}
-	var short int64
-	err := s.transact(ctx, goodsOf(r.Items), func(tx *gorm.DB) (err error) {
-		if short, err = takeItems(tx, r.Items, fence); err != nil {
+	op := newOperation(r)
+	op.Token = fence.Highest(r.Items)
+	take := func(tx *gorm.DB) (short int64, err error) { return takeItems(tx, r.Items, fence) }
+	op, err := s.execute(ctx, op, take)
+	return s.answer(ctx, op, err)
+}
+
+func newOperation(r stock.Request) operation.Operation {
+	return operation.Operation{Flag: r.Flag, Items: r.Items}
+}
+
+// execute has take lower the levels of the items, or return the first product whose level is too low, and records the
+// outcome. It returns the operation also with an error.
+func (s *DB) execute(
+	ctx context.Context, op operation.Operation, take func(tx *gorm.DB) (short int64, err error),
+) (operation.Operation, error) {
+	err := s.transact(ctx, goodsOf(op.Items), func(tx *gorm.DB) error {
+		op.State, op.Reason = operation.Done, ""
+		short, err := take(tx)
+		if err != nil {
 			return err
+		}
+		if short != 0 {
+			op.State, op.Reason = operation.Rejected, stock.ShortReason(short)
 		}
 		if err := insertOperations(tx, op); err != nil {
 			return err
 		}
 		return insertFlows(tx, operation.KindDeduct, op)
 	})
-	if errors.Is(err, errShort) {
-		// The transaction is rolled back, with the items that it took.
-		op.State, op.Reason = operation.Rejected, stock.ShortReason(short)
-		err = s.transact(ctx, nil, func(tx *gorm.DB) error { return insertOperations(tx, op) })
-	}
-	return s.answer(ctx, op, err)
+	return op, err
 }
 
 // answer answers a deduction that tried to record op and ended with err.
@@ -54,14 +68,14 @@ func (s *DB) answer(ctx context.Context, op operation.Operation, err error) (ope
 	return operation.Operation{}, err
 }
 
-// takeItems lowers the level of each product. It returns errShort with the first product whose level is too low.
-// Several products are locked and read in one statement and lowered in another, so the number of round trips does not
-// grow with the number of products.
+// takeItems lowers the level of each product, or returns the first one whose level is too low. Several products are
+// locked and read in one statement and lowered in another, so the number of round trips does not grow with the number
+// of products.
 func takeItems(tx *gorm.DB, items []operation.Item, fence stock.Fence) (short int64, err error) {
 	if len(items) == 1 {
 		return takeOne(tx, items, fence)
 	}
-	if short, err = findShort(tx, items, fence, "FOR UPDATE"); err != nil {
+	if short, err = findShort(tx, items, fence, "FOR UPDATE"); err != nil || short != 0 {
 		return short, err
 	}
 	return 0, takeTogether(tx, numsOf(items), fence)
@@ -76,10 +90,10 @@ func takeOne(tx *gorm.DB, items []operation.Item, fence stock.Fence) (short int6
 	if hit {
 		return 0, nil
 	}
-	if short, err = findShort(tx, items, fence, ""); err != nil {
-		return short, err
+	if short, err = findShort(tx, items, fence, ""); err == nil && short == 0 {
+		err = errMoved
 	}
-	return 0, errMoved
+	return short, err
 }
 
 func takeItem(tx *gorm.DB, item operation.Item, fence stock.Fence) (hit bool, err error) {
@@ -98,8 +112,8 @@ func takeItem(tx *gorm.DB, item operation.Item, fence stock.Fence) (hit bool, er
 	return done.RowsAffected == 1, done.Error
 }
 
-// findShort reads the levels: see readLevels. It returns errShort with the first product whose level is too low, and
-// ErrStaleToken if a later holder of the lock has written one of the rows.
+// findShort reads the levels: see readLevels. It returns the first product whose level is too low, or 0 if there is
+// none, and ErrStaleToken if a later holder of the lock has written one of the rows.
 func findShort(tx *gorm.DB, items []operation.Item, fence stock.Fence, lock string) (short int64, err error) {
 	levels, err := readLevels(tx, goodsOf(items), lock)
 	if err != nil {
@@ -108,13 +122,7 @@ func findShort(tx *gorm.DB, items []operation.Item, fence stock.Fence, lock stri
 	if short, err = stock.FirstShort(items, levels); err != nil {
 		return 0, err
 	}
-	if err := checkFence(levels, fence); err != nil {
-		return 0, err
-	}
-	if short != 0 {
-		return short, errShort
-	}
-	return 0, nil
+	return short, checkFence(levels, fence)
 }
 
 // checkFence returns ErrStaleToken if a later holder of the lock has written one of the rows.
