@@ -85,11 +85,22 @@ var Locked = When(Judged, isLocked, func(_ context.Context, r *Run) error {
 // PacedFor is how long the rate before a fault is measured. The fault must not strike earlier.
 const PacedFor = 2 * time.Second
 
-// Pace checks that, while the fault lasts, clients learn the outcomes of orders at least at that share of the rate just
-// before it.
+// onlyAct returns the act of a run that has one: what is measured from its times proves nothing of several.
+func (r *Run) onlyAct() (*Act, error) {
+	if len(r.Acts) != 1 {
+		return nil, fmt.Errorf("the check is of one act, and there are %d", len(r.Acts))
+	}
+	return r.Acts[0], nil
+}
+
+// Pace checks that, while the fault of the only act lasts, clients learn the outcomes of orders at least at that share
+// of the rate just before it.
 func Pace(share float64) Check {
 	return When(Sent, Unmet, func(_ context.Context, r *Run) error {
-		a := r.Acts[0]
+		a, err := r.onlyAct()
+		if err != nil {
+			return err
+		}
 		before := r.rate(a.Armed.Add(-PacedFor), PacedFor)
 		if before == 0 {
 			return errors.New("no order ended before the fault")

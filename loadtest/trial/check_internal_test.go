@@ -42,3 +42,30 @@ func TestPace(t *testing.T) {
 		}
 	}
 }
+
+// TestChecksOfOneActProveNothingOfSeveral: the first act's times say nothing of the others.
+func TestChecksOfOneActProveNothingOfSeveral(t *testing.T) {
+	t.Parallel()
+	began := time.Unix(1000, 0)
+	at := began.Add(3 * time.Second)
+	act := &Act{Action: Action{For: time.Second}, Armed: at, Struck: at, Mended: at}
+	h := &history.History{Started: began, Elapsed: 5 * time.Second}
+	for second := range 5 { // an order each second
+		h.Calls = append(h.Calls, history.Call{
+			Op: int32(second), Status: history.Confirmed, Code: 201, Done: time.Duration(second)*time.Second + time.Second/2,
+		})
+	}
+	for name, check := range map[string]Check{
+		"pace": Pace(0.5), "writes again": WritesAgain(false), "mended, writes again": WritesAgain(true),
+	} {
+		for n, want := range []verify.Outcome{verify.Unknown, verify.Pass, verify.Unknown} {
+			r := &Run{Result: &Result{Outcome: verify.Pass, History: h, Acts: []*Act{act, act}[:n]}}
+			if err := check.At(t.Context(), r, Sent); err != nil {
+				r.fail(verify.Unknown, "%v", err)
+			}
+			if r.Outcome != want {
+				t.Errorf("%s, with %d acts: %s %q, want %s", name, n, r.Outcome, r.Why, want)
+			}
+		}
+	}
+}

@@ -15,13 +15,17 @@ import (
 // WritesAgainWithin is how long a cluster may take no writes once it can heal by itself.
 const WritesAgainWithin = 15 * time.Second
 
-// WritesAgain checks that a cluster takes writes again in time, from when the act was armed, or by an operator from
-// when it was mended, since it cannot heal by itself before.
+// WritesAgain checks that a cluster takes writes again in time, from when the only act was armed, or by an operator
+// from when it was mended, since it cannot heal by itself before.
 func WritesAgain(operator bool) Check {
 	return When(Sent, isWriting, func(_ context.Context, r *Run) error {
-		healable := r.Acts[0].Armed
+		a, err := r.onlyAct()
+		if err != nil {
+			return err
+		}
+		healable := a.Armed
 		if operator {
-			healable = r.Acts[0].Mended
+			healable = a.Mended
 		}
 		again, some := writesAgain(r.History, healable)
 		if !some {
