@@ -34,8 +34,7 @@ func TestThemeSwitch(t *testing.T) {
 	}
 	is := func(chosen, want string) {
 		t.Helper()
-		b.await(5*time.Second,
-			fmt.Sprintf(`document.querySelector(".bar button.theme")?.ariaLabel === "Colours: %s"`, chosen))
+		b.await(fmt.Sprintf(`document.querySelector(".bar button.theme")?.ariaLabel === "Colours: %s"`, chosen))
 		if got := ground(); got != want {
 			t.Errorf("%s: the ground is %s, want %s", chosen, got, want)
 		}
@@ -59,7 +58,7 @@ func TestReducedMotion(t *testing.T) {
 	b := open(t, d.entry)
 	b.idle()
 	(<-d.streams)() // an event would overwrite the counts
-	b.await(10*time.Second, `document.querySelector(".bar .status").innerText.includes("Connection lost")`)
+	b.await(`document.querySelector(".bar .status").innerText.includes("Connection lost")`)
 	eval[bool](b, `window.moved = [], window.page = null, (() => {
 		const animate = Element.prototype.animate;
 		Element.prototype.animate = function (...how) {
@@ -69,11 +68,11 @@ func TestReducedMotion(t *testing.T) {
 		document.styleSheets[0].insertRule("body { transition: color 5s; }");
 		import("./js/state.js").then((module) => { page = module; });
 	})(), true`)
-	b.await(5*time.Second, `page && performance.now() > 1000`) // a page that has just opened sends no dots
+	b.await(`page && performance.now() > 1000`) // a page that has just opened sends no dots
 	rise := func(edges, written string) {
 		t.Helper()
 		eval[bool](b, `page.state.edges.value = `+edges+`, true`)
-		b.await(5*time.Second, fmt.Sprintf(`document.querySelector("#way").textContent.includes(%q)`, written))
+		b.await(fmt.Sprintf(`document.querySelector("#way").textContent.includes(%q)`, written))
 	}
 	b.prefers("prefers-reduced-motion", "reduce")
 	eval[bool](b, `(moved.length = 0, true)`) // the services' own checks commit, too
@@ -86,7 +85,7 @@ func TestReducedMotion(t *testing.T) {
 	}
 	b.prefers("prefers-reduced-motion", "no-preference")
 	rise(`{client_order: 1e9, order_redis: 2e9}`, "2,000,000,000")
-	b.await(5*time.Second, `moved.includes("flags set")`)
+	b.await(`moved.includes("flags set")`)
 	if lasts := eval[string](b, `getComputedStyle(document.body).transitionDuration`); lasts != "5s" {
 		t.Errorf("with motion, a transition takes %s", lasts)
 	}
@@ -114,10 +113,10 @@ func TestHiddenTabIsNotReadFor(t *testing.T) {
 			`document.dispatchEvent(new Event("visibilitychange")), true`, is))
 	}
 	hidden(true)
-	b.await(5*time.Second, `document.querySelector(".bar .status.asleep")`)
+	b.await(`document.querySelector(".bar .status.asleep")`)
 	select {
 	case <-d.ended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(console.Patience):
 		t.Fatal("a hidden page keeps its stream")
 	}
 	time.Sleep(3 * time.Second) // a read may have begun before, and takes no longer
@@ -127,11 +126,9 @@ func TestHiddenTabIsNotReadFor(t *testing.T) {
 		t.Errorf("%d reads for a page that nobody sees", n)
 	}
 	hidden(false)
-	b.await(10*time.Second, `document.querySelector(".bar .status.open")`)
-	for deadline := time.Now().Add(10 * time.Second); reads.Load() == before; time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("no read for a page that can be seen again")
-		}
-	}
+	b.await(`document.querySelector(".bar .status.open")`)
+	console.Await(t, func() bool { return reads.Load() > before }, func() string {
+		return "no read for a page that can be seen again"
+	})
 	b.clean()
 }

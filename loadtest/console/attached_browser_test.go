@@ -4,6 +4,7 @@ package console_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -37,7 +38,7 @@ func TestAttachedConsoleShowsAnothersRun(t *testing.T) {
 	d := openDoor(t, server)
 	close(d.hold)
 	page := open(t, d.entry)
-	page.await(10*time.Second, `document.body.innerText.includes("stock-2")`)
+	page.await(`document.body.innerText.includes("stock-2")`)
 
 	eval[bool](page, `window.told = new Set(), new MutationObserver(() => `+
 		`told.add(document.querySelector("#orders dd").innerText)).observe(document.querySelector("#orders"), `+
@@ -51,22 +52,20 @@ func TestAttachedConsoleShowsAnothersRun(t *testing.T) {
 		})
 		fired <- err
 	}()
-	page.await(10*time.Second, `document.querySelector(".hero").innerText.includes("orders of another process")`)
+	page.await(`document.querySelector(".hero").innerText.includes("orders of another process")`)
 	// Latency is the other process's.
-	page.await(10*time.Second, `document.querySelectorAll("#charts canvas").length === 1`)
-	page.await(20*time.Second, `told.size >= 6`) // the number of confirmed orders changes
+	page.await(`document.querySelectorAll("#charts canvas").length === 1`)
+	page.await(`told.size >= 6`) // the number of confirmed orders changes
 	rising := 0
-	for limit := time.Now().Add(20 * time.Second); rising < 6; time.Sleep(100 * time.Millisecond) { // a poll, as others'
-		if time.Now().After(limit) {
-			t.Fatalf("%d samples of confirmed orders", rising)
-		}
+	console.Await(t, func() bool {
 		rising = 0
 		for _, sample := range stateOf(t, d.url, server).Samples {
 			if sample.Confirmed > 0 {
 				rising++
 			}
 		}
-	}
+		return rising >= 6
+	}, func() string { return fmt.Sprintf("%d samples of confirmed orders", rising) })
 	stop()
 	if err := <-fired; err != nil {
 		t.Fatal(err)
@@ -75,9 +74,9 @@ func TestAttachedConsoleShowsAnothersRun(t *testing.T) {
 		t.Errorf("the charts say %q, want no latency", words)
 	}
 	// The console pauses for up to 30 s between two reads of the books.
-	page.await(35*time.Second, `/sold [1-9][0-9,]* of 30,000/i.test(document.querySelector(".hero").innerText)`)
-	page.await(35*time.Second, `document.querySelector("#books").innerText.includes("The books agree")`)
-	page.await(15*time.Second, `[...document.querySelectorAll("#way .edge")].some((e) => `+
+	page.await(`/sold [1-9][0-9,]* of 30,000/i.test(document.querySelector(".hero").innerText)`)
+	page.await(`document.querySelector("#books").innerText.includes("The books agree")`)
+	page.await(`[...document.querySelectorAll("#way .edge")].some((e) => ` +
 		`/orders written/.test(e.textContent) && /[1-9]/.test(e.textContent))`)
 	if words := page.text("#way"); !strings.Contains(words, "do not count their requests to Redis") {
 		t.Errorf("the way of an order says %q, want why Redis has no counts", words)
@@ -86,7 +85,7 @@ func TestAttachedConsoleShowsAnothersRun(t *testing.T) {
 	page.withAxe()
 	page.barred("attached")
 	page.do(chromedp.Click("#tab-free"))
-	page.await(5*time.Second, `/Not now|does not own|did not start/.test(document.querySelector(".free .why")?.innerText)`)
+	page.await(`/Not now|does not own|did not start/.test(document.querySelector(".free .why")?.innerText)`)
 	page.barred("attached, the reasons")
 	page.clean()
 

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
@@ -70,15 +69,11 @@ func TestAttachedConsoleTracesAnOrderByHand(t *testing.T) {
 		return names
 	}
 	want := []string{"client place", "order insert-order", "order call-stock", "stock commit", "order set-status"}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) { // a poll of other processes
-		got := steps(placed.OrderID)
-		if !slices.ContainsFunc(want, func(step string) bool { return !slices.Contains(got, step) }) {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the steps are %q, want all of %q", got, want)
-		}
-	}
+	var got []string
+	console.Await(t, func() bool {
+		got = steps(placed.OrderID)
+		return !slices.ContainsFunc(want, func(step string) bool { return !slices.Contains(got, step) })
+	}, func() string { return fmt.Sprintf("the steps are %q, want all of %q", got, want) })
 	if got := steps(strconv.FormatInt(h.Calls[0].Order, 10)); len(got) > 0 {
 		t.Errorf("an order that came without a trace has the steps %q", got)
 	}

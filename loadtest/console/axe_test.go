@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -27,7 +26,7 @@ const tooWide = `[...document.querySelectorAll("body *")]` +
 func TestNothingKeepsAnybodyOut(t *testing.T) {
 	s := theStage(t)
 	b := open(t, s.entry())
-	b.await(30*time.Second, `document.querySelectorAll(".faults > li").length === 17`)
+	b.await(`document.querySelectorAll(".faults > li").length === 17`)
 	for range 2 { // the first one is laid over the second
 		s.fire(t, tables.Custom{
 			Strategy: "unsafe", Load: fire.Config{Orders: 200, Concurrency: 64, Mix: fire.Mix{Goods: 1, Stock: 50}},
@@ -37,11 +36,11 @@ func TestNothingKeepsAnybodyOut(t *testing.T) {
 		}
 	}
 	b.withAxe()
-	b.await(10*time.Second, `document.querySelector("#books tr.bad")`)
+	b.await(`document.querySelector("#books tr.bad")`)
 	eval[bool](b, `document.querySelectorAll("#runs input[type=checkbox]")[1].click(), true`)
-	b.await(10*time.Second, `document.querySelector("#charts .line.over-1")`)
+	b.await(`document.querySelector("#charts .line.over-1")`)
 	b.press("#life", "Send")
-	b.await(15*time.Second, `document.querySelector("#life .rows") && document.querySelector("#life .lanes")`)
+	b.await(`document.querySelector("#life .rows") && document.querySelector("#life .lanes")`)
 	click := func(selector string) { b.do(chromedp.Click(selector)) }
 	for _, theme := range []string{"light", "dark"} {
 		b.prefers("prefers-color-scheme", theme)
@@ -49,14 +48,14 @@ func TestNothingKeepsAnybodyOut(t *testing.T) {
 		click("#tab-free")
 		b.barred(theme + ", free play")
 		eval[bool](b, `document.querySelector("#runs tbody .link").click(), true`)
-		b.await(5*time.Second, `document.querySelector("#runs .report")`)
+		b.await(`document.querySelector("#runs .report")`)
 		eval[bool](b, `document.querySelectorAll("#charts figcaption button").forEach((e) => e.click()), true`)
 		b.barred(theme + ", a report, the charts as tables")
 		b.picture("free-"+theme, 1440, 1000, true)
 		eval[bool](b, `document.querySelectorAll("#charts figcaption button").forEach((e) => e.click()), true`)
 		eval[bool](b, `document.querySelector("#runs tbody .link").click(), true`)
 		eval[bool](b, `document.querySelector(".bar button.keys").click(), true`)
-		b.await(5*time.Second, `document.querySelector("dialog.help").open`)
+		b.await(`document.querySelector("dialog.help").open`)
 		b.barred(theme + ", the keys")
 		eval[bool](b, `document.querySelector("dialog.help").close(), true`)
 		click("#tab-faults")
@@ -90,7 +89,7 @@ func (b *browser) barred(where string) {
 		window.found = all.violations.filter((one) => one.impact === "serious" || one.impact === "critical")
 			.map((one) => ({ id: one.id, nodes: one.nodes.map((node) => node.target.join(" ") + ": " + node.failureSummary) }));
 	}), true`)
-	b.await(30*time.Second, `window.found`)
+	b.await(`window.found`)
 	var found []struct {
 		ID    string   `json:"id"`
 		Nodes []string `json:"nodes"`

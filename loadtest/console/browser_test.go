@@ -24,6 +24,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"orderstock/loadtest/console"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/tables"
 	"orderstock/pkg/servers/programs"
@@ -47,7 +48,7 @@ var chromium = sync.OnceValues(func() (context.Context, error) {
 	}
 	allocated, _ := chromedp.NewExecAllocator(context.Background(), // ends with the browser
 		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.Headless, chromedp.DisableGPU,
-		chromedp.WindowSize(1440, 1000), chromedp.WSURLReadTimeout(45*time.Second))
+		chromedp.WindowSize(1440, 1000), chromedp.WSURLReadTimeout(console.Patience))
 	var ctx context.Context
 	ctx, endChromium = chromedp.NewContext(allocated)
 	return ctx, chromedp.Do(ctx)
@@ -110,17 +111,13 @@ func eval[T any](b *browser, expression string) T {
 }
 
 // await waits until a JavaScript expression is true.
-func (b *browser) await(limit time.Duration, expression string) {
+func (b *browser) await(expression string) {
 	b.t.Helper()
-	deadline := time.Now().Add(limit)
-	for !eval[bool](b, "!!("+expression+")") {
-		if time.Now().After(deadline) {
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			b.t.Fatalf("not true within %s: %s\nthe page's console says %q", limit, expression, b.errors)
-		}
-		time.Sleep(100 * time.Millisecond) // a poll of another process
-	}
+	console.Await(b.t, func() bool { return eval[bool](b, "!!("+expression+")") }, func() string {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return fmt.Sprintf("not true: %s\nthe page's console says %q", expression, b.errors)
+	})
 }
 
 // text returns the text of an element.
@@ -217,14 +214,14 @@ func (b *browser) prefers(features ...string) {
 // idle waits until the page can start a run.
 func (b *browser) idle() {
 	b.t.Helper()
-	b.await(time.Minute, `document.querySelector(".bar .dot.idle") && document.querySelector(".tour") && `+
+	b.await(`document.querySelector(".bar .dot.idle") && document.querySelector(".tour") && ` +
 		`document.querySelector(".faults li, .free")`)
 }
 
 // tile waits until a replica is shown in a state.
 func (b *browser) tile(name, state string) {
 	b.t.Helper()
-	b.await(30*time.Second, fmt.Sprintf("document.querySelector('#way .tile[aria-label^=%q]')", name+" "+state))
+	b.await(fmt.Sprintf("document.querySelector('#way .tile[aria-label^=%q]')", name+" "+state))
 }
 
 // press presses the button with that text within an element.
@@ -232,7 +229,7 @@ func (b *browser) press(within, text string) {
 	b.t.Helper()
 	button := fmt.Sprintf(`[...document.querySelectorAll(%q + " button")].find((e) => `+
 		`e.innerText.startsWith(%q) && e.ariaDisabled !== "true")`, within, text)
-	b.await(30*time.Second, button)
+	b.await(button)
 	eval[bool](b, button+".click(), true")
 }
 
@@ -241,7 +238,7 @@ func (b *browser) starts(s *stage, do func()) tables.Run {
 	b.t.Helper()
 	before := s.state(b.t).Run.ID
 	do()
-	return s.until(b.t, time.Minute, func(now shown) bool { return now.Run.ID != before }).Run
+	return s.until(b.t, func(now shown) bool { return now.Run.ID != before }).Run
 }
 
 // says reports whether an element shows a text, ignoring case.

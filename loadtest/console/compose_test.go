@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"orderstock/loadtest/system"
 )
@@ -37,18 +36,17 @@ func TestComposeConsoleShowsARunOfTheLoadTester(t *testing.T) {
 		said, err := load.CombinedOutput()
 		fired <- fmt.Sprintf("%s\n%v", said, err)
 	}()
-	b.await(time.Minute, `document.querySelector(".hero").innerText.includes("orders of another process")`)
-	b.await(20*time.Second, `document.querySelector("#charts canvas")`)
+	b.await(`document.querySelector(".hero").innerText.includes("orders of another process")`)
+	b.await(`document.querySelector("#charts canvas")`)
 	said := <-fired
 	if !regexp.MustCompile(`(?m)^VERDICT: PASS `).MatchString(said) {
 		t.Fatalf("the load tester said %s", said)
 	}
 	// The console reads less often while the machine is busy. There may be a product of an order by hand.
-	b.await(35*time.Second,
-		`/sold [1-9][0-9]* of 100 of the newest 10 of 20[01] /i.test(document.querySelector(".hero").innerText)`)
-	b.await(35*time.Second, `document.querySelector("#books").innerText.includes("The books agree")`)
+	b.await(`/sold [1-9][0-9]* of 100 of the newest 10 of 20[01] /i.test(document.querySelector(".hero").innerText)`)
+	b.await(`document.querySelector("#books").innerText.includes("The books agree")`)
 	for _, edge := range []string{"client_order", "order_stock", "order_mysql", "stock_mysql"} {
-		b.await(20*time.Second, `/[1-9]/.test(document.querySelector('#way [data-edge="`+edge+`"] .count')?.textContent)`)
+		b.await(`/[1-9]/.test(document.querySelector('#way [data-edge="` + edge + `"] .count')?.textContent)`)
 	}
 	b.picture("compose", 1440, 1000, false)
 	b.withAxe()

@@ -31,9 +31,9 @@ func TestBrokenTurnsRedAndFixedPasses(t *testing.T) {
 		t.Errorf("broken: %s, %v", v, err)
 	}
 	broken := s.state(t).Run // the last attempt
-	b.await(10*time.Second, `document.querySelector(".hero").innerText.includes("VIOLATION")`)
-	b.await(10*time.Second, `document.querySelector("#books tr.bad")`)
-	b.await(10*time.Second, `document.querySelector("#happened tr.bad")`)
+	b.await(`document.querySelector(".hero").innerText.includes("VIOLATION")`)
+	b.await(`document.querySelector("#books tr.bad")`)
+	b.await(`document.querySelector("#happened tr.bad")`)
 	b.picture("broken-whole", 1440, 1000, true)
 	b.picture("broken-narrow", 320, 800, true)
 	b.do(chromedp.EmulateViewport(1440, 1000))
@@ -47,12 +47,12 @@ func TestBrokenTurnsRedAndFixedPasses(t *testing.T) {
 	if v, err := s.verdict(t); err != nil || v.Outcome != verify.Pass {
 		t.Errorf("fixed: %s, %v", v, err)
 	}
-	b.await(10*time.Second, `document.querySelector(".hero").innerText.includes("PASS") && `+
+	b.await(`document.querySelector(".hero").innerText.includes("PASS") && ` +
 		`!document.querySelector("#books tr.bad") && !document.querySelector("#happened tr.bad")`)
 	b.picture("fixed", 1440, 1000, false)
 	b.clean()
 
-	slide.await(10*time.Second, `document.querySelectorAll(".side .happened").length === 2 && `+
+	slide.await(`document.querySelectorAll(".side .happened").length === 2 && ` +
 		`document.querySelector(".side .bad") && document.querySelector(".side:last-child .verdict.good")`)
 	slide.pictureForReadme()
 	slide.clean()
@@ -82,11 +82,11 @@ func TestKillAndRestart(t *testing.T) {
 		if all := s.state(t).Samples; len(all) > 0 {
 			from = all[len(all)-1].TMS + 1000
 		}
-		b.await(30*time.Second, fmt.Sprintf(
+		b.await(fmt.Sprintf(
 			`page.state.samples.value.some((one) => one.t_ms > %d && one.confirmed_per_s > 0)`, from))
 	}
 	eval[bool](b, `import("./js/state.js").then((module) => { window.page = module; }), true`)
-	b.await(30*time.Second, `window.page && document.querySelectorAll("#charts canvas").length === 2`)
+	b.await(`window.page && document.querySelectorAll("#charts canvas").length === 2`)
 	goesOn()
 	b.press(".free", "Kill")
 	b.tile("stock-1", "dead")
@@ -100,11 +100,11 @@ func TestKillAndRestart(t *testing.T) {
 	b.press(".bar", "Heal all")
 	b.tile("stock-1", "ready")
 	goesOn()
-	b.await(10*time.Second, `/kill stock-1'/.test(document.querySelector(".hero .command").innerText)`)
+	b.await(`/kill stock-1'/.test(document.querySelector(".hero .command").innerText)`)
 	if v, err := b.stopped(s); err != nil || v.Outcome != verify.Pass {
 		t.Errorf("%v, %v", v, err)
 	}
-	b.await(10*time.Second, `document.querySelector(".hero").innerText.includes("PASS")`)
+	b.await(`document.querySelector(".hero").innerText.includes("PASS")`)
 	command := b.text(".hero .command")
 	want := regexp.MustCompile(`--break '\S+s kill stock-1'\s+--break '\S+s restart stock-1'\s+` +
 		`--break '\S+s pause stock-1 for \S+s'`)
@@ -121,7 +121,7 @@ func TestKeys(t *testing.T) {
 	key := func(k string) { b.t.Helper(); b.do(chromedp.KeyEvent(k)) }
 	b.idle()
 	fired := b.starts(s, func() { key("f") })
-	b.await(time.Minute, `document.querySelector(".bar .dot.firing")`)
+	b.await(`document.querySelector(".bar .dot.firing")`)
 	for _, step := range []struct{ key, state string }{{"k", "dead"}, {"r", "ready"}, {"p", "paused"}, {"p", "ready"}} {
 		key(step.key)
 		b.tile("stock-1", step.state)
@@ -136,7 +136,7 @@ func TestKeys(t *testing.T) {
 		t.Helper()
 		at := func() {
 			t.Helper()
-			b.await(30*time.Second, fmt.Sprintf(`document.querySelector(".tour")?.innerText.includes("%d of 6")`, stop))
+			b.await(fmt.Sprintf(`document.querySelector(".tour")?.innerText.includes("%d of 6")`, stop))
 		}
 		at() // the page hears the key only now
 		key("b")
@@ -151,10 +151,10 @@ func TestKeys(t *testing.T) {
 	closed := func() {
 		t.Helper()
 		b.press("dialog.help", "Close")
-		b.await(5*time.Second, `!document.querySelector("dialog.help").open`)
+		b.await(`!document.querySelector("dialog.help").open`)
 	}
 	key("?")
-	b.await(5*time.Second, `document.querySelector("dialog.help").open`)
+	b.await(`document.querySelector("dialog.help").open`)
 	key("b")
 	b.do(chromedp.Click("dialog.help input[name=letters]"))
 	closed()
@@ -184,21 +184,21 @@ func TestAddress(t *testing.T) {
 	before := s.state(t).Run.ID
 	b := open(t, s.entry()+"#orders=7&goods=2&path=$(id)&strategy=a;id&seed=1'id'"+
 		"&fault=kill~stock-1';id;'~~~~5&fault=kill~stock-2~~~~900")
-	b.await(30*time.Second, `document.querySelector(".free .command") && `+
+	b.await(`document.querySelector(".free .command") && ` +
 		`document.querySelector(".free input[name=orders]")?.value === "7"`)
 	if command := b.text(".free .command"); strings.Contains(command, "id") || !strings.Contains(command, "--orders 7") ||
 		!strings.Contains(command, "--break '900ms kill stock-2'") {
 		t.Errorf("the command is %s", command)
 	}
 	b.do(chromedp.Click(".mark"))
-	b.await(5*time.Second, `location.hash.includes("orders=7") && `+
+	b.await(`location.hash.includes("orders=7") && ` +
 		`document.querySelector(".free input[name=orders]")?.value === "7"`)
 
 	eval[bool](b, `location.hash = "#fault=E&variant=fixed&stop=4", true`)
-	b.await(5*time.Second, `document.querySelector(".press").innerText.includes("offers fault E, fixed") && `+
+	b.await(`document.querySelector(".press").innerText.includes("offers fault E, fixed") && ` +
 		`document.querySelector(".tour").innerText.includes("4 of 6")`)
 	b.do(chromedp.KeyEvent(kb.ArrowRight))
-	b.await(5*time.Second, `location.hash === "#fault=F&stop=5"`)
+	b.await(`location.hash === "#fault=F&stop=5"`)
 	if run := s.state(t).Run; run.ID != before {
 		t.Errorf("a link fired %+v", run)
 	}
@@ -225,11 +225,11 @@ func TestChartWithARunLaidOver(t *testing.T) {
 		t.Fatalf("%d samples of a run of 5 s, the last after %d ms; want one for each 250 ms", n, last.TMS)
 	}
 	b.press("#charts", "as table")
-	b.await(5*time.Second, fmt.Sprintf(`document.querySelectorAll("#charts table.series tbody tr").length === %d`,
+	b.await(fmt.Sprintf(`document.querySelectorAll("#charts table.series tbody tr").length === %d`,
 		len(samples)))
 	b.press("#charts", "as table")
 	eval[bool](b, `document.querySelectorAll("#runs input[type=checkbox]")[1].click(), true`)
-	b.await(10*time.Second, `document.querySelector("#charts .line.over-1") && `+
+	b.await(`document.querySelector("#charts .line.over-1") && ` +
 		`document.querySelectorAll("#charts canvas").length === 2`)
 	slider := `document.querySelector("#charts [role=slider]")`
 	eval[bool](b, slider+`.focus(), true`)
@@ -237,21 +237,21 @@ func TestChartWithARunLaidOver(t *testing.T) {
 		b.do(chromedp.KeyEvent(kb.ArrowLeft))
 		want := samples[len(samples)-1-back]
 		at := fmt.Sprintf("+%.2f s", float64(want.TMS)/1000)
-		b.await(5*time.Second, fmt.Sprintf(`%s.ariaValueText.startsWith(%q) && %[1]s.ariaValueNow === "%[3]d"`,
+		b.await(fmt.Sprintf(`%s.ariaValueText.startsWith(%q) && %[1]s.ariaValueNow === "%[3]d"`,
 			slider, at, len(samples)-1-back))
-		b.await(5*time.Second, fmt.Sprintf(
+		b.await(fmt.Sprintf(
 			`[...document.querySelectorAll("#charts .legend")].every((e) => e.innerText.includes("at %s"))`, at))
 	}
 	ended := fmt.Sprintf(`!document.querySelector("#charts").innerText.includes("at +") && `+
 		`%s.ariaValueText.startsWith("+%.2f s")`, slider, float64(last.TMS)/1000)
 	b.do(chromedp.KeyEvent(kb.Escape))
-	b.await(5*time.Second, ended)
+	b.await(ended)
 	b.do(chromedp.KeyEvent(kb.ArrowLeft))
-	b.await(5*time.Second, `document.querySelector("#charts").innerText.includes("at +")`)
+	b.await(`document.querySelector("#charts").innerText.includes("at +")`)
 	eval[bool](b, slider+`.blur(), true`)
-	b.await(5*time.Second, ended)
+	b.await(ended)
 	b.press("#charts", "as table")
-	b.await(5*time.Second, `document.querySelectorAll("#charts table.series thead th").length === 6 && `+
+	b.await(`document.querySelectorAll("#charts table.series thead th").length === 6 && ` +
 		`document.querySelectorAll("#charts table.series tbody td:nth-child(6):not(:empty)").length > 4`)
 	b.clean()
 }
@@ -261,19 +261,19 @@ func TestChartWithARunLaidOver(t *testing.T) {
 func TestPausedHolder(t *testing.T) {
 	s := theStage(t)
 	b := open(t, s.entry())
-	b.await(30*time.Second, `document.querySelectorAll(".faults > li").length === 17`)
+	b.await(`document.querySelectorAll(".faults > li").length === 17`)
 	if v := s.play(t, "O", tables.Broken); v.Outcome != verify.Violation {
 		t.Errorf("without fencing: %s", v)
 	}
-	b.await(10*time.Second, `document.querySelector(".hero").innerText.includes("VIOLATION")`)
+	b.await(`document.querySelector(".hero").innerText.includes("VIOLATION")`)
 	// The observation is shown at the paused replica.
-	b.await(10*time.Second, `/arm-pause|pause|stop/.test(document.querySelector("#way .struck").innerText) && `+
+	b.await(`/arm-pause|pause|stop/.test(document.querySelector("#way .struck").innerText) && ` +
 		`/fired 1×/.test(document.querySelector("#way .struck").innerText)`)
 	b.picture("paused", 1440, 1000, false)
 	if v := s.play(t, "O", tables.Fixed); v.Outcome != verify.Pass {
 		t.Errorf("with fencing: %s", v)
 	}
-	b.await(10*time.Second, `document.querySelector(".hero").innerText.includes("PASS")`)
+	b.await(`document.querySelector(".hero").innerText.includes("PASS")`)
 	b.clean()
 }
 
@@ -281,7 +281,7 @@ func TestPausedHolder(t *testing.T) {
 func TestTourByKeyboard(t *testing.T) {
 	b := open(t, theStage(t).entry())
 	at := func(stop int) {
-		b.await(10*time.Second, fmt.Sprintf(`document.querySelector(".tour")?.innerText?.includes("%d of 6")`, stop))
+		b.await(fmt.Sprintf(`document.querySelector(".tour")?.innerText?.includes("%d of 6")`, stop))
 	}
 	at(1)
 	for stop := 2; stop <= 6; stop++ {

@@ -25,7 +25,7 @@ func TestPagesOfFaultsReadWell(t *testing.T) {
 		"a.md": tables.Published[0], "c.md": tables.Published[2], "c.zh-CN.md": tables.Published[2],
 	} {
 		b := open(t, web.URL+"/faults/"+name+"?token="+token)
-		b.await(waitStill, `document.querySelectorAll("table td").length > 20`)
+		b.await(`document.querySelectorAll("table td").length > 20`)
 		b.withAxe()
 		for _, theme := range []string{"light", "dark"} {
 			b.prefers("prefers-color-scheme", theme)

@@ -34,7 +34,7 @@ func TestPageThatDoesNotReadIsDropped(t *testing.T) {
 	}()
 	select {
 	case <-sent:
-	case <-time.After(10 * time.Second):
+	case <-time.After(Patience):
 		t.Fatal("a page that does not read holds the others up")
 	}
 	f.close(reading)

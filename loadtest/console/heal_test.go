@@ -5,6 +5,7 @@ package console_test
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,16 +21,12 @@ import (
 )
 
 // until returns the state once it is as wanted.
-func (s *stage) until(t *testing.T, within time.Duration, wanted func(shown) bool) (now shown) {
+func (s *stage) until(t *testing.T, wanted func(shown) bool) (now shown) {
 	t.Helper()
-	for deadline := time.Now().Add(within); ; time.Sleep(50 * time.Millisecond) { // a poll, as any client's
-		if now = s.state(t); wanted(now) {
-			return now
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the state is not as wanted: %+v", now)
-		}
-	}
+	console.Await(t, func() bool { now = s.state(t); return wanted(now) }, func() string {
+		return fmt.Sprintf("the state is not as wanted: %+v", now)
+	})
+	return now
 }
 
 func (s *stage) act(t *testing.T, a trial.Action) {
@@ -53,21 +50,20 @@ func TestRestartAndResumeHeal(t *testing.T) {
 	goods := s.stocked(t)
 	s.act(t, trial.Action{Action: "kill", Target: "order-1"})
 	one := console.HandOrder{Items: []console.HandItem{{GoodsID: goods[0], Num: 1}}, Key: "one"}
-	for limit := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) { // an order may end later
-		placed, err := s.console.PlaceByHand(t.Context(), one)
-		if err == nil && placed.Status == http.StatusCreated {
-			break
-		}
-		if time.Now().After(limit) {
-			t.Fatalf("with one order service dead, an order by hand is answered %+v, %v", placed, err)
-		}
-	}
+	var placed *console.Placed
+	var err error
+	console.Await(t, func() bool { // an order may end later
+		placed, err = s.console.PlaceByHand(t.Context(), one)
+		return err == nil && placed.Status == http.StatusCreated
+	}, func() string {
+		return fmt.Sprintf("with one order service dead, an order by hand is answered %+v, %v", placed, err)
+	})
 	s.act(t, trial.Action{Action: "restart", Target: "order-1"})
 	s.act(t, trial.Action{Action: "pause", Target: "stock-1"})
 	s.act(t, trial.Action{Action: "slow", Target: "stock-1", Wire: "mysql"})
 	s.act(t, trial.Action{Action: "resume", Target: "stock-1"})
 	// A fault of a connection is armed until data passes.
-	s.until(t, time.Minute, func(now shown) bool {
+	s.until(t, func(now shown) bool {
 		for _, id := range goods { // some of them prefer stock-1
 			if _, err := s.console.PlaceByHand(t.Context(), console.HandOrder{
 				Items: []console.HandItem{{GoodsID: id, Num: 1}},
@@ -157,7 +153,7 @@ func TestHealEndsAPlayedFault(t *testing.T) {
 	if _, err := s.console.Play("O", tables.Fixed, 0); err != nil {
 		t.Fatal(err)
 	}
-	s.until(t, time.Minute, func(now shown) bool { return len(now.Faults) == 1 && now.Faults[0].Status == "fired" })
+	s.until(t, func(now shown) bool { return len(now.Faults) == 1 && now.Faults[0].Status == "fired" })
 	s.act(t, trial.Action{Action: "pause", Target: "order-2"})
 	if got := s.state(t); got.Faults[0].Status != "fired" {
 		t.Errorf("the action waited until the fault was healed: %q", got.statuses())
@@ -191,8 +187,8 @@ func TestGroupsWithoutTheirLockAreCounted(t *testing.T) {
 		},
 		Faults: []trial.Action{pause("stock-1", 300), pause("stock-2", 1500)},
 	})
-	s.until(t, time.Minute, func(now shown) bool { return now.Lock.Unlocked > 0 })
-	b.await(10*time.Second, `document.querySelector("#lock .unlocked")?.innerText.includes("went on without it")`)
+	s.until(t, func(now shown) bool { return now.Lock.Unlocked > 0 })
+	b.await(`document.querySelector("#lock .unlocked")?.innerText.includes("went on without it")`)
 	b.picture("unlocked", 1440, 1000, false)
 	if v, err := s.verdict(t); err != nil || v.Outcome != verify.Pass {
 		t.Errorf("the verdict is %v, %v", v, err)

@@ -149,7 +149,7 @@ func openFull(t *testing.T) *still {
 		"/api/faults": publishedFaults(t), "/api/tour": string(tour), "/api/play": "{}", "/api/stop": "{}",
 		"/api/runs/r0/report": `<body><article class="report" lang="en"><p>a report</p></article></body>`,
 	})
-	s.await(waitStill, `document.querySelector("#fault-A") && document.querySelector(".tour") && `+
+	s.await(`document.querySelector("#fault-A") && document.querySelector(".tour") && ` +
 		`document.querySelectorAll("#charts canvas").length === 2`)
 	eval[bool](s.browser, naming)
 	return s
@@ -229,7 +229,7 @@ func TestPlayedByKeyboard(t *testing.T) {
 	s.tabTo("tab Published faults")
 	s.tabTo("button E")
 	s.key(kb.Enter)
-	s.await(waitStill, `document.querySelector("#fault-E")`)
+	s.await(`document.querySelector("#fault-E")`)
 	s.focused("button E", "after its fault was opened")
 	for _, want := range []string{"pre The published idea", "button Broken"} {
 		s.tab()
@@ -242,7 +242,7 @@ func TestPlayedByKeyboard(t *testing.T) {
 	for _, phase := range []string{"firing", "idle"} {
 		eval[bool](s.browser, fmt.Sprintf(`page.state.run.value = {id: "new", fault: "E", variant: "broken"}, `+
 			`page.state.phase.value = %q, page.state.edges.value = {client_order: %[1]q.length}, true`, phase))
-		s.await(waitStill, fmt.Sprintf(`document.querySelector(".bar .dot.%s")`, phase))
+		s.await(fmt.Sprintf(`document.querySelector(".bar .dot.%s")`, phase))
 		s.focused("button Broken", "while the console is "+phase)
 		if n := eval[int](s.browser, `document.getAnimations().length`); n > 0 {
 			t.Errorf("%d things move, though the reader prefers that nothing does", n)
@@ -261,10 +261,10 @@ func TestPlayedByKeyboard(t *testing.T) {
 	s.tab()
 	s.focused("summary Code and tests", "after the link")
 	s.key(kb.Enter)
-	s.await(waitStill, `document.querySelector("#fault-E details").open`)
+	s.await(`document.querySelector("#fault-E details").open`)
 
 	s.key("?")
-	s.await(waitStill, `document.querySelector("dialog.help").open`)
+	s.await(`document.querySelector("dialog.help").open`)
 	s.focused("button Close", "in the dialog")
 	for range 4 {
 		if in := s.tab(); in != "" && !eval[bool](s.browser, `!!document.activeElement.closest("dialog")`) {
@@ -272,19 +272,19 @@ func TestPlayedByKeyboard(t *testing.T) {
 		}
 	}
 	s.key(kb.Escape)
-	s.await(waitStill, `!document.querySelector("dialog.help").open`)
+	s.await(`!document.querySelector("dialog.help").open`)
 	s.focused("summary Code and tests", "after the dialog")
 
 	s.tabTo("button free play")
 	s.key(kb.Enter)
-	s.await(waitStill, `document.querySelector("#runs .sheet")`)
+	s.await(`document.querySelector("#runs .sheet")`)
 	s.tabTo("button Close this report")
 	s.key(kb.Enter)
-	s.await(waitStill, `!document.querySelector("#runs .sheet")`)
+	s.await(`!document.querySelector("#runs .sheet")`)
 	s.focused("button free play", "after its report was closed")
 
 	eval[bool](s.browser, `page.state.phase.value = "firing", true`)
-	s.await(waitStill, `document.querySelector(".press .why button")`)
+	s.await(`document.querySelector(".press .why button")`)
 	s.tabTo("a orderstock")
 	s.tabTo("button As it runs here")
 	s.tab()
@@ -292,7 +292,7 @@ func TestPlayedByKeyboard(t *testing.T) {
 	s.key(kb.Enter)
 	s.posted("/api/stop", 1)
 	eval[bool](s.browser, `page.state.phase.value = "idle", true`)
-	s.await(waitStill, `!document.querySelector(".press .why button")`)
+	s.await(`!document.querySelector(".press .why button")`)
 	s.tab()
 	s.focused("button ← Previous", "after the run that Stop ended")
 
@@ -315,7 +315,7 @@ func TestPlayedByKeyboard(t *testing.T) {
 func TestStageByKeyboard(t *testing.T) {
 	s := openStillAt(t, "?stage#fault=E", "", map[string]string{"/api/faults": publishedFaults(t), "/api/play": "{}"})
 	s.do(chromedp.EmulateViewport(1280, 720))
-	s.await(waitStill, `document.querySelector(".on-stage .letter")?.innerText === "E"`)
+	s.await(`document.querySelector(".on-stage .letter")?.innerText === "E"`)
 	eval[bool](s.browser, naming)
 	for n, step := range []struct{ name, key string }{{"broken", kb.Enter}, {"fixed", " "}} {
 		s.tabTo("button " + strings.ToUpper(step.name[:1]) + step.name[1:])

@@ -59,7 +59,7 @@ func TestChinese(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := openIn(t, "zh-CN", "", inChinese, map[string]string{"/api/faults": publishedFaults(t), "/api/tour": string(tour)})
-	s.await(waitStill, `document.querySelector("#fault-A") && document.querySelector(".tour")`)
+	s.await(`document.querySelector("#fault-A") && document.querySelector(".tour")`)
 	if lang := eval[string](s.browser, `document.documentElement.lang`); lang != "zh-CN" {
 		t.Errorf("the document is in %q", lang)
 	}
@@ -70,10 +70,10 @@ func TestChinese(t *testing.T) {
 	}
 	s.withAxe()
 	eval[bool](s.browser, `import("./js/text.js").then((module) => { window.say = module.say; }), true`)
-	s.await(waitStill, `window.say`)
+	s.await(`window.say`)
 	for _, f := range tables.Published {
 		eval[bool](s.browser, fmt.Sprintf(`page.choose(%q), true`, f.Letter))
-		s.await(waitStill, fmt.Sprintf(`document.querySelector("#fault-%s")`, f.Letter))
+		s.await(fmt.Sprintf(`document.querySelector("#fault-%s")`, f.Letter))
 		link := eval[string](s.browser, fmt.Sprintf(`document.querySelector("#fault-%s .page-of a").pathname`, f.Letter))
 		if link != "/faults/"+strings.ToLower(f.Letter)+".zh-CN.md" {
 			t.Errorf("%s: the page links %s", f.Letter, link)
@@ -88,7 +88,7 @@ func TestChinese(t *testing.T) {
 			}
 			eval[bool](s.browser, fmt.Sprintf(`page.state.scene.value = %s, `+
 				`page.state.hero.value = {sentence: %q, word: "PASS"}, true`, scene, run.Sentence))
-			s.await(waitStill, fmt.Sprintf(`document.querySelectorAll("#happened td.step").length === %d`,
+			s.await(fmt.Sprintf(`document.querySelectorAll("#happened td.step").length === %d`,
 				len(run.Scene.Steps)))
 			for _, text := range run.texts() {
 				if got, want := eval[string](s.browser, fmt.Sprintf(`say(%q)`, text)), texts.Chinese().Say(text); got != want {
@@ -109,16 +109,16 @@ func TestChinese(t *testing.T) {
 		}
 	}
 	eval[bool](s.browser, `document.querySelector("#tab-free").click(), true`)
-	s.await(waitStill, `document.querySelector(".free")`)
+	s.await(`document.querySelector(".free")`)
 	s.picture("chinese-free", 1440, 900, true)
 	s.press(".bar", "English")
 	s.do(chromedp.WaitVisible(`html[lang="en"] .hero`)) // the page is loaded again
-	s.await(waitStill, `document.documentElement.lang === "en" && document.querySelector(".hero")`)
+	s.await(`document.documentElement.lang === "en" && document.querySelector(".hero")`)
 	if words := s.text("#app"); strings.Contains(words, "订单") {
 		t.Errorf("after the change to English, the page says %s", words)
 	}
 	s.do(chromedp.Navigate(eval[string](s.browser, `location.href`)))
-	s.await(waitStill, `document.documentElement.lang === "en" && document.querySelector(".hero")`)
+	s.await(`document.documentElement.lang === "en" && document.querySelector(".hero")`)
 	s.clean()
 }
 

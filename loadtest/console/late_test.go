@@ -15,6 +15,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"orderstock/pkg/tracing"
+
+	"orderstock/loadtest/console"
 )
 
 // asked returns how often the page has asked for an address that ends so.
@@ -60,25 +62,22 @@ func TestLifeShowsLateSteps(t *testing.T) {
 	b.idle()
 	b.press("#life", "Send")
 	const late = `document.querySelector("#life .lanes")?.textContent.includes("reconcile")`
-	b.await(10*time.Second, `document.querySelector("#life input[name=order]").value`)
+	b.await(`document.querySelector("#life input[name=order]").value`)
 	order := eval[string](b, `document.querySelector("#life input[name=order]").value`)
-	for deadline := time.Now().Add(10 * time.Second); b.asked("/api/orders/"+order) < 2; {
-		if time.Now().After(deadline) {
-			t.Fatal("the page looks only once")
-		}
-		time.Sleep(50 * time.Millisecond) // a poll of another process
-	}
-	for deadline := time.Now().Add(10 * time.Second); !eval[bool](b, `!!document.querySelector("#life .lanes")`); {
-		if time.Now().After(deadline) {
-			t.Fatal("the order has no steps")
+	console.Await(t, func() bool { return b.asked("/api/orders/"+order) >= 2 }, func() string {
+		return "the page looks only once"
+	})
+	console.Await(t, func() bool {
+		if eval[bool](b, `!!document.querySelector("#life .lanes")`) {
+			return true
 		}
 		b.press("#life", "read again")
-		time.Sleep(50 * time.Millisecond) // a poll of another process
-	}
+		return false
+	}, func() string { return "the order has no steps" })
 	if eval[bool](b, "!!"+late) {
 		t.Fatal("the step is there before it was sent")
 	}
 	s.sendStep(t, order, "reconcile")
-	b.await(15*time.Second, late)
+	b.await(late)
 	b.clean()
 }

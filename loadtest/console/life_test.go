@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -48,20 +47,18 @@ func (s *stage) stocked(t *testing.T) []string {
 // lifeOnce returns the life of an order once enough of it is known.
 func (s *stage) lifeOnce(t *testing.T, order string, enough func(*console.Life) bool) *console.Life {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for {
-		life, err := s.console.Life(t.Context(), order)
-		if err == nil && enough(life) {
-			return life
+	var life *console.Life
+	var err error
+	console.Await(t, func() bool {
+		life, err = s.console.Life(t.Context(), order)
+		return err == nil && enough(life)
+	}, func() string {
+		if life != nil {
+			_ = console.WriteSpans(t.Output(), life.Spans)
 		}
-		if time.Now().After(deadline) {
-			if life != nil {
-				_ = console.WriteSpans(t.Output(), life.Spans)
-			}
-			t.Fatalf("the life of order %s is incomplete: %v, %v", order, life, err)
-		}
-		time.Sleep(100 * time.Millisecond) // a poll of other processes
-	}
+		return fmt.Sprintf("the life of order %s is incomplete: %v, %v", order, life, err)
+	})
+	return life
 }
 
 func traced(life *console.Life, is func(console.Span) bool) bool {
@@ -97,15 +94,10 @@ func TestShareOfARunIsTraced(t *testing.T) {
 		id, err := strconv.ParseInt(r.OrderID, 10, 64)
 		return err == nil && id > before
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	console.Await(t, func() bool {
 		traced = slices.DeleteFunc(s.state(t).Recent, func(r console.Recent) bool { return !of(r) })
-		if len(traced) == 8 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("of the run's orders the page lists %v, want the last 8", traced)
-		}
-	}
+		return len(traced) == 8
+	}, func() string { return fmt.Sprintf("of the run's orders the page lists %v, want the last 8", traced) })
 }
 
 // TestLifeOfAnOrderByHand sends an order from the page and looks at its steps.
@@ -113,13 +105,13 @@ func TestLifeOfAnOrderByHand(t *testing.T) {
 	s := theStage(t)
 	goods := s.stocked(t)[15] // the form offers the first
 	b := open(t, s.entry())
-	b.await(10*time.Second, `document.querySelector("#life input[name=goods]")?.value === "`+goods+`"`)
+	b.await(`document.querySelector("#life input[name=goods]")?.value === "` + goods + `"`)
 	b.do(chromedp.Evaluate[chromedp.Void](
 		`[...document.querySelectorAll("#life button")].find((e) => e.innerText === "Send").click()`))
 	for _, step := range []string{ // each process sends its own, at its time
 		"wait for the lock", "update the stock", "commit", "confirm from the ledger", "set the status",
 	} {
-		b.await(15*time.Second, `document.querySelector("#life .lanes")?.textContent.includes("`+step+`")`)
+		b.await(`document.querySelector("#life .lanes")?.textContent.includes("` + step + `")`)
 	}
 	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("#life").scrollIntoView()`))
 	b.picture("life", 1440, 1000, false)
@@ -152,7 +144,7 @@ func TestLifeOfAPausedHolder(t *testing.T) {
 	}
 	b := open(t, s.entry())
 	b.do(chromedp.Evaluate[chromedp.Void](`import("./js/order.js").then((life) => life.show("` + order + `"))`))
-	b.await(15*time.Second, `document.querySelector("#life .bar.paused .stood") && `+
+	b.await(`document.querySelector("#life .bar.paused .stood") && ` +
 		`document.querySelector("#life .bar.error .cross")`)
 	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("#life").scrollIntoView()`))
 	b.picture("life-paused", 1440, 1000, false)
@@ -192,21 +184,17 @@ func (s *stage) pausedOrder(t *testing.T, goods []string, scene int) (order stri
 		t.Fatal(err)
 	}
 	// Some products prefer stock-1, and none does for some seconds after it was silent in another test.
-	until := time.Now().Add(45 * time.Second)
-	for try := 0; order == ""; try++ {
-		if time.Now().After(until) {
-			t.Fatal("no order was executed by stock-1")
-		}
+	try := 0
+	console.Await(t, func() bool {
 		placed, err := s.console.PlaceByHand(t.Context(), console.HandOrder{
 			Items: []console.HandItem{{GoodsID: goods[try%len(goods)], Num: 1}}, Key: fmt.Sprintf("paused-%d-%d", scene, try),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.stopped(t, "stock-1") {
-			order = placed.OrderID
-		}
-	}
+		order, try = placed.OrderID, try+1
+		return s.stopped(t, "stock-1")
+	}, func() string { return "no order was executed by stock-1" })
 	s.lifeOnce(t, order, func(l *console.Life) bool { return l.Order != nil && l.Order["status"] == "CONFIRMED" })
 	if _, err := s.console.Act(t.Context(), trial.Action{Action: "resume", Target: "stock-1"}); err != nil {
 		t.Fatal(err)

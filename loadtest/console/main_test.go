@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/system"
@@ -123,7 +122,7 @@ func (s *stage) passes(t *testing.T) {
 // verdict waits until the run that goes on is over, and returns the verdict on it, or why there is none.
 func (s *stage) verdict(t *testing.T) (*verify.Verdict, error) {
 	t.Helper()
-	now := s.until(t, 3*time.Minute, func(now shown) bool { return now.Phase == string(trial.Idle) })
+	now := s.until(t, func(now shown) bool { return now.Phase == string(trial.Idle) })
 	if now.Verdict == nil {
 		return nil, errors.New(now.Hero.Sentence)
 	}

@@ -9,10 +9,9 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
-)
 
-// waitStill is how long a page that asks no service may take.
-const waitStill = 10 * time.Second
+	"orderstock/loadtest/console"
+)
 
 // stalled is a run with no answers in three intervals of eight.
 const stalled = `[
@@ -28,7 +27,7 @@ const stalled = `[
 // TestChartsHaveGapsInAStall: where no order was answered, neither chart draws how long answers took.
 func TestChartsHaveGapsInAStall(t *testing.T) {
 	s := openStill(t, `"samples": `+stalled+`, "run": {"id": "r1", "title": "free play"}`, nil)
-	s.await(waitStill, `document.querySelectorAll("#charts canvas").length === 2`)
+	s.await(`document.querySelectorAll("#charts canvas").length === 2`)
 	// In the live chart, nothing of the line's colour is between the two ends of the gap.
 	const column = `(() => {
 		const canvas = document.querySelectorAll("#charts canvas")[1];
@@ -56,7 +55,7 @@ func TestChartsHaveGapsInAStall(t *testing.T) {
 // TestFaultsOutsideTheChartAreNotDrawn: a fault after the last sample has no place on the axis.
 func TestFaultsOutsideTheChartAreNotDrawn(t *testing.T) {
 	s := openStill(t, `"samples": `+stalled+`, "run": {"id": "r1", "title": "free play"}`, nil)
-	s.await(waitStill, `document.querySelectorAll("#charts canvas").length === 2`)
+	s.await(`document.querySelectorAll("#charts canvas").length === 2`)
 	eval[bool](s.browser, `window.written = [], (() => {
 		const write = CanvasRenderingContext2D.prototype.fillText;
 		CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
@@ -67,7 +66,7 @@ func TestFaultsOutsideTheChartAreNotDrawn(t *testing.T) {
 			{ id: "2", what: "kill", where: "too-late", status: "fired", fired: 1, fired_ms: 9000 },
 			{ id: "1", what: "kill", where: "stock-1", status: "healed", fired: 1, fired_ms: 600 }];
 	})(), true`)
-	s.await(waitStill, `written.includes("kill stock-1")`)
+	s.await(`written.includes("kill stock-1")`)
 	if eval[bool](s.browser, `written.includes("kill too-late")`) {
 		t.Error("the chart names a fault that is not on its axis")
 	}
@@ -79,7 +78,7 @@ func TestKeysAreListedOnAPhone(t *testing.T) {
 	s := openStill(t, "", nil)
 	s.do(chromedp.EmulateViewport(390, 800))
 	eval[bool](s.browser, `document.querySelector(".bar button.keys").click(), true`)
-	s.await(waitStill, `document.querySelector("dialog.help").open`)
+	s.await(`document.querySelector("dialog.help").open`)
 	for selector, want := range map[string]bool{"dialog.help dt kbd": true, ".bar button kbd": false} {
 		if got := eval[bool](s.browser, `document.querySelector("`+selector+`").checkVisibility()`); got != want {
 			t.Errorf("%s is shown: %t, want %t", selector, got, want)
@@ -101,15 +100,15 @@ func TestRunsAreLaidOverOnce(t *testing.T) {
 	}
 	rows = append(rows, `{"id": "gone", "title": "free play", "seed": "1", "verdict": "PASS"}`)
 	s := openStill(t, `"runs": [`+strings.Join(rows, ",")+`]`, answers)
-	s.await(waitStill, `document.querySelectorAll("#runs input[type=checkbox]").length === 5`)
+	s.await(`document.querySelectorAll("#runs input[type=checkbox]").length === 5`)
 	eval[bool](s.browser, `window.boxes = [...document.querySelectorAll("#runs input[type=checkbox]")], true`)
 	is := func(over, ticked string) {
 		t.Helper()
-		s.await(waitStill, `page.overlays.value.map((run) => run.row.id).join() === "`+over+`"`)
-		s.await(waitStill, `boxes.map((box, i) => box.checked ? i + 1 : "").join("") === "`+ticked+`"`)
+		s.await(`page.overlays.value.map((run) => run.row.id).join() === "` + over + `"`)
+		s.await(`boxes.map((box, i) => box.checked ? i + 1 : "").join("") === "` + ticked + `"`)
 	}
 	eval[bool](s.browser, `boxes[4].click(), true`)
-	s.await(waitStill, `document.querySelector(".note.wrong")`)
+	s.await(`document.querySelector(".note.wrong")`)
 	is("", "")
 	eval[bool](s.browser, `boxes[0].click(), boxes[0].click(), boxes[0].click(), true`)
 	time.Sleep(300 * time.Millisecond) // all three were answered
@@ -119,7 +118,7 @@ func TestRunsAreLaidOverOnce(t *testing.T) {
 	eval[bool](s.browser, `boxes[2].click(), true`)
 	is("r1,r2,r3", "123")
 	eval[bool](s.browser, `boxes[3].click(), true`)
-	s.await(waitStill, `document.querySelector(".note").innerText.includes("At most 3")`)
+	s.await(`document.querySelector(".note").innerText.includes("At most 3")`)
 	is("r1,r2,r3", "123")
 	eval[bool](s.browser, `boxes[1].click(), true`)
 	is("r1,r3", "13")
@@ -138,26 +137,23 @@ func (s *still) set(selector, value string) {
 // posted waits until the page has posted so many bodies to a path, and returns them.
 func (s *still) posted(path string, n int) []string {
 	s.t.Helper()
-	for deadline := time.Now().Add(waitStill); ; time.Sleep(50 * time.Millisecond) { // a poll of another process
-		if all := s.sent(path); len(all) >= n {
-			return all
-		}
-		if time.Now().After(deadline) {
-			s.t.Fatalf("%q was posted to %s, want %d", s.sent(path), path, n)
-		}
-	}
+	var all []string
+	console.Await(s.t, func() bool { all = s.sent(path); return len(all) >= n }, func() string {
+		return fmt.Sprintf("%q was posted to %s, want %d", all, path, n)
+	})
+	return all
 }
 
 // TestFormMatchesItsScenario: free play fires, breaks and copies the settings that it shows.
 func TestFormMatchesItsScenario(t *testing.T) {
 	s := openStill(t, "", map[string]string{"/api/act": "{}"})
 	eval[bool](s.browser, `document.querySelector("#tab-free").click(), true`)
-	s.await(waitStill, `document.querySelector(".free select[name=action]")`)
+	s.await(`document.querySelector(".free select[name=action]")`)
 	s.set(".free select[name=action]", "kill-server")
-	s.await(waitStill, `document.querySelector(".free select[name=target]").value === "redis"`)
+	s.await(`document.querySelector(".free select[name=target]").value === "redis"`)
 	s.set(".free select[name=target]", "mysql")
 	s.set(".free select[name=action]", "pause")
-	s.await(waitStill, `document.querySelector(".free select[name=target]").value === "order-1"`)
+	s.await(`document.querySelector(".free select[name=target]").value === "order-1"`)
 	s.press(".free", "Do it now")
 	if body := s.posted("/api/act", 1)[0]; body != `{"action":"pause","target":"order-1"}` {
 		t.Errorf("the page breaks %s, but shows that it pauses order-1", body)
@@ -167,14 +163,14 @@ func TestFormMatchesItsScenario(t *testing.T) {
 	}
 	s.set(".free input[name=settle_s]", "40")
 	s.set(".free input[name=trace_sample]", "0.5")
-	s.await(waitStill, `/--settle 40s/.test(document.querySelector(".free .command").innerText)`)
+	s.await(`/--settle 40s/.test(document.querySelector(".free .command").innerText)`)
 	if command := s.text(".free .command"); strings.Contains(command, "--trace-sample") {
 		t.Errorf("nobody would receive the spans of %s", command)
 	}
 	s.set(".free select[name=strategy]", "etcd")
-	s.await(waitStill, `[...document.querySelectorAll(".free p code")].some((e) => e.textContent === "--fast")`)
+	s.await(`[...document.querySelectorAll(".free p code")].some((e) => e.textContent === "--fast")`)
 	s.set(".free select[name=strategy]", "unsafe")
-	s.await(waitStill, `document.querySelector(".free").innerText.includes("oversells")`)
+	s.await(`document.querySelector(".free").innerText.includes("oversells")`)
 	if words := s.text(".free"); strings.Contains(words, "`") || strings.Contains(words, "--allow-unsafe") {
 		t.Errorf("free play speaks of flags of the command line: %s", words)
 	}
@@ -186,7 +182,7 @@ func TestAgainIsTheSameOrder(t *testing.T) {
 	s := openStill(t, "", map[string]string{"/api/orders": `{"status": 201, "body": {"status": "CONFIRMED"}}`})
 	s.set("#life input[name=goods]", "11")
 	s.press("#life", "Send")
-	s.await(waitStill, `document.querySelector("#life").innerText.includes("answered 201")`)
+	s.await(`document.querySelector("#life").innerText.includes("answered 201")`)
 	s.set("#life input[name=goods]", "12")
 	s.set("#life input[name=num]", "9")
 	s.press("#life", "Send it again")
@@ -202,7 +198,7 @@ func TestLifeWithoutAKnownStep(t *testing.T) {
 		{"id": "a", "name": "SELECT", "lane": "order-1", "start_us": 5, "duration_us": 9}]}`})
 	s.set("#life input[name=order]", "7")
 	s.press("#life", "Show its life")
-	s.await(waitStill, `document.querySelector("#life .rows")`)
+	s.await(`document.querySelector("#life .rows")`)
 	time.Sleep(300 * time.Millisecond) // the figure waits for its width
 	if made := eval[bool](s.browser, `/NaN|Infinity/.test(document.querySelector("#life").innerHTML)`); made {
 		t.Error("the life of an order without a known step has numbers that are none")
@@ -223,7 +219,7 @@ func TestWayMarksStrikes(t *testing.T) {
 	strike := func(faults, want string) {
 		t.Helper()
 		eval[bool](s.browser, `page.state.faults.value = [`+faults+`], true`)
-		s.await(waitStill, marked+` === "`+want+`"`)
+		s.await(marked + ` === "` + want + `"`)
 	}
 	fault := func(what, where, status string) string {
 		what, wire, _ := strings.Cut(what, " to ")
@@ -269,6 +265,6 @@ func TestSmallThings(t *testing.T) {
 		t.Errorf("the word in the button for the colours has a line of %s above", line)
 	}
 	s.do(chromedp.EmulateViewport(390, 800))
-	s.await(waitStill, `document.querySelector("#events tbody .clock").checkVisibility()`)
+	s.await(`document.querySelector("#events tbody .clock").checkVisibility()`)
 	s.clean()
 }

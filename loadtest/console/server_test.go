@@ -239,7 +239,7 @@ func TestStalledStreamIsDropped(t *testing.T) {
 	}
 	select {
 	case <-dropped:
-	case <-time.After(30 * time.Second):
+	case <-time.After(console.Patience):
 		t.Error("the server still serves the stalled stream")
 	}
 }

@@ -150,7 +150,7 @@ func openRecorded(t *testing.T, language string) *still {
 		}
 	}
 	s := openIn(t, language, "?stage", "", answers)
-	s.await(waitStill, `page.published.value`)
+	s.await(`page.published.value`)
 	eval[bool](s.browser, `page.state.runs.value = [`+strings.Join(rows, ",")+`], true`)
 	return s
 }
@@ -173,7 +173,7 @@ func TestStage(t *testing.T) {
 				if i > 0 {
 					s.do(chromedp.KeyEvent(kb.ArrowRight))
 				}
-				s.await(waitStill, fmt.Sprintf(`document.querySelector(".on-stage .letter")?.innerText === %q && `+
+				s.await(fmt.Sprintf(`document.querySelector(".on-stage .letter")?.innerText === %q && `+
 					`document.querySelectorAll(".side h2 b").length >= 2`, f.Letter))
 				runs := recordedRuns(t, f)
 				for i, side := range []tables.Side{tables.Broken, tables.Fixed} {
@@ -219,7 +219,7 @@ func (s *still) showsSide(f tables.Fault, run recorded, within string) {
 	if run.Scene == nil {
 		return
 	}
-	s.await(waitStill, fmt.Sprintf(`document.querySelector("%s td.step")`, within))
+	s.await(fmt.Sprintf(`document.querySelector("%s td.step")`, within))
 	count := func(selector string) int {
 		return eval[int](s.browser, fmt.Sprintf(`document.querySelectorAll("%s %s").length`, within, selector))
 	}
@@ -246,7 +246,7 @@ func TestStageIsPlayedByTwoKeys(t *testing.T) {
 	s := openStillAt(t, "?stage#fault=E", `"runs": [{"id": "old", "fault": "E", "variant": "broken",
 		"sentence": "an old end", "verdict": "VIOLATION"}]`,
 		map[string]string{"/api/faults": publishedFaults(t), "/api/play": "{}"})
-	s.await(waitStill, `document.querySelector(".on-stage .letter")?.innerText === "E"`)
+	s.await(`document.querySelector(".on-stage .letter")?.innerText === "E"`)
 	if words := s.text(".on-stage"); strings.Contains(words, "an old end") ||
 		!strings.Contains(words, "answer == timeout") || !strings.Contains(words, "leaves the order PENDING") {
 		t.Errorf("before it is played, the stage shows %s", words)
@@ -260,7 +260,7 @@ func TestStageIsPlayedByTwoKeys(t *testing.T) {
 	}
 	eval[bool](s.browser, `page.state.run.value = {id: "new", fault: "E", variant: "fixed"}, `+
 		`page.state.hero.value = {sentence: "sold 12 of 300", word: "RUNNING"}, true`)
-	s.await(waitStill, `/sold 12 of 300/i.test(document.querySelector(".side:nth-child(2) h2").innerText)`)
+	s.await(`/sold 12 of 300/i.test(document.querySelector(".side:nth-child(2) h2").innerText)`)
 	if !regexp.MustCompile(`\?stage(=.*)?#.*fault=E`).MatchString(eval[string](s.browser, `location.href`)) {
 		t.Errorf("the address is %s", eval[string](s.browser, `location.href`))
 	}
@@ -277,7 +277,7 @@ func TestTourFollowsWhatIsPlayed(t *testing.T) {
 		map[string]string{"/api/tour": string(tour)})
 	at := func(stop int) {
 		t.Helper()
-		s.await(waitStill, fmt.Sprintf(`document.querySelector(".tour .where")?.innerText.includes("%d of %d")`, stop,
+		s.await(fmt.Sprintf(`document.querySelector(".tour .where")?.innerText.includes("%d of %d")`, stop,
 			len(tables.Tour)))
 	}
 	at(2)

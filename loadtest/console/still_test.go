@@ -113,9 +113,9 @@ func openStillWith(t *testing.T, query, state string, answers map[string]string,
 	s.browser = open(t, "about:blank")
 	prepare(s.browser)
 	s.do(chromedp.Navigate(web.URL + "/" + query))
-	s.await(waitStill, `document.querySelector(".bar .dot.idle, .on-stage")`)
+	s.await(`document.querySelector(".bar .dot.idle, .on-stage")`)
 	eval[bool](s.browser, `import("./js/state.js").then((module) => { window.page = module; }), true`)
-	s.await(waitStill, `window.page && page.form.value`)
+	s.await(`window.page && page.form.value`)
 	return s
 }
 

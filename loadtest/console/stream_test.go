@@ -61,12 +61,12 @@ func TestPageComesBack(t *testing.T) {
 	b.idle()
 	eval[bool](b, `import("./js/state.js").then((module) => { window.page = module; }), true`)
 	(<-d.streams)()
-	b.await(10*time.Second, `document.querySelector(".bar .status").innerText.includes("Connection lost")`)
+	b.await(`document.querySelector(".bar .status").innerText.includes("Connection lost")`)
 
 	shows := func(run tables.Run) {
 		t.Helper()
 		s.passes(t)
-		b.await(15*time.Second, fmt.Sprintf(`document.querySelector(".bar .dot.idle") && `+
+		b.await(fmt.Sprintf(`document.querySelector(".bar .dot.idle") && `+
 			`page.state.run.value.id === %q && page.state.samples.value.length === %d && `+
 			`document.querySelector(".hero").innerText.includes("PASS")`, run.ID, len(s.state(t).Samples)))
 	}
@@ -87,13 +87,13 @@ func TestPageComesBack(t *testing.T) {
 func TestPageNoticesAStillConsole(t *testing.T) {
 	s := openStill(t, "", nil)
 	s.stands.Store(true)
-	s.await(20*time.Second, `document.querySelector(".bar .status").innerText.includes("does not answer")`)
+	s.await(`document.querySelector(".bar .status").innerText.includes("does not answer")`)
 	if why := eval[string](s.browser, `page.whyNotFire.value`); why != "the console does not answer" {
 		t.Errorf("why nothing can be fired: %q", why)
 	}
 	s.picture("silent", 1280, 300, false)
 	s.stands.Store(false)
-	s.await(20*time.Second, `document.querySelector(".bar .dot.idle")`)
+	s.await(`document.querySelector(".bar .dot.idle")`)
 	s.clean()
 }
 
@@ -104,6 +104,6 @@ func TestPagesHearABeat(t *testing.T) {
 	b := open(t, d.entry)
 	b.idle()
 	eval[bool](b, `new EventSource("api/events").addEventListener("beat", () => { window.beaten = true; }), true`)
-	b.await(20*time.Second, `window.beaten`)
+	b.await(`window.beaten`)
 	b.clean()
 }

@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
@@ -66,19 +65,13 @@ func (r receiver) fire(t *testing.T, cfg fire.Config, share float64) *history.Hi
 // await returns the spans of an order once enough says that they have all come.
 func (r receiver) await(t *testing.T, order int64, enough func([]console.Span) bool) []console.Span {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for {
-		spans := r.Order(strconv.FormatInt(order, 10))
-		if enough(spans) {
-			return spans
-		}
-		if time.Now().After(deadline) {
-			var text bytes.Buffer
-			_ = console.WriteSpans(&text, spans)
-			t.Fatalf("spans of order %d are missing:\n%s", order, &text)
-		}
-		time.Sleep(20 * time.Millisecond) // a poll of other processes
-	}
+	var spans []console.Span
+	console.Await(t, func() bool { spans = r.Order(strconv.FormatInt(order, 10)); return enough(spans) }, func() string {
+		var text bytes.Buffer
+		_ = console.WriteSpans(&text, spans)
+		return fmt.Sprintf("spans of order %d are missing:\n%s", order, &text)
+	})
+	return spans
 }
 
 // has reports whether there is an ended span of each name.
@@ -267,7 +260,7 @@ func offByDefault(t *testing.T, bin string) {
 		c.StockEnv = env
 	})
 	h := r.fire(t, fire.Config{Target: st.Target(), Orders: 1, Concurrency: 1, Mix: fire.Mix{Goods: 1}}, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), console.Patience)
 	defer cancel()
 	if err := st.Stop(ctx); err != nil { // recorded spans are exported by then
 		t.Fatal(err)

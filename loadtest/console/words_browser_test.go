@@ -37,7 +37,7 @@ func TestSoldOfWhatIsPromised(t *testing.T) {
 		Orders: 100, Rate: 12, Concurrency: 8, Mix: fire.Mix{Goods: 1, Stock: 300, NumMax: 1, ItemsMax: 1},
 	}})
 	s.passes(t)
-	b.await(waitStill, `/of 300[^]*PASS/.test(document.querySelector(".hero h1").innerText)`)
+	b.await(`/of 300[^]*PASS/.test(document.querySelector(".hero h1").innerText)`)
 	if told := eval[string](b, `[...told].filter((text) => text !== "of nothing").join()`); told != "of 300" {
 		t.Errorf("the headline says sold %s, want of 300 all the time", told)
 	}
@@ -52,7 +52,7 @@ func TestOrdersAreLinked(t *testing.T) {
 			"product `+product+`: `+product+` and `+order+`"],
 		"findings": [{"flag": "`+order+`"}, {"product": "`+product+`"}]}]},
 		"log": [{"at": "2026-01-02T03:04:05Z", "t_ms": 5, "kind": "books", "text": "product `+product+`: 3 in"}]`, nil)
-	s.await(waitStill, `document.querySelector("#judged tr.bad") && document.querySelector("#events tbody tr")`)
+	s.await(`document.querySelector("#judged tr.bad") && document.querySelector("#events tbody tr")`)
 	links := eval[string](s.browser, `[...document.querySelectorAll("#judged tbody .link, #events .link")]`+
 		`.map((e) => e.innerText).join()`)
 	if links != order {
@@ -66,7 +66,7 @@ func TestBooksAreNoVerdict(t *testing.T) {
 	s := openStill(t, `"run": {"id": "r1", "title": "free play"}, "hero": {"sentence": "sold 412 of 300",
 		"word": "`+tables.Disagreeing+`"}, "books": {"wrong": "product 1: 412 pieces", "rows": [{"goods": "1",
 		"name": "product 1", "in": 300, "out": 412, "back": 0, "there": 0, "told": 412, "wrong": "412 pieces"}]}`, nil)
-	s.await(waitStill, `document.querySelector(".hero .verdict.bad")`)
+	s.await(`document.querySelector(".hero .verdict.bad")`)
 	if hero := s.text(".hero .say"); strings.Contains(hero, "VIOLATION") || strings.Contains(hero, "verdict say") ||
 		!strings.Contains(hero, "The judge") {
 		t.Errorf("the headline of a run that is not judged: %s", hero)
@@ -85,12 +85,12 @@ func TestOnlyALinkOffersAFault(t *testing.T) {
 	})
 	offers := func(want bool, when string) {
 		t.Helper()
-		s.await(waitStill, `document.querySelector(".press .why")`)
+		s.await(`document.querySelector(".press .why")`)
 		if words := s.text(".press"); strings.Contains(words, "This link offers") != want {
 			t.Errorf("%s, the page says %s", when, words)
 		}
 	}
-	s.await(waitStill, `document.querySelector("#fault-A")`)
+	s.await(`document.querySelector("#fault-A")`)
 	run := func(fault, variant string) {
 		eval[bool](s.browser, fmt.Sprintf(`page.state.run.value = {id: "r", title: "a run", fault: %q, variant: %q}, true`,
 			fault, variant))
@@ -107,12 +107,12 @@ func TestOnlyALinkOffersAFault(t *testing.T) {
 		t.Errorf("after free play the address offers a fault: %s", hash)
 	}
 	eval[bool](s.browser, `location.hash = "#fault=E&variant=fixed", true`)
-	s.await(waitStill, `document.querySelector(".press").innerText.includes("This link offers fault E, fixed")`)
+	s.await(`document.querySelector(".press").innerText.includes("This link offers fault E, fixed")`)
 	run("E", "fixed") // the page of this run is loaded again
-	s.await(waitStill, `document.querySelector(".hero .say").innerText.includes("a run")`)
+	s.await(`document.querySelector(".hero .say").innerText.includes("a run")`)
 	offers(false, "while its run is shown")
 	run("", "")
-	s.await(waitStill, `document.querySelector(".press").innerText.includes("This link offers fault E, fixed")`)
+	s.await(`document.querySelector(".press").innerText.includes("This link offers fault E, fixed")`)
 	s.press(".press", "Fixed")
 	s.posted("/api/play", 2)
 	offers(false, "after the offer was taken")
@@ -134,7 +134,7 @@ func TestSlowRunIsNotTicked(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := openStill(t, `"runs": [`+string(row)+`]`, map[string]string{"/api/faults": publishedFaults(t)})
-	s.await(waitStill, `document.querySelector(".faults .seen")`)
+	s.await(`document.querySelector(".faults .seen")`)
 	if ticked := s.text("#runs .good, .faults .seen.good"); ticked != "" || !s.says("#runs .verdict-small", "slow") {
 		t.Errorf("ticked: %q; the list of runs says %q", ticked, s.text("#runs .verdict-small"))
 	}
@@ -144,12 +144,12 @@ func TestSlowRunIsNotTicked(t *testing.T) {
 // TestFiguresWithoutAValueAreLeftOut of the orders.
 func TestFiguresWithoutAValueAreLeftOut(t *testing.T) {
 	s := openStill(t, `"statuses": {"CONFIRMED": 315, "REJECTED": 485}`, nil)
-	s.await(waitStill, `document.querySelector("#orders dd")`)
+	s.await(`document.querySelector("#orders dd")`)
 	if words := s.text("#orders"); strings.Contains(words, "–") {
 		t.Errorf("a figure has no value: %s", words)
 	}
 	eval[bool](s.browser, `page.state.commits.value = {per_s: 12, orders_per_commit: 3.5}, true`)
-	s.await(waitStill, `/3.5\s+orders for each commit/.test(document.querySelector("#orders").innerText)`)
+	s.await(`/3.5\s+orders for each commit/.test(document.querySelector("#orders").innerText)`)
 	s.clean()
 }
 
@@ -157,18 +157,18 @@ func TestFiguresWithoutAValueAreLeftOut(t *testing.T) {
 func TestBreaksByHandAreInTheCommand(t *testing.T) {
 	s := openStill(t, `"run": {"id": "r1", "title": "A", "fault": "A", "command": "make play FAULT=A SEED=42"},
 		"faults": [{"id": "1", "what": "kill", "where": "stock-1", "status": "fired", "fired": 1, "by_hand": true}]`, nil)
-	s.await(waitStill, `document.querySelector(".hero .command")`)
+	s.await(`document.querySelector(".hero .command")`)
 	if words := s.text(".hero .command"); !strings.Contains(words, "by hand") {
 		t.Errorf("the command of a played fault does not say what it leaves out: %s", words)
 	}
 	eval[bool](s.browser, `page.state.run.value = {id: "r2", title: "free play", `+
 		`command: "bin/loadtest run --break '1s kill stock-1'"}, true`)
-	s.await(waitStill, `document.querySelector(".hero .command").innerText.includes("kill stock-1")`)
+	s.await(`document.querySelector(".hero .command").innerText.includes("kill stock-1")`)
 	if words := s.text(".hero .command"); strings.Contains(words, "by hand") {
 		t.Errorf("the command has what was broken by hand, and the page says otherwise: %s", words)
 	}
 	eval[bool](s.browser, `document.querySelector("#tab-free").click(), true`)
-	s.await(waitStill, `document.querySelector(".free .command")`)
+	s.await(`document.querySelector(".free .command")`)
 	if words := s.text(".free"); !strings.Contains(words, "the command of the run") {
 		t.Errorf("free play does not say where the command with the breaks is: %s", words)
 	}
@@ -179,7 +179,7 @@ func TestBreaksByHandAreInTheCommand(t *testing.T) {
 func TestBooksSayWhyOutAndSoldDiffer(t *testing.T) {
 	s := openStill(t, `"books": {"heard": true, "unequal": "7 more pieces went out than were confirmed", "wrong": "",
 		"rows": [{"goods": "1", "name": "product 1", "in": 300, "out": 57, "back": 0, "there": 243, "told": 50}]}`, nil)
-	s.await(waitStill, `document.querySelector("#books").innerText.includes("7 more pieces went out")`)
+	s.await(`document.querySelector("#books").innerText.includes("7 more pieces went out")`)
 	s.picture("unequal", 1440, 1000, false)
 	s.clean()
 }
@@ -187,7 +187,7 @@ func TestBooksSayWhyOutAndSoldDiffer(t *testing.T) {
 // TestFaultsComeFirstOnAPhone, before the books that they break; the keyboard reaches them in the same order.
 func TestFaultsComeFirstOnAPhone(t *testing.T) {
 	s := openStill(t, "", map[string]string{"/api/faults": publishedFaults(t)})
-	s.await(waitStill, `document.querySelector("#fault-A")`)
+	s.await(`document.querySelector("#fault-A")`)
 	s.do(chromedp.EmulateViewport(390, 800))
 	order := eval[string](s.browser, `[".press", ".faults", "#books", "#charts", "#lock", "#judged", "#orders", "#way"]`+
 		`.map((name) => [document.querySelector(name).getBoundingClientRect().top, name]).sort((a, b) => a[0] - b[0])`+
@@ -221,10 +221,10 @@ func TestNoBoxHidesRows(t *testing.T) {
 			"operation": {"fencing_token": "0000000000000b570000000000000000"}, "items": [` + strings.TrimSuffix(items, ",") +
 			`], "flows": [], "answers": []}`,
 	})
-	s.await(waitStill, `document.querySelector("#fault-A")`)
+	s.await(`document.querySelector("#fault-A")`)
 	s.set("#life input[name=order]", "7")
 	s.press("#life", "Show its life")
-	s.await(waitStill, `document.querySelectorAll("#life .rows tr").length > 30`)
+	s.await(`document.querySelectorAll("#life .rows tr").length > 30`)
 	for _, size := range [][2]int64{{1440, 900}, {768, 900}, {390, 800}} {
 		s.do(chromedp.EmulateViewport(size[0], size[1]))
 		wide := eval[string](s.browser, `[...document.querySelectorAll("#life .scroll")]`+
@@ -234,7 +234,7 @@ func TestNoBoxHidesRows(t *testing.T) {
 		}
 		for _, tab := range []string{"free", "faults"} {
 			eval[bool](s.browser, fmt.Sprintf(`document.querySelector("#tab-%s").click(), true`, tab))
-			s.await(waitStill, fmt.Sprintf(`document.querySelector("#tab-%s").ariaSelected === "true"`, tab))
+			s.await(fmt.Sprintf(`document.querySelector("#tab-%s").ariaSelected === "true"`, tab))
 			if boxes := eval[string](s.browser, hiding); boxes != "" {
 				t.Errorf("%d px wide, %s: rows are hidden in %s", size[0], tab, boxes)
 			}
@@ -243,7 +243,7 @@ func TestNoBoxHidesRows(t *testing.T) {
 	s.do(chromedp.EmulateViewport(1440, 900))
 	few := eval[int](s.browser, `document.querySelectorAll("#runs tbody tr").length`)
 	s.press("#runs", "all 50")
-	s.await(waitStill, `document.querySelectorAll("#runs tbody tr").length === 50`)
+	s.await(`document.querySelectorAll("#runs tbody tr").length === 50`)
 	if few >= 50 || eval[string](s.browser, hiding) != "" {
 		t.Errorf("%d runs are shown at first; rows are hidden in %s", few, eval[string](s.browser, hiding))
 	}

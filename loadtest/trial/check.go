@@ -85,7 +85,7 @@ var Locked = When(Judged, isLocked, func(_ context.Context, r *Run) error {
 // PacedFor is how long the rate before a fault is measured. The fault must not strike earlier.
 const PacedFor = 2 * time.Second
 
-// onlyAct returns the act of a run that has one: what is measured from its times proves nothing of several.
+// onlyAct returns the act of a run that has one: times measured from the first act prove nothing of several.
 func (r *Run) onlyAct() (*Act, error) {
 	if len(r.Acts) != 1 {
 		return nil, fmt.Errorf("the check is of one act, and there are %d", len(r.Acts))
