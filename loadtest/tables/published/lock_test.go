@@ -66,7 +66,8 @@ func crowd(t *testing.T, r *result, faults []published.Fault, patience time.Dura
 	all.Wait()
 }
 
-// TestEachFaultShows runs the lock without its faults and with each that a crowd alone brings out.
+// TestEachFaultShows runs the lock without its faults and with each that a crowd alone brings out. A fault may need
+// several crowds: a slow machine grants the impatient a dozen locks, which may not overlap although nothing keeps them.
 func TestEachFaultShows(t *testing.T) {
 	const long = 20 * time.Second
 	for _, test := range []struct {
@@ -76,14 +77,14 @@ func TestEachFaultShows(t *testing.T) {
 		shows    func(r, sound *result) bool
 	}{
 		{"none, patient", nil, long, func(r, _ *result) bool {
-			return r.overlaps.Load() == 0 && r.failed.Load() == 0
+			return r.acquired.Load() > 0 && r.overlaps.Load() == 0 && r.failed.Load() == 0
 		}},
 		{"none, impatient", nil, 30 * time.Millisecond, func(r, _ *result) bool {
 			return r.overlaps.Load() == 0 && r.acquired.Load() > 0
 		}},
 		{"I", []published.Fault{published.Parent}, long, func(r, _ *result) bool { return r.failed.Load() > 0 }},
 		{"J", []published.Fault{published.Latch}, 300 * time.Millisecond, func(r, sound *result) bool {
-			return r.failed.Load() > sound.failed.Load()
+			return r.acquired.Load() < sound.acquired.Load()/2
 		}},
 		{"K", []published.Fault{published.NoSecondLook}, 30 * time.Millisecond, func(r, _ *result) bool {
 			return r.overlaps.Load() > 0
@@ -94,16 +95,17 @@ func TestEachFaultShows(t *testing.T) {
 		{"N", []published.Fault{published.SplitName}, long, func(r, _ *result) bool { return r.overlaps.Load() > 0 }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			// On a slow machine, the sound lock fails the impatient, too.
-			var sound result
-			if test.faults != nil && test.patience < long {
-				crowd(t, &sound, nil, test.patience)
-			}
-			var r result
-			crowd(t, &r, test.faults, test.patience)
-			if !test.shows(&r, &sound) {
-				t.Errorf("acquired %d, failed %d, overlaps %d; the sound lock %d, %d, %d", r.acquired.Load(), r.failed.Load(),
-					r.overlaps.Load(), sound.acquired.Load(), sound.failed.Load(), sound.overlaps.Load())
+			var r, sound result
+			for begun := time.Now(); !test.shows(&r, &sound); {
+				if time.Since(begun) > time.Minute {
+					t.Fatalf("acquired %d, failed %d, overlaps %d; the sound lock %d, %d, %d", r.acquired.Load(), r.failed.Load(),
+						r.overlaps.Load(), sound.acquired.Load(), sound.failed.Load(), sound.overlaps.Load())
+				}
+				// On a slow machine, the sound lock fails the impatient, too.
+				if test.faults != nil && test.patience < long {
+					crowd(t, &sound, nil, test.patience)
+				}
+				crowd(t, &r, test.faults, test.patience)
 			}
 		})
 	}
