@@ -159,7 +159,7 @@ func TestCommandRepeatsTheRun(t *testing.T) {
 	}
 	for want, of := range map[string]string{
 		" --orders 7 --repeat 0 --trace-sample 0.5":         `{"orders": 7, "trace_sample": 0.5}`,
-		" --repeat 0.5 --timeout 3s --seed 18 --settle 40s": `{"repeat": 0.5, "timeout_s": 3, "settle_s": 40, "seed": "18"}`,
+		" --timeout 3s --repeat 0.5 --seed 18 --settle 40s": `{"repeat": 0.5, "timeout_s": 3, "settle_s": 40, "seed": "18"}`,
 	} {
 		var s Custom
 		if err := json.Unmarshal([]byte(of), &s, json.RejectUnknownMembers(true)); err != nil {
