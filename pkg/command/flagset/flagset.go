@@ -120,7 +120,7 @@ func (b bounded[N]) String() string { return fmt.Sprint(*b.to) }
 func (b bounded[N]) Set(text string) error {
 	var n N
 	words, _ := fmt.Sscan(text, &n, new(string))
-	if words != 1 || !(n >= b.least && n <= b.most) { // comparisons with NaN are false
+	if inside := n >= b.least && n <= b.most; words != 1 || !inside { // NaN is not inside
 		return errors.New("want " + b.want)
 	}
 	*b.to = n
