@@ -58,7 +58,7 @@ func (s *snapshot) byFlag(ctx context.Context, column, table string) (by string,
 
 // pageRows is how many rows one query reads. A connection has one query at a time, so the tables of a snapshot are
 // read by turns.
-const pageRows = 5000
+const pageRows = 2000
 
 // page describes how a table is read.
 type page[T any] struct {
