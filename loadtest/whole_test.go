@@ -191,11 +191,13 @@ func priceChanges(t *testing.T, bin string) {
 		t.Errorf("want a pass:\n%s", &text)
 	}
 	at := slices.IndexFunc(h.Asides, func(a history.Aside) bool { return strings.Contains(a.Body, h.More(1).Flag) })
-	told := map[history.Told]int{}
+	told := map[int64]int{} // answers by price
 	for i := range h.Calls {
-		told[h.Calls[i].Told]++
+		for _, it := range h.ToldItems(&h.Calls[i]) {
+			told[it.Price]++
+		}
 	}
-	if at < 0 || told[history.ToldAsSent] == 0 || told[history.ToldRepriced] == 0 {
+	if at < 0 || told[h.Goods[history.Repriced].Price] == 0 || told[h.NewPrice()] == 0 {
 		t.Fatalf("change %d, answers %v; want answers at both prices", at, told)
 	}
 	h.Asides[at].Sent, h.Asides[at].Done = 0, 1

@@ -84,6 +84,7 @@ type History struct {
 	Asides []Aside `json:"-"`
 
 	items   itemLists
+	prices  []map[int64]int64 // see Told: of some products, by id
 	told    [][]PricedItem
 	reasons []string
 	rows    [][]Row
@@ -112,7 +113,8 @@ type Act struct {
 func (h *History) Clone() *History {
 	clone := *h
 	clone.Calls, clone.Asides = slices.Clone(h.Calls), slices.Clone(h.Asides)
-	clone.told, clone.reasons, clone.rows = slices.Clip(h.told), slices.Clip(h.reasons), slices.Clip(h.rows)
+	clone.prices, clone.told = slices.Clip(h.prices), slices.Clip(h.told)
+	clone.reasons, clone.rows = slices.Clip(h.reasons), slices.Clip(h.rows)
 	return &clone
 }
 

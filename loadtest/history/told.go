@@ -1,6 +1,9 @@
 package history
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // PricedItem is a line of an order in an answer. Price is 0 in the stock service's answers, which have none.
 type PricedItem struct {
@@ -9,33 +12,39 @@ type PricedItem struct {
 	Price   int64 `json:"price,omitzero"`
 }
 
-// Told identifies the items in an answer. Nearly all answers have the items that were sent, and those take no memory.
+// Told identifies the items in an answer. Nearly all answers have the items that were sent, at prices that many others
+// have, and those take no memory.
 type Told uint32
 
 const (
 	// ToldNothing: the answer had no items.
 	ToldNothing Told = iota
-	// ToldAsSent: the answer had the items of the order and, on PathOrder, the first prices of the run's products.
+	// ToldAsSent: the answer had the items of the order and, on PathOrder, the first prices of the run's products. The
+	// next mostPrices numbers are the same at other prices, as in History.prices.
 	ToldAsSent
-	// ToldRepriced: the same with NewPrice, for an order of the product Repriced.
-	ToldRepriced
 
-	// ToldPaid stands for the prices in the books. No answer has it.
-	ToldPaid
-
-	toldOther // and above: an index into History.told
+	toldOther = ToldAsSent + mostPrices + 1 // and above: an index into History.told
 )
 
-// priced returns an item with its price in an answer that is ToldAsSent or ToldRepriced; the stock service's have none.
+// mostPrices is how many sets of changed prices a history keeps. A run has fewer, unless a service makes prices up.
+const mostPrices = 100
+
+// asSent reports whether a Told has the items that were sent.
+func (h *History) asSent(told Told) bool {
+	return told >= ToldAsSent && int(told-ToldAsSent) <= len(h.prices)
+}
+
+// priced returns an item with its price in an answer that is asSent; the stock service's have none.
 func (h *History) priced(told Told, kind Kind, it Item) PricedItem {
 	i, ours := h.Product(it.GoodsID)
-	switch {
-	case !ours || h.Path != PathOrder || kind == ReadLedger:
+	if !ours || h.Path != PathOrder || kind == ReadLedger {
 		return PricedItem{it.GoodsID, it.Num, 0}
-	case told == ToldRepriced && i == Repriced:
-		return PricedItem{it.GoodsID, it.Num, h.NewPrice()}
 	}
-	return PricedItem{it.GoodsID, it.Num, h.Goods[i].Price}
+	price := h.Goods[i].Price
+	if told > ToldAsSent {
+		price = cmp.Or(h.prices[told-ToldAsSent-1][it.GoodsID], price)
+	}
+	return PricedItem{it.GoodsID, it.Num, price}
 }
 
 // Tell returns the Told of an answer to a call of that kind with the items named, in their order. Sent are the items of
@@ -44,22 +53,33 @@ func (h *History) Tell(kind Kind, sent []Item, named []PricedItem) Told {
 	if len(named) == 0 {
 		return ToldNothing
 	}
-	for _, told := range []Told{ToldAsSent, ToldRepriced} {
+	told := ToldAsSent
+	for ; h.asSent(told); told++ {
 		if h.Says(told, kind, sent, named) {
 			return told
 		}
+	}
+	if known := len(h.prices); known < mostPrices {
+		prices := make(map[int64]int64, len(named))
+		for _, it := range named {
+			prices[it.GoodsID] = it.Price
+		}
+		h.prices = append(h.prices, prices)
+		if h.Says(told, kind, sent, named) {
+			return told
+		}
+		h.prices = h.prices[:known]
 	}
 	h.told = append(h.told, slices.Clone(named))
 	return toldOther + Told(len(h.told)-1)
 }
 
-// Says reports whether an answer to a call of that kind, that is ToldAsSent or ToldRepriced, has the items named.
+// Says reports whether an answer to a call of that kind has the items named. Sent is as for Tell.
 func (h *History) Says(told Told, kind Kind, sent []Item, named []PricedItem) bool {
-	same := len(named) == len(sent)
-	for i := 0; same && i < len(sent); i++ {
-		same = named[i] == h.priced(told, kind, sent[i])
+	if !h.asSent(told) {
+		return slices.Equal(named, h.other(told))
 	}
-	return same
+	return slices.EqualFunc(named, sent, func(it PricedItem, of Item) bool { return it == h.priced(told, kind, of) })
 }
 
 // ToldItems returns the items in a call's answer.
@@ -67,20 +87,23 @@ func (h *History) ToldItems(c *Call) []PricedItem { return h.Named(c.Told, c.Kin
 
 // Named returns the items that an answer to a call of that kind for order n named.
 func (h *History) Named(told Told, kind Kind, n int) []PricedItem {
-	switch {
-	case told == ToldNothing:
-		return nil
-	case told == ToldAsSent || told == ToldRepriced:
-		items := h.Items(n)
-		named := make([]PricedItem, len(items))
-		for i, it := range items {
-			named[i] = h.priced(told, kind, it)
-		}
-		return named
-	case int(told-toldOther) < len(h.told):
-		return h.told[told-toldOther]
+	if !h.asSent(told) {
+		return h.other(told)
 	}
-	return nil
+	items := h.Items(n)
+	named := make([]PricedItem, len(items))
+	for i, it := range items {
+		named[i] = h.priced(told, kind, it)
+	}
+	return named
+}
+
+// other returns the items that a Told has that is not asSent.
+func (h *History) other(told Told) []PricedItem {
+	if told < toldOther || int(told-toldOther) >= len(h.told) {
+		return nil
+	}
+	return h.told[told-toldOther]
 }
 
 // Reason identifies the reason in an answer. There are few different ones. 0 is none.

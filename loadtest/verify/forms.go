@@ -189,10 +189,9 @@ func (j *judgement) owed(r *reply, did end) (f facts) {
 		f.order, f.total, f.created = did.order, did.total, did.created
 	}
 	if has&lines != 0 {
-		f.told = did.told
-	}
-	if f.told != says.told && slices.Equal(j.h.ToldItems(r.Call), j.itemsOf(f.told, r)) {
-		f.told = says.told
+		if f.told = paid; j.h.Says(says.told, r.Kind, j.h.Items(int(r.Op)), j.itemsOf(paid, r)) {
+			f.told = says.told
+		}
 	}
 	if has&located != 0 {
 		f.location = history.Located
@@ -222,12 +221,15 @@ func (j *judgement) owed(r *reply, did end) (f facts) {
 	return f
 }
 
-// itemsOf returns the items of a Told in an answer. The ledger has no prices.
+// paid stands for the items in the books. No answer has it.
+const paid = ^history.ToldNothing
+
+// itemsOf returns the items of a Told in an answer. Those of the ledger, and on PathDeduct, have no prices.
 func (j *judgement) itemsOf(told history.Told, r *reply) []history.PricedItem {
 	switch {
-	case told != history.ToldPaid:
+	case told != paid:
 		return j.h.Named(told, r.Kind, int(r.Op))
-	case r.Kind == history.ReadLedger:
+	case r.Kind == history.ReadLedger || j.h.Path == history.PathDeduct:
 		return j.h.Named(history.ToldAsSent, r.Kind, int(r.Op))
 	}
 	return j.paid

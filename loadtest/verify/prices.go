@@ -123,28 +123,22 @@ func mayHave[T comparable](j *judgement, i int, of func(*restocked) *T, value T,
 	return may(j.restocks[i]) || slices.ContainsFunc(j.later(), may)
 }
 
-// pricedAs compares the items of order n in the books with the items that were sent, at prices that the run's products
-// had, and keeps them as paid. It returns ToldNothing if they are others.
-func (j *judgement) pricedAs(e *Entry, n int) history.Told {
+// paidFor reports whether the items of order n in the books are those that were sent, at prices that the run's products
+// had. It keeps the items of right answers: those, or as they should be.
+func (j *judgement) paidFor(e *Entry, n int) bool {
 	items := j.h.Items(n)
+	right := len(items) > 0 && len(items) == len(e.Items)
 	j.paid = j.paid[:0]
-	for i := range e.Items {
+	for i := 0; right && i < len(items); i++ {
 		row := &e.Items[i]
 		g, ours := j.h.Product(row.GoodsID)
-		if len(items) != len(e.Items) || !ours || row.Item != items[i] || !j.mayBePriced(g, row.Price, 0, never) {
-			return history.ToldNothing
-		}
+		right = ours && row.Item == items[i] && j.mayBePriced(g, row.Price, 0, never)
 		j.paid = append(j.paid, history.PricedItem{GoodsID: row.GoodsID, Num: row.Num, Price: row.Price})
 	}
-	for _, told := range []history.Told{history.ToldAsSent, history.ToldRepriced} {
-		if j.h.Says(told, history.Place, items, j.paid) {
-			return told
-		}
+	if !right {
+		j.paid = j.h.Named(history.ToldAsSent, history.Place, n)
 	}
-	if len(items) == 0 || len(e.Items) == 0 {
-		return history.ToldNothing
-	}
-	return history.ToldPaid
+	return right
 }
 
 // price judges the price that an order has of the product whose price changed. The order service read it after the

@@ -72,10 +72,11 @@ func TestAPriceThatChanges(t *testing.T) {
 		}
 		h.Asides = []history.Aside{repriced(h, left, 10*time.Second, 11*time.Second)}
 		h.AddOrder(items(1, 1))
-		told := history.ToldAsSent
+		price := int64(before)
 		if try.price == after {
-			told = history.ToldRepriced
+			price = after
 		}
+		told := h.Tell(history.Place, h.Items(0), []history.PricedItem{{GoodsID: 1, Num: 1, Price: price}})
 		h.Calls = []history.Call{{
 			Sent: try.sent * time.Millisecond, Done: try.done * time.Millisecond, Code: http.StatusCreated,
 			Status: history.Confirmed, Order: firstOrder, Total: try.price, Told: told, Created: created,

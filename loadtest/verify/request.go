@@ -27,7 +27,6 @@ type end struct {
 	reason  string         // the order's; the operation's, on PathDeduct
 	created int64          // the order's date, as in OrderRow
 	total   int64          // the order's
-	told    history.Told   // the order's items and prices, or as they should be
 }
 
 // ours judges the entry of order n of the run against the order's calls.
@@ -35,7 +34,7 @@ func (j *judgement) ours(e *Entry, n int) {
 	var did end
 	if len(e.Operations) > 0 {
 		op := &e.Operations[0]
-		did = end{nil, 0, op.State, op.State, op.State, string(op.Reason), 0, 0, history.ToldAsSent}
+		did = end{nil, 0, op.State, op.State, op.State, string(op.Reason), 0, 0}
 		if op.State == history.Done || op.State == history.Restored {
 			j.tokens.deducted(n, op.Token)
 		}
@@ -43,8 +42,8 @@ func (j *judgement) ours(e *Entry, n int) {
 	}
 	if j.h.Path == history.PathOrder {
 		o := &e.Orders[0]
-		told := j.order(e, o, n)
-		did = end{e.Flag, o.ID, o.Status, o.Outcome, did.state, string(o.Reason), o.Created, o.Total, told}
+		j.order(e, o, n)
+		did = end{e.Flag, o.ID, o.Status, o.Outcome, did.state, string(o.Reason), o.Created, o.Total}
 		j.expiry(e, o, n)
 	}
 	if len(e.Restocks) > 0 || e.Pruned || j.h.Path == history.PathDeduct && len(e.Orders)+len(e.Items) > 0 ||
@@ -103,12 +102,10 @@ func (j *judgement) operation(e *Entry, op *OperationRow, n int) {
 	}
 }
 
-// order compares an order with its request, and returns the Told of right answers.
-func (j *judgement) order(e *Entry, o *OrderRow, n int) history.Told {
+// order compares an order with its request.
+func (j *judgement) order(e *Entry, o *OrderRow, n int) {
 	items := j.h.Items(n)
-	told := j.pricedAs(e, n)
-	if told == history.ToldNothing {
-		told = history.ToldAsSent
+	if !j.paidFor(e, n) {
 		j.add(OrderAsRequested, e.Flag, n, 0, "the items of the request, at the products' prices", "%s, sent %s",
 			words(e.Items), words(items))
 	} else {
@@ -130,7 +127,6 @@ func (j *judgement) order(e *Entry, o *OrderRow, n int) history.Told {
 	if !right {
 		j.add(OrderMatchesOperation, e.Flag, n, 0, "the reason of an order that is "+o.Status.String(), "%q", o.Reason)
 	}
-	return told
 }
 
 func (v *Verdict) count(status history.Status) {

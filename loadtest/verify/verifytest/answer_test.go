@@ -23,7 +23,7 @@ func (c *change) changeAnswer(r *rand.Rand) bool {
 		{"Status", func() { call.Status = upTo(r, history.Unheard) }},
 		{"Problem", func() { call.Problem = upTo(r, history.Problems-1) }},
 		{"Told", func() {
-			call.Told = pick(r, history.ToldNothing, history.ToldAsSent, retold(h, history.ToldRepriced, call.Kind, call.Op),
+			call.Told = pick(r, history.ToldNothing, history.ToldAsSent, repriced(h, call.Kind, call.Op),
 				c.tellOther(r, call))
 		}},
 		{"Order", func() { call.Order = pick(r, 0, call.Order+1, other.Order) }},
@@ -149,7 +149,7 @@ func (c *change) changeListed(r *rand.Rand, a *history.Aside) bool {
 	case 5:
 		c.what = "listed Told"
 		if o.Told = history.ToldNothing; o.Op >= 0 && r.IntN(2) == 0 {
-			o.Told = retold(c.history, history.ToldRepriced, history.ReadOrder, o.Op)
+			o.Told = repriced(c.history, history.ReadOrder, o.Op)
 		}
 	case 6:
 		c.what = "listed Created"
@@ -166,9 +166,15 @@ func (c *change) changeListed(r *rand.Rand, a *history.Aside) bool {
 	return c.before != c.after
 }
 
-// retold returns the Told of the items that told stands for: ToldAsSent for an order without the product Repriced.
-func retold(h *history.History, told history.Told, kind history.Kind, op int32) history.Told {
-	return h.Tell(kind, h.Items(int(op)), h.Named(told, kind, int(op)))
+// repriced returns the Told of the items of an order at the last prices: ToldAsSent without the product Repriced.
+func repriced(h *history.History, kind history.Kind, op int32) history.Told {
+	named := h.Named(history.ToldAsSent, kind, int(op))
+	for i := range named {
+		if named[i].GoodsID == h.Goods[history.Repriced].ID && named[i].Price != 0 {
+			named[i].Price = h.NewPrice()
+		}
+	}
+	return h.Tell(kind, h.Items(int(op)), named)
 }
 
 // tellOther returns an answer with one item more or less, or with another number or price.
