@@ -55,7 +55,11 @@ func (j *judgement) answers(n int, did end) (placed, cancelled bool) {
 		asked = asked || r.cancels()
 	}
 	if sold && !asked {
-		j.sell(n)
+		for _, it := range j.h.Items(n) {
+			if p := j.product(it.GoodsID); p != nil {
+				p.acknowledged += it.Num
+			}
+		}
 	}
 	j.overTime(n)
 	j.firsts(n, false)

@@ -164,7 +164,7 @@ func (j *judgement) flows(a *history.Aside, flags []string, operations []operati
 			j.add(AnswersTrue, []byte(f.Flag), n, f.GoodsID, "flow rows of the flags that were asked for", "%s %+d: %s", f.Kind,
 				f.Num, answered(a))
 		}
-		if _, ours := j.h.Product(f.GoodsID); ours && !j.inRun(f.CreatedAt, a.Done) {
+		if j.product(f.GoodsID) != nil && !j.inRun(f.CreatedAt, a.Done) {
 			j.add(AnswersTrue, []byte(f.Flag), n, f.GoodsID, "a date within the run, or nearly", "%s: %s",
 				zulu(f.CreatedAt), answered(a))
 		}
@@ -274,19 +274,18 @@ func number[N int | int64](values map[string][]string, name string, otherwise N)
 // level judges the level of a product that was read: it lies between the pieces that may be left at most and at least
 // during the call.
 func (j *judgement) level(a *history.Aside, g operation.Goods) {
-	i, ours := j.h.Product(g.GoodsID)
-	if !ours {
+	p := j.product(g.GoodsID)
+	if p == nil {
 		return
 	}
-	least, most := j.levelBound(i).between(a.Sent, a.Done)
-	least = max(least, 0)
-	if body, _, ok := j.restockIn(a); ok {
+	least, most := max(p.least(a.Sent, a.Done), 0), p.most(a.Sent, a.Done)
+	if body, ok := j.restockIn(a); ok {
 		if r := j.restockUnder([]byte(body.Flag)); r.sent == a.Sent && r.again >= a.Done { // it shows its own pieces
 			least += body.Num
 		}
 	}
-	if g.Num < least || g.Num > most || !j.mayBePriced(i, g.Price, a.Sent, a.Done) ||
-		!j.mayBeNamed(i, g.Name, a.Sent, a.Done) {
+	if g.Num < least || g.Num > most || !j.mayBePriced(p.ID, g.Price, a.Sent, a.Done) ||
+		!j.mayBeNamed(p.ID, g.Name, a.Sent, a.Done) {
 		pieces := strconv.FormatInt(least, 10) + " to " + strconv.FormatInt(most, 10) + " pieces"
 		if most < least {
 			pieces = "no level, as more is deducted than the run stocked, but one"

@@ -118,22 +118,22 @@ func (j *judgement) direct(e *Entry) bool {
 // touched returns the first product of the run that an entry concerns, or 0.
 func (j *judgement) touched(e *Entry) int64 {
 	for _, r := range e.Flows {
-		if _, ours := j.h.Product(r.Goods); ours {
+		if j.product(r.Goods) != nil {
 			return r.Goods
 		}
 	}
 	for _, r := range e.Items {
-		if _, ours := j.h.Product(r.GoodsID); ours {
+		if j.product(r.GoodsID) != nil {
 			return r.GoodsID
 		}
 	}
 	for _, r := range e.Restocks {
-		if _, ours := j.h.Product(r.Goods); ours {
+		if j.product(r.Goods) != nil {
 			return r.Goods
 		}
 	}
 	for _, it := range j.op {
-		if _, ours := j.h.Product(it.GoodsID); ours {
+		if j.product(it.GoodsID) != nil {
 			return it.GoodsID
 		}
 	}

@@ -38,7 +38,7 @@ func (j *judgement) foreign(e *Entry) {
 // deductRows counts the current entry's deduct rows of the run's products.
 func (j *judgement) deductRows() (rows int64) {
 	for _, d := range j.deducts {
-		if _, ours := j.h.Product(d.GoodsID); ours {
+		if j.product(d.GoodsID) != nil {
 			rows++
 		}
 	}

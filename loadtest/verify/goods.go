@@ -4,59 +4,58 @@ import (
 	"iter"
 	"strconv"
 	"time"
+
+	"orderstock/loadtest/history"
+	"orderstock/pkg/zklock"
 )
 
-// goodsSum sums the flow rows of one product of the run.
-type goodsSum struct {
-	all int64
-	// Pieces, positive if the signs are right. Restocked counts only the run's restock and declared ones.
-	restocked, deducted, restored int64
-	level                         bool // the product has a stock level
-	// The flow rows by order.
-	deducts, restores []pieces
+// product is what the books and the answers say of one product of the run.
+type product struct {
+	history.Goods
+	sum int64 // of its flow rows
+	// Pieces, positive if the signs are right. Restocked counts only the run's restocks and declared ones, and acknowledged
+	// the orders whose clients received a confirmation, and no cancellation.
+	restocked, deducted, restored, acknowledged int64
+	// There says that it has a row of its level, with this token.
+	there bool
+	token zklock.Token
+	levelBound
 }
 
-// pieces is one flow row of an order; op is -1 for an order outside the run.
-type pieces struct {
-	op  int32
-	num int64
-}
-
-func (j *judgement) sum(goods int64) *goodsSum {
-	s := j.sums[goods]
-	if s == nil {
-		s = &goodsSum{}
-		j.sums[goods] = s
+// product returns a product of the run, or nil.
+func (j *judgement) product(goods int64) *product {
+	if i, ours := j.h.Product(goods); ours {
+		return &j.products[i]
 	}
-	return s
+	return nil
 }
 
 // sumUp adds the flow rows of an entry to the sums of the run's products.
 func (j *judgement) sumUp(e *Entry, n int) {
+	t := j.moved(n)
 	for i := range e.Flows {
 		r := &e.Flows[i]
-		g, ours := j.h.Product(r.Goods)
-		if !ours {
+		p := j.product(r.Goods)
+		if p == nil {
 			continue
 		}
 		if r.Created != 0 {
 			j.dated(e.Flag, n, r.Goods, r.Created)
 		}
-		s := j.sum(r.Goods)
-		s.all += r.Num
+		p.sum += r.Num
 		switch r.Kind {
 		case Restock:
-			if of := j.restockUnder(e.Flag); of != nil && of.goods == g || j.declared[string(e.Flag)] {
-				s.restocked += r.Num
+			if of := j.restockUnder(e.Flag); of != nil && of.GoodsID == p.ID || j.declared[string(e.Flag)] {
+				p.restocked += r.Num
 			}
 		case Deduct:
-			s.deducted -= r.Num
-			s.deducts = append(s.deducts, pieces{int32(n), -r.Num})
+			p.deducted -= r.Num
+			p.deduct(t, -r.Num)
 		case Restore:
-			s.restored += r.Num
-			s.restores = append(s.restores, pieces{int32(n), r.Num})
+			p.restored += r.Num
+			p.restore(t, r.Num)
 		case Pruned: // deducted, not restored
-			s.deducted -= r.Num
+			p.deducted -= r.Num
 		}
 	}
 }
@@ -79,35 +78,33 @@ func (j *judgement) inRun(at time.Time, read time.Duration) bool {
 
 // levels compares the stock level of each product of the run with the sum of its flow rows.
 func (j *judgement) levels(products iter.Seq2[ProductRow, error]) error {
-	for p, err := range products {
+	for row, err := range products {
 		if err != nil {
 			return err
 		}
-		i, ours := j.h.Product(p.Goods)
-		if !ours {
+		p := j.product(row.Goods)
+		if p == nil {
 			continue
 		}
-		j.tokens.row(p.Goods, p.Token)
-		s := j.sum(p.Goods)
-		if s.level {
-			j.add(StockBalances, nil, -1, p.Goods, "one level", "two")
+		_ = p.token.Scan([]byte(row.Token)) // a text that is none stays zero
+		if p.there {
+			j.add(StockBalances, nil, -1, p.ID, "one level", "two")
 		}
-		s.level = true
-		if p.Num < 0 {
-			j.add(StockBalances, nil, -1, p.Goods, "no level below zero", "%d", p.Num)
+		p.there = true
+		if row.Num < 0 {
+			j.add(StockBalances, nil, -1, p.ID, "no level below zero", "%d", row.Num)
 		}
-		if p.Num != s.all {
-			j.add(StockBalances, nil, -1, p.Goods, "the sum of the flow rows, "+strconv.FormatInt(s.all, 10), "%d pieces",
-				p.Num)
+		if row.Num != p.sum {
+			j.add(StockBalances, nil, -1, p.ID, "the sum of the flow rows, "+strconv.FormatInt(p.sum, 10), "%d pieces", row.Num)
 		}
-		if !j.mayBeNamed(i, string(p.Name), never, never) || !j.mayBePriced(i, p.Price, never, never) {
-			j.add(Unexplained, nil, -1, p.Goods, "the last name and the last price that the run set", "%s and %d", p.Name,
-				p.Price)
+		if !j.mayBeNamed(p.ID, string(row.Name), never, never) || !j.mayBePriced(p.ID, row.Price, never, never) {
+			j.add(Unexplained, nil, -1, p.ID, "the last name and the last price that the run set", "%s and %d", row.Name,
+				row.Price)
 		}
 	}
-	for goods, s := range j.sums {
-		if !s.level {
-			j.add(StockBalances, nil, -1, goods, "a level of "+strconv.FormatInt(s.all, 10), "none")
+	for i := range j.products {
+		if p := &j.products[i]; !p.there {
+			j.add(StockBalances, nil, -1, p.ID, "a level of "+strconv.FormatInt(p.sum, 10), "none")
 		}
 	}
 	return nil
@@ -115,33 +112,20 @@ func (j *judgement) levels(products iter.Seq2[ProductRow, error]) error {
 
 // pieces looks for pieces that were sold without being in stock, by the flow rows and by the acknowledged outcomes.
 func (j *judgement) pieces() {
-	var acknowledged int64
-	for goods, s := range j.sums {
-		if over := s.deducted - s.restored - s.restocked; over > 0 {
-			j.v.Oversold += over
-			j.add(NotOversold, nil, -1, goods, strconv.FormatInt(s.restocked, 10)+" restocked",
-				"%d deducted, %d restored", s.deducted, s.restored)
+	var deducted, acknowledged int64
+	for i := range j.products {
+		p := &j.products[i]
+		if over := p.deducted - p.restored - p.restocked; over > 0 {
+			deducted += over
+			j.add(NotOversold, nil, -1, p.ID, strconv.FormatInt(p.restocked, 10)+" restocked", "%d deducted, %d restored",
+				p.deducted, p.restored)
 		}
-	}
-	for i, g := range j.h.Goods {
-		restocked := g.Stock
-		if s := j.sums[g.ID]; s != nil {
-			restocked = max(restocked, s.restocked)
-		}
-		if over := j.sold[i] - restocked; over > 0 {
+		restocked := max(p.Stock, p.restocked)
+		if over := p.acknowledged - restocked; over > 0 {
 			acknowledged += over
-			j.add(NotOversold, nil, -1, g.ID, strconv.FormatInt(restocked, 10)+" restocked", "%d acknowledged to clients",
-				j.sold[i])
+			j.add(NotOversold, nil, -1, p.ID, strconv.FormatInt(restocked, 10)+" restocked", "%d acknowledged to clients",
+				p.acknowledged)
 		}
 	}
-	j.v.Oversold = max(j.v.Oversold, acknowledged)
-}
-
-// sell counts order n as sold: a client received its confirmation, and no cancellation.
-func (j *judgement) sell(n int) {
-	for _, it := range j.h.Items(n) {
-		if i, ours := j.h.Product(it.GoodsID); ours {
-			j.sold[i] += it.Num
-		}
-	}
+	j.v.Oversold = max(deducted, acknowledged)
 }

@@ -51,9 +51,8 @@ type judgement struct {
 	routes   [history.ReadLedger + 1]*contract.Route // of its calls, by kind
 	byOrder  []int32                                 // indices of History.Calls, by order, then by time
 	begins   []int32                                 // by order: where its calls begin in byOrder
-	sums     map[int64]*goodsSum
-	seen     []bool // by order: the books have it
-	sold     []int64
+	products []product                               // of the run, as in History.Goods
+	seen     []bool                                  // by order: the books have it
 	tokens   tokens
 	readAt   time.Duration // when the books were read, since the start of the run
 	rejected []rejectedOrder
@@ -70,7 +69,6 @@ type judgement struct {
 	bodies       map[string]bool // the hashes of the bodies of the orders without a key
 	listed       []listing       // the orders on the pages that were read, by id
 	restocks     []*restocked
-	bounds       []*levelBound // of the products, made when they are needed
 	// Buffers, reused for each entry.
 	op, deducts, restores []history.Item
 	replies               []reply
@@ -88,8 +86,8 @@ type rejectedOrder struct {
 
 func newJudgement(h *history.History, v *Verdict, terms Terms) *judgement {
 	j := &judgement{
-		h: h, v: v, samples: terms.Samples, declared: map[string]bool{}, sums: map[int64]*goodsSum{}, forms: forms[h.Path],
-		seen: make([]bool, h.Orders()), sold: make([]int64, len(h.Goods)), bounds: make([]*levelBound, len(h.Goods)),
+		h: h, v: v, samples: terms.Samples, declared: map[string]bool{}, forms: forms[h.Path],
+		products: make([]product, len(h.Goods)), seen: make([]bool, h.Orders()),
 		calm: findCalm(h), unkeyed: map[int64]int{}, bodies: map[string]bool{},
 	}
 	for _, c := range invariants {
@@ -137,6 +135,7 @@ func (j *judgement) close() {
 	j.strangers()
 	j.v.Unlocked = j.unlocked()
 	j.pieces()
+	j.bound()
 	j.rejections()
 	j.asides()
 	if j.between > 0 {

@@ -79,7 +79,7 @@ func (j *judgement) allowed(a *history.Aside) []want {
 	case route.Body != nil && strings.HasSuffix(a.Route, "/restock"):
 		return j.restockAllowed(a)
 	case a.Route == "/v1/stock/{goods_id}":
-		if id, _ := strconv.ParseInt(values.Get("goods_id"), 10, 64); !j.isOurs(id) {
+		if id, _ := strconv.ParseInt(values.Get("goods_id"), 10, 64); j.product(id) == nil {
 			return []want{{http.StatusNotFound, history.UnknownGoods, "it is no product of the run"}, {code: http.StatusOK}}
 		}
 	case a.Method != http.MethodGet:
@@ -243,7 +243,7 @@ func (j *judgement) badBody(r *contract.Route, text string) (bad []want) {
 		n, err := strconv.ParseInt(string(it.Num), 10, 64)
 		if id, valid := operation.ParseID(it.Goods); !valid {
 			add(history.InvalidGoods, "%q is no product", it.Goods)
-		} else if j.near(id) && !j.isOurs(id) {
+		} else if j.near(id) && j.product(id) == nil {
 			unknown = it.Goods
 		}
 		if err != nil || n < 1 || n > operation.MaxNum {
@@ -260,12 +260,7 @@ func (j *judgement) badBody(r *contract.Route, text string) (bad []want) {
 	return bad
 }
 
-// isOurs reports whether a product is the run's, and near whether its id is one that only the run uses.
-func (j *judgement) isOurs(goods int64) bool {
-	_, is := j.h.Product(goods)
-	return is
-}
-
+// near reports whether the id of a product is one that only the run uses.
 func (j *judgement) near(goods int64) bool {
 	return len(j.h.Goods) > 0 && goods >= j.h.Goods[0].ID && goods < j.h.Goods[0].ID+1_000_000
 }
@@ -274,7 +269,7 @@ func (j *judgement) near(goods int64) bool {
 // have had an answer that shows it, or nothing is known.
 func (j *judgement) underUsedKey(a *history.Aside, r *contract.Route, flag string) []want {
 	n, sent := int(a.Op), a.Key+flag
-	if body, _, ok := j.restockIn(a); ok {
+	if body, ok := j.restockIn(a); ok {
 		sent = body.Flag
 	}
 	ofOrder := r.Stock && j.h.Path == history.PathOrder // the order's id is the flag
@@ -297,22 +292,21 @@ func (j *judgement) underUsedKey(a *history.Aside, r *contract.Route, flag strin
 	return []want{{http.StatusUnprocessableEntity, history.KeyReused, why}}
 }
 
-// restockIn returns the restock that a call asks for, and the index of its product in the run.
-func (j *judgement) restockIn(a *history.Aside) (body operation.Restock, g int, ok bool) {
+// restockIn returns the restock of a product of the run that a call asks for.
+func (j *judgement) restockIn(a *history.Aside) (body operation.Restock, ok bool) {
 	route := contract.Find(a.Method, a.Route)
 	if route == nil || route.Body == nil || !strings.HasSuffix(a.Route, "/restock") ||
 		json.Unmarshal([]byte(a.Body), &body) != nil {
-		return body, 0, false
+		return body, false
 	}
 	values, ok := parameters(route, a.Path)
 	body.GoodsID, _ = strconv.ParseInt(values.Get("goods_id"), 10, 64)
-	g, ours := j.h.Product(body.GoodsID)
-	return body, g, ok && ours
+	return body, ok && j.product(body.GoodsID) != nil
 }
 
 // restockAllowed returns the answers to a restock under a flag of the run, whose restocks all have one.
 func (j *judgement) restockAllowed(a *history.Aside) []want {
-	body, _, ok := j.restockIn(a)
+	body, ok := j.restockIn(a)
 	switch r := j.restockUnder([]byte(body.Flag)); {
 	case r == nil:
 		return nil

@@ -15,7 +15,6 @@ import (
 // again is when the second such call was sent: the answer to either may be a repeat's.
 type restocked struct {
 	operation.Restock
-	goods      int // the index of the product
 	sent, done time.Duration
 	again      time.Duration
 	recorded   bool // the books have it
@@ -23,23 +22,24 @@ type restocked struct {
 
 const firstly = time.Duration(-1)
 
-// findRestocks finds the first restock of each product, in their order, and the ones in the middle of the run.
+// findRestocks finds the products, the first restock of each, in their order, and the ones in the middle of the run.
 func (j *judgement) findRestocks() {
 	name := j.h.GoodsName()
 	for i := range j.h.Goods {
 		g := &j.h.Goods[i]
 		first := operation.Restock{Flag: j.h.RestockFlag(i), GoodsID: g.ID, Num: g.Stock, Name: &name, Price: &g.Price}
-		j.restocks = append(j.restocks, &restocked{Restock: first, goods: i, sent: firstly, done: firstly})
+		j.products[i].Goods = *g
+		j.restocks = append(j.restocks, &restocked{Restock: first, sent: firstly, done: firstly})
 	}
 	for i := range j.h.Asides {
 		a := &j.h.Asides[i]
-		body, g, ok := j.restockIn(a)
+		body, ok := j.restockIn(a)
 		if !ok || a.Token != "" || a.Op >= 0 || len(badFields(routeOf(a), a.Body)) > 0 {
 			continue // it must not work
 		}
 		r := j.restockUnder([]byte(body.Flag))
 		if r == nil {
-			r = &restocked{Restock: body, goods: g, sent: never, done: never, again: never}
+			r = &restocked{Restock: body, sent: never, done: never, again: never}
 			j.restocks = append(j.restocks, r)
 		}
 		if mayHaveWorked(&history.Call{Failure: a.Failure, Code: a.Code, Problem: a.Problem}) {
@@ -49,6 +49,9 @@ func (j *judgement) findRestocks() {
 		if a.Failure == history.Answered && a.Code == http.StatusOK {
 			r.done = min(r.done, a.Done)
 		}
+	}
+	for _, r := range j.later() {
+		j.product(r.GoodsID).restore(times{undone: r.sent, cancelled: r.done}, r.Num)
 	}
 }
 
@@ -103,24 +106,25 @@ func (r *restocked) words() string {
 	return text
 }
 
-// mayBePriced and mayBeNamed report whether Goods[i] may have had a price, or a name, at some moment of a call.
-func (j *judgement) mayBePriced(i int, price int64, from, to time.Duration) bool {
-	return mayHave(j, i, func(r *restocked) *int64 { return r.Price }, price, from, to)
+// mayBePriced and mayBeNamed report whether a product may have had a price, or a name, at some moment of a call.
+func (j *judgement) mayBePriced(goods, price int64, from, to time.Duration) bool {
+	return mayHave(j, goods, func(r *restocked) *int64 { return r.Price }, price, from, to)
 }
 
-func (j *judgement) mayBeNamed(i int, name string, from, to time.Duration) bool {
-	return mayHave(j, i, func(r *restocked) *string { return r.Name }, name, from, to)
+func (j *judgement) mayBeNamed(goods int64, name string, from, to time.Duration) bool {
+	return mayHave(j, goods, func(r *restocked) *string { return r.Name }, name, from, to)
 }
 
-// mayHave reports whether a restock of Goods[i] set a field to a value, and no later one had replaced that for certain
+// mayHave reports whether a restock of a product of the run set a field to a value, and no later one had replaced that for certain
 // before the call.
-func mayHave[T comparable](j *judgement, i int, of func(*restocked) *T, value T, from, to time.Duration) bool {
-	sets := func(r *restocked) bool { return r.goods == i && of(r) != nil }
+func mayHave[T comparable](j *judgement, goods int64, of func(*restocked) *T, value T, from, to time.Duration) bool {
+	sets := func(r *restocked) bool { return r.GoodsID == goods && of(r) != nil }
 	replaced := func(set time.Duration) bool {
 		return slices.ContainsFunc(j.later(), func(r *restocked) bool { return sets(r) && r.sent > set && r.done < from })
 	}
 	may := func(r *restocked) bool { return sets(r) && *of(r) == value && r.sent < to && !replaced(r.done) }
-	return may(j.restocks[i]) || slices.ContainsFunc(j.later(), may)
+	i, ours := j.h.Product(goods)
+	return ours && (may(j.restocks[i]) || slices.ContainsFunc(j.later(), may))
 }
 
 // paidFor reports whether the items of order n in the books are those that were sent, at prices that the run's products
@@ -131,8 +135,7 @@ func (j *judgement) paidFor(e *Entry, n int) bool {
 	j.paid = j.paid[:0]
 	for i := 0; right && i < len(items); i++ {
 		row := &e.Items[i]
-		g, ours := j.h.Product(row.GoodsID)
-		right = ours && row.Item == items[i] && j.mayBePriced(g, row.Price, 0, never)
+		right = row.Item == items[i] && j.mayBePriced(row.GoodsID, row.Price, 0, never)
 		j.paid = append(j.paid, history.PricedItem{GoodsID: row.GoodsID, Num: row.Num, Price: row.Price})
 	}
 	if !right {
@@ -146,8 +149,7 @@ func (j *judgement) paidFor(e *Entry, n int) bool {
 // clock may run a twentieth slower than the client's.
 func (j *judgement) price(e *Entry, n int) {
 	at := slices.IndexFunc(e.Items, func(it ItemRow) bool {
-		i, ours := j.h.Product(it.GoodsID)
-		return ours && i == history.Repriced
+		return it.GoodsID == j.h.Goods[history.Repriced].ID
 	})
 	if at < 0 {
 		return
@@ -157,7 +159,7 @@ func (j *judgement) price(e *Entry, n int) {
 		from = t.sent - j.h.PriceTTL - j.h.PriceTTL/20
 	}
 	if t.sent == never || j.h.FormOf(n) == history.Keyless && t.named == never || // it may be another order's row
-		j.mayBePriced(history.Repriced, price, from, t.named) {
+		j.mayBePriced(e.Items[at].GoodsID, price, from, t.named) {
 		return
 	}
 	j.add(PriceInForce, e.Flag, n, e.Items[at].GoodsID, "a price that was in force between "+j.h.PriceTTL.String()+

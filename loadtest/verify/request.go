@@ -35,7 +35,7 @@ func (j *judgement) ours(e *Entry, n int) {
 	if len(e.Operations) > 0 {
 		op := &e.Operations[0]
 		did = end{nil, 0, op.State, op.State, op.State, string(op.Reason), 0, 0}
-		if op.State == history.Done || op.State == history.Restored {
+		if (op.State == history.Done || op.State == history.Restored) && j.h.Items(n) != nil {
 			j.tokens.deducted(n, op.Token)
 		}
 		j.operation(e, op, n)

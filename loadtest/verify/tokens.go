@@ -14,11 +14,10 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// tokens are the fencing tokens of a run's deductions and of its products.
+// tokens are the fencing tokens of a run's deductions.
 type tokens struct {
 	since, until int64
 	made         []deduction
-	rows         map[int64]zklock.Token // by product
 }
 
 // deduction is a deduction of order n under a token.
@@ -34,37 +33,27 @@ func (t *tokens) deducted(n int, text []byte) {
 	t.made = append(t.made, d)
 }
 
-// row takes down the token of a product's row.
-func (t *tokens) row(goods int64, text []byte) {
-	var token zklock.Token
-	_ = token.Scan(text)
-	if t.rows == nil {
-		t.rows = map[int64]zklock.Token{}
-	}
-	t.rows[goods] = token
-}
-
 // unlocked counts the deductions that no lock protected: without a token, or with one that somebody made up. The queue
 // of a lock gives no token from before the services were started, and none beyond ZooKeeper's last transaction. The
 // tokens of a product rise, so none is below another's that was answered before, and none is above its row's: where
 // rows have tokens, that is a violation, as a holder who lost the lock would not be refused by such a row.
 func (j *judgement) unlocked() (count int64) {
-	single, fenced := map[int64][]deduction{}, false
-	for _, row := range j.tokens.rows {
-		fenced = fenced || !row.IsZero()
-	}
+	fenced := slices.ContainsFunc(j.products, func(p product) bool { return !p.token.IsZero() })
+	single := make([][]deduction, len(j.products))
 	for _, d := range j.tokens.made {
 		items := j.h.Items(int(d.n))
-		if !slices.ContainsFunc(items, func(it history.Item) bool { return !j.tokens.rows[it.GoodsID].Less(d.token) }) {
+		i, _ := j.h.Product(items[0].GoodsID)
+		row := j.products[i].token
+		if !slices.ContainsFunc(items, func(it history.Item) bool { return !j.product(it.GoodsID).token.Less(d.token) }) {
 			count++
 			if fenced {
 				j.add(OperationComplete, nil, int(d.n), items[0].GoodsID, "the operation's fencing token, or a higher one, on the "+
-					"row of a product of it", "%s in the operation, %s on the row", d.token, j.tokens.rows[items[0].GoodsID])
+					"row of a product of it", "%s in the operation, %s on the row", d.token, row)
 			}
 		} else if d.token.IsZero() || j.tokens.impossible(d.token) {
 			count++
 		} else if len(items) == 1 { // of several products, nobody knows whose token it is
-			single[items[0].GoodsID] = append(single[items[0].GoodsID], d)
+			single[i] = append(single[i], d)
 		}
 	}
 	for _, all := range single {

@@ -91,3 +91,17 @@ func TestATokenAboveTheRow(t *testing.T) {
 		}
 	}
 }
+
+// An operation whose order the run skipped has no items that could have a token.
+func TestAnOperationOfASkippedOrder(t *testing.T) {
+	t.Parallel()
+	token := zklock.Token{Czxid: 7}
+	books, h := sold(token, sale{0, 1, token}, sale{2, 3, token})
+	skipped := &history.History{Run: h.Run, Path: h.Path, Goods: h.Goods, Calls: h.Calls[:1]}
+	skipped.AddOrder(h.Items(0))
+	skipped.AddOrder(nil)
+	v := verify.Judge(books.Books(), skipped, verify.Terms{})
+	if !slices.Contains(v.Violated(), verify.Unexplained) {
+		t.Errorf("want %s, found %v", verify.Unexplained, v.Violated())
+	}
+}

@@ -32,12 +32,11 @@ func (j *judgement) rejections() {
 		named := slices.ContainsFunc(j.h.Items(n), func(it history.Item) bool { return it.GoodsID == r.goods })
 		fits := len(j.h.Items(n)) > 0
 		for _, it := range j.h.Items(n) {
-			i, ours := j.h.Product(it.GoodsID)
 			if named && it.GoodsID != r.goods {
 				continue
 			}
-			least, _ := j.levelBound(i).between(at.sent, at.rejected)
-			fits = fits && ours && least >= it.Num
+			p := j.product(it.GoodsID)
+			fits = fits && p != nil && p.least(at.sent, at.rejected) >= it.Num
 		}
 		if fits {
 			var flag []byte
@@ -91,14 +90,33 @@ func (j *judgement) times(n int) times {
 	return t
 }
 
-// levelBound bounds the stock level of one product. Restocks in the middle of the run count as restores.
-type levelBound struct {
-	stock int64
-	// Each by its earliest and by its latest possible time.
-	earlyDeducts, lateDeducts, earlyRestores, lateRestores timeline
+// moved returns the times of an order whose pieces moved: one outside of the run, which is -1, may do it at any time.
+func (j *judgement) moved(n int) times {
+	if n < 0 {
+		return times{sold: never, cancelled: never}
+	}
+	t := j.times(n)
+	if t.undone == never {
+		t.undone = 0
+	}
+	return t
 }
 
-// timeline is a list of moments, each with the running total of pieces.
+// levelBound bounds the stock level of one product, by its moves, each at the earliest and at the latest possible time.
+// Restocks in the middle of the run count as restores.
+type levelBound struct{ earlyDeducts, lateDeducts, earlyRestores, lateRestores timeline }
+
+func (b *levelBound) deduct(t times, pieces int64) {
+	b.earlyDeducts.add(t.sent, pieces)
+	b.lateDeducts.add(t.sold, pieces)
+}
+
+func (b *levelBound) restore(t times, pieces int64) {
+	b.earlyRestores.add(t.undone, pieces)
+	b.lateRestores.add(t.cancelled, pieces)
+}
+
+// timeline is a list of moments, each with its pieces and, after sumUp, the running total.
 type timeline []moment
 
 type moment struct {
@@ -106,55 +124,20 @@ type moment struct {
 	sum int64
 }
 
-// levelBound returns the bound of the level of Goods[i]. The books must have been read.
-func (j *judgement) levelBound(i int) *levelBound {
-	if j.bounds[i] != nil {
-		return j.bounds[i]
-	}
-	g := j.h.Goods[i]
-	b := &levelBound{stock: g.Stock}
-	j.bounds[i] = b
-	for _, r := range j.later() {
-		if r.goods == i {
-			b.earlyRestores.add(r.sent, r.Num)
-			b.lateRestores.add(r.done, r.Num)
-		}
-	}
-	sum := j.sums[g.ID]
-	if sum == nil {
-		sum = &goodsSum{}
-	}
-	n := len(sum.deducts)
-	b.earlyDeducts, b.lateDeducts = make(timeline, 0, n), make(timeline, 0, n)
-	// An order outside the run may do either at any time.
-	for _, d := range sum.deducts {
-		t := times{sold: never}
-		if d.op >= 0 {
-			t = j.times(int(d.op))
-		}
-		b.earlyDeducts.add(t.sent, d.num)
-		b.lateDeducts.add(t.sold, d.num)
-	}
-	for _, r := range sum.restores {
-		t := times{cancelled: never}
-		if r.op >= 0 {
-			if t = j.times(int(r.op)); t.undone == never {
-				t.undone = 0
-			}
-		}
-		b.earlyRestores.add(t.undone, r.num)
-		b.lateRestores.add(t.cancelled, r.num)
-	}
-	for _, tl := range []timeline{b.earlyDeducts, b.lateDeducts, b.earlyRestores, b.lateRestores} {
-		tl.sumUp()
-	}
-	return b
-}
-
 // add adds pieces at a moment, unless that is never.
 func (tl *timeline) add(at time.Duration, pieces int64) {
 	if at != never {
 		*tl = append(*tl, moment{at, pieces})
+	}
+}
+
+// bound completes the bounds of all products. The books must have been read.
+func (j *judgement) bound() {
+	for i := range j.products {
+		p := &j.products[i]
+		for _, tl := range []timeline{p.earlyDeducts, p.lateDeducts, p.earlyRestores, p.lateRestores} {
+			tl.sumUp()
+		}
 	}
 }
 
@@ -174,9 +157,11 @@ func (tl timeline) before(at time.Duration) int64 {
 	return tl[i-1].sum
 }
 
-// between returns the bounds of the product's level at any moment between sent and answered.
-func (b *levelBound) between(sent, told time.Duration) (least, most int64) {
-	least = b.stock - b.earlyDeducts.before(told) + b.lateRestores.before(sent)
-	most = b.stock - b.lateDeducts.before(sent) + b.earlyRestores.before(told)
-	return least, most
+// least and most bound the product's level at any moment between sent and answered.
+func (p *product) least(sent, answered time.Duration) int64 {
+	return p.Stock - p.earlyDeducts.before(answered) + p.lateRestores.before(sent)
+}
+
+func (p *product) most(sent, answered time.Duration) int64 {
+	return p.Stock - p.lateDeducts.before(sent) + p.earlyRestores.before(answered)
 }

@@ -13,8 +13,15 @@ import (
 // between its sending and its answer, and so is each cancellation.
 type shopDay struct {
 	h        *history.History
-	sums     map[int64]*goodsSum
+	moves    []move
 	rejected []rejectedOrder
+}
+
+// move is the deduction of an item of order n, or its return.
+type move struct {
+	n      int
+	item   history.Item
+	undone bool
 }
 
 func drawDay(t *rapid.T) (day shopDay, level map[int64]int64) {
@@ -25,10 +32,7 @@ func drawDay(t *rapid.T) (day shopDay, level map[int64]int64) {
 		h.Goods = append(h.Goods, g)
 		level[g.ID] = g.Stock
 	}
-	day = shopDay{h: h, sums: map[int64]*goodsSum{}}
-	for _, g := range h.Goods {
-		day.sums[g.ID] = &goodsSum{}
-	}
+	day = shopDay{h: h}
 	spread := func(what string) time.Duration { return time.Duration(rapid.Int64Range(0, 30).Draw(t, what)) }
 	now := time.Duration(100)
 	var done []int
@@ -40,7 +44,7 @@ func drawDay(t *rapid.T) (day shopDay, level map[int64]int64) {
 			done = append(done[:at], done[at+1:]...)
 			for _, it := range h.Items(n) {
 				level[it.GoodsID] += it.Num
-				day.sums[it.GoodsID].restores = append(day.sums[it.GoodsID].restores, pieces{int32(n), it.Num})
+				day.moves = append(day.moves, move{n, it, true})
 			}
 			call := history.Call{Op: int32(n), Kind: history.Cancel, Sent: now - spread("before"), Done: now + spread("after")}
 			if rapid.Bool().Draw(t, "answered") {
@@ -69,7 +73,7 @@ func drawDay(t *rapid.T) (day shopDay, level map[int64]int64) {
 			done = append(done, n)
 			for _, it := range items {
 				level[it.GoodsID] -= it.Num
-				day.sums[it.GoodsID].deducts = append(day.sums[it.GoodsID].deducts, pieces{int32(n), it.Num})
+				day.moves = append(day.moves, move{n, it, false})
 			}
 		}
 		if !fits {
@@ -86,7 +90,15 @@ func drawDay(t *rapid.T) (day shopDay, level map[int64]int64) {
 // rejections returns how many orders of the day were rejected wrongly, as far as can be told.
 func (d shopDay) rejections() int {
 	j := newJudgement(d.h, &Verdict{}, Terms{Samples: 1})
-	j.sums, j.rejected = d.sums, d.rejected
+	j.rejected = d.rejected
+	for _, m := range d.moves {
+		kind, num := Deduct, -m.item.Num
+		if m.undone {
+			kind, num = Restore, m.item.Num
+		}
+		j.sumUp(&Entry{Flows: []FlowRow{{Kind: kind, Goods: m.item.GoodsID, Num: num}}}, m.n)
+	}
+	j.bound()
 	j.rejections()
 	for _, i := range j.v.Invariants {
 		if i.Name == RejectedOnlyWhenShort {
