@@ -67,7 +67,7 @@ type judgement struct {
 	unkeyed      map[int64]int   // the orders without a key, by the ids that answers named
 	unnamed      []int           // the orders without a key whose ids no answer named
 	bodies       map[string]bool // the hashes of the bodies of the orders without a key
-	listed       []listing       // the orders on the pages that were read, by id
+	listings     []listing       // the orders on the pages that were read, by id
 	restocks     []*restocked
 	// Buffers, reused for each entry.
 	op, deducts, restores []history.Item
@@ -79,9 +79,8 @@ type judgement struct {
 
 // rejectedOrder is an order of the run that was rejected.
 type rejectedOrder struct {
-	n     int32
-	flag  int64 // the order's id, or 0
-	goods int64 // the product that the reason names
+	n, item int32 // item is the index of the one that the reason names, or -1
+	id      int64 // the order's, or 0
 }
 
 func newJudgement(h *history.History, v *Verdict, terms Terms) *judgement {

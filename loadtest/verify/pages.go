@@ -11,37 +11,47 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// listing is an order on a page.
+// listing is an order on a page: Asides[page].Listed[at].
 type listing struct {
-	page   *history.Aside
-	order  *history.Listed
-	inBook bool
+	page, at int32
+	inBook   bool
 }
+
+func (j *judgement) listed(l listing) *history.Listed { return &j.h.Asides[l.page].Listed[l.at] }
 
 // readPages sorts the orders on the pages by id.
 func (j *judgement) readPages() {
-	for i := range j.h.Asides {
-		a := &j.h.Asides[i]
-		if a.Route != "/v1/orders" || a.Method != http.MethodGet || a.Code != http.StatusOK ||
-			a.Failure != history.Answered {
-			continue
-		}
-		for k := range a.Listed {
-			j.listed = append(j.listed, listing{a, &a.Listed[k], false})
+	pages := func(yield func(int, *history.Aside) bool) {
+		for i := range j.h.Asides {
+			a := &j.h.Asides[i]
+			if a.Route == "/v1/orders" && a.Method == http.MethodGet && a.Code == http.StatusOK &&
+				a.Failure == history.Answered && !yield(i, a) {
+				return
+			}
 		}
 	}
-	slices.SortStableFunc(j.listed, func(a, b listing) int { return cmp.Compare(a.order.Order, b.order.Order) })
+	n := 0
+	for _, a := range pages {
+		n += len(a.Listed)
+	}
+	j.listings = make([]listing, 0, n)
+	for i, a := range pages {
+		for k := range a.Listed {
+			j.listings = append(j.listings, listing{int32(i), int32(k), false})
+		}
+	}
+	slices.SortStableFunc(j.listings, func(a, b listing) int { return cmp.Compare(j.listed(a).Order, j.listed(b).Order) })
 }
 
 // find returns the listings of an order.
 func (j *judgement) find(order int64) []listing {
-	byID := func(l listing, id int64) int { return cmp.Compare(l.order.Order, id) }
-	from, _ := slices.BinarySearchFunc(j.listed, order, byID)
+	byID := func(l listing, id int64) int { return cmp.Compare(j.listed(l).Order, id) }
+	from, _ := slices.BinarySearchFunc(j.listings, order, byID)
 	to := from
-	for to < len(j.listed) && j.listed[to].order.Order == order {
+	for to < len(j.listings) && j.listed(j.listings[to]).Order == order {
 		to++
 	}
-	return j.listed[from:to]
+	return j.listings[from:to]
 }
 
 // inBooks notes that the books have an order.
@@ -60,20 +70,20 @@ func (j *judgement) onPages(n int, did end) {
 	all := j.find(did.order)
 	j.shownOnPages = slices.Grow(j.shownOnPages[:0], len(all)) // the replies point into it
 	for _, l := range all {
+		page, o := &j.h.Asides[l.page], j.listed(l)
 		j.shownOnPages = append(j.shownOnPages, history.Call{
-			Op: int32(n), Kind: history.ReadOrder, Code: l.page.Code, Sent: l.page.Sent, Done: l.page.Done,
-			Order: l.order.Order, Total: l.order.Total, Status: l.order.Status, Told: l.order.Told,
-			Created: l.order.Created, Reason: l.order.Reason,
+			Op: int32(n), Kind: history.ReadOrder, Code: page.Code, Sent: page.Sent, Done: page.Done, Order: o.Order,
+			Total: o.Total, Status: o.Status, Told: o.Told, Created: o.Created, Reason: o.Reason,
 		})
-		j.take(n, &j.shownOnPages[len(j.shownOnPages)-1], l.order)
+		j.take(n, &j.shownOnPages[len(j.shownOnPages)-1], o)
 	}
 }
 
 // invented looks for orders on the pages that the books do not have.
 func (j *judgement) invented() {
-	for _, l := range j.listed {
-		if !l.inBook {
-			j.add(AnswersTrue, decimal(l.order.Order), int(l.order.Op), 0, "orders of the books on the pages", "no such order")
+	for _, l := range j.listings {
+		if o := j.listed(l); !l.inBook {
+			j.add(AnswersTrue, decimal(o.Order), int(o.Op), 0, "orders of the books on the pages", "no such order")
 		}
 	}
 }

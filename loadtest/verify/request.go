@@ -52,7 +52,11 @@ func (j *judgement) ours(e *Entry, n int) {
 	}
 	j.v.count(did.status)
 	if did.status == history.Rejected {
-		j.rejected = append(j.rejected, rejectedOrder{int32(n), did.order, namedShort(e)})
+		item := -1
+		if len(e.Operations) > 0 {
+			item = shortItem(e.Operations[0].Reason, j.h.Items(n))
+		}
+		j.rejected = append(j.rejected, rejectedOrder{int32(n), int32(item), did.order})
 	}
 	placed, cancelled := j.answers(n, did)
 	switch {
@@ -70,14 +74,12 @@ func (j *judgement) ours(e *Entry, n int) {
 	}
 }
 
-// namedShort returns the product that the reason of a rejection names, or 0.
-func namedShort(e *Entry) int64 {
-	if len(e.Operations) == 0 {
-		return 0
-	}
-	goods, _ := bytes.CutPrefix(e.Operations[0].Reason, []byte(shortOf))
-	id, _ := strconv.ParseInt(string(goods), 10, 64) // another text names none
-	return id
+// shortItem returns the index of the item whose product the reason of a rejection names, or -1.
+func shortItem(reason []byte, items []history.Item) int {
+	goods, is := bytes.CutPrefix(reason, []byte(shortOf))
+	return slices.IndexFunc(items, func(it history.Item) bool {
+		return is && string(goods) == strconv.FormatInt(it.GoodsID, 10)
+	})
 }
 
 // operation compares an operation with its request.
@@ -92,10 +94,7 @@ func (j *judgement) operation(e *Entry, op *OperationRow, n int) {
 	}
 	right := len(op.Reason) == 0
 	if op.State == history.Rejected {
-		goods, short := bytes.CutPrefix(op.Reason, []byte(shortOf))
-		right = short && slices.ContainsFunc(items, func(it history.Item) bool {
-			return string(goods) == strconv.FormatInt(it.GoodsID, 10)
-		})
+		right = shortItem(op.Reason, items) >= 0
 	}
 	if !right {
 		j.add(OrderMatchesOperation, e.Flag, n, 0, "the reason of a "+op.State.String()+" operation", "%q", op.Reason)

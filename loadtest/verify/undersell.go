@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"sort"
-	"strconv"
 	"time"
 
 	"orderstock/loadtest/history"
@@ -28,24 +27,20 @@ import (
 // interleaving: there are no false alarms. Without traffic around an order, the bound is the exact level.
 func (j *judgement) rejections() {
 	for _, r := range j.rejected {
-		n, at := int(r.n), j.times(int(r.n))
-		named := slices.ContainsFunc(j.h.Items(n), func(it history.Item) bool { return it.GoodsID == r.goods })
-		fits := len(j.h.Items(n)) > 0
-		for _, it := range j.h.Items(n) {
-			if named && it.GoodsID != r.goods {
-				continue
-			}
-			p := j.product(it.GoodsID)
-			fits = fits && p != nil && p.least(at.sent, at.rejected) >= it.Num
+		items, at := j.h.Items(int(r.n)), j.times(int(r.n))
+		named, goods, flag := items, int64(0), []byte(nil)
+		if r.item >= 0 {
+			named, goods = items[r.item:r.item+1], items[r.item].GoodsID
 		}
-		if fits {
-			var flag []byte
-			if r.flag != 0 {
-				flag = strconv.AppendInt(nil, r.flag, 10)
-			}
-			j.add(RejectedOnlyWhenShort, flag, n, r.goods, "too little stock of the product that the reason names",
-				"stock for %s, and REJECTED", words(j.h.Items(n)))
+		fits := func(it history.Item) bool { return j.product(it.GoodsID).least(at.sent, at.rejected) >= it.Num }
+		if len(named) == 0 || slices.ContainsFunc(named, func(it history.Item) bool { return !fits(it) }) {
+			continue
 		}
+		if r.id != 0 {
+			flag = decimal(r.id)
+		}
+		j.add(RejectedOnlyWhenShort, flag, int(r.n), goods, "too little stock of the product that the reason names",
+			"stock for %s, and REJECTED", words(items))
 	}
 }
 

@@ -55,13 +55,13 @@ func drawDay(t *rapid.T) (day shopDay, level map[int64]int64) {
 		}
 		n := h.Orders()
 		var items []history.Item
-		fits, short := true, int64(0)
+		fits, short := true, int32(-1)
 		for _, g := range h.Goods {
 			if rapid.Bool().Draw(t, "with") || len(items) == 0 && g == h.Goods[len(h.Goods)-1] {
 				it := history.Item{GoodsID: g.ID, Num: rapid.Int64Range(1, 4).Draw(t, "num")}
 				items = append(items, it)
 				if fits && it.Num > level[g.ID] {
-					fits, short = false, g.ID
+					fits, short = false, int32(len(items)-1)
 				}
 			}
 		}
@@ -77,7 +77,7 @@ func drawDay(t *rapid.T) (day shopDay, level map[int64]int64) {
 			}
 		}
 		if !fits {
-			day.rejected = append(day.rejected, rejectedOrder{int32(n), int64(n + 1), short})
+			day.rejected = append(day.rejected, rejectedOrder{int32(n), short, int64(n + 1)})
 		}
 		if rapid.IntRange(0, 4).Draw(t, "answered") > 0 {
 			call.Code, call.Status, call.Order = 201, end, int64(n+1)
@@ -131,7 +131,7 @@ func TestARejectionInQuietTimesIsJudgedExactly(t *testing.T) {
 		num := rapid.Int64Range(1, 10).Draw(t, "num")
 		n := day.h.Orders()
 		day.h.AddOrder([]history.Item{{GoodsID: g.ID, Num: num}})
-		day.rejected = append(day.rejected, rejectedOrder{int32(n), int64(n + 1), g.ID})
+		day.rejected = append(day.rejected, rejectedOrder{int32(n), 0, int64(n + 1)})
 		day.h.Calls = append(day.h.Calls, history.Call{
 			Op: int32(n), Kind: history.Place, Sent: 100_000, Done: 100_001,
 			Code: 409, Status: history.Rejected, Order: int64(n + 1),
