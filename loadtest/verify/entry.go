@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"orderstock/loadtest/history"
+	"orderstock/pkg/operation"
 )
 
 // entry judges everything under one flag, if it concerns the run: its keys, its flags or its products.
@@ -165,26 +166,17 @@ func (j *judgement) splitItems(e *Entry) (garbled bool) {
 
 // parseItems reads "goods:num,goods:num". Any other text is garbled.
 func parseItems(items []history.Item, text []byte) (_ []history.Item, garbled bool) {
-	var again [64]byte
-	canonical := again[:0]
-	for rest := text; len(rest) > 0; {
+	for rest, more := text, len(text) > 0; more; {
 		var one []byte
-		one, rest, _ = bytes.Cut(rest, []byte{','})
+		one, rest, more = bytes.Cut(rest, []byte{','})
 		goods, num, _ := bytes.Cut(one, []byte{':'})
 		// Text that is no positive number is garbled: it is not the text of the number returned.
 		id, _ := strconv.ParseUint(string(goods), 10, 63)
 		pieces, _ := strconv.ParseUint(string(num), 10, 63)
-		it := history.Item{GoodsID: int64(id), Num: int64(pieces)}
-		if len(canonical) > 0 {
-			canonical = append(canonical, ',')
-		}
-		canonical = strconv.AppendInt(canonical, it.GoodsID, 10)
-		canonical = append(canonical, ':')
-		canonical = strconv.AppendInt(canonical, it.Num, 10)
-		garbled = garbled || len(items) > 0 && it.GoodsID <= items[len(items)-1].GoodsID
-		items = append(items, it)
+		garbled = garbled || len(items) > 0 && int64(id) <= items[len(items)-1].GoodsID
+		items = append(items, history.Item{GoodsID: int64(id), Num: int64(pieces)})
 	}
-	return items, garbled || !bytes.Equal(canonical, text)
+	return items, garbled || operation.EncodeItems(items) != string(text)
 }
 
 // once looks for duplicates under a flag.

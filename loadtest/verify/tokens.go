@@ -3,14 +3,13 @@ package verify
 import (
 	"cmp"
 	"context"
-	"io"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"orderstock/loadtest/history"
+	"orderstock/pkg/servers"
 	"orderstock/pkg/zklock"
 )
 
@@ -97,40 +96,17 @@ func (j *judgement) fallen(all []deduction) (count int64) {
 	return count
 }
 
-// LastTransaction returns the highest last transaction of the ZooKeeper servers, or 0 if one of them does not answer.
-func LastTransaction(ctx context.Context, addrs []string) int64 {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	var last int64
+// LastTransaction returns the highest last transaction of the ZooKeeper servers, or 0 if one of them does not say it.
+func LastTransaction(ctx context.Context, addrs []string) (last int64) {
 	for _, addr := range addrs {
-		zxid, ok := transactionOf(ctx, addr)
-		if !ok {
+		answer, _ := servers.AttachZooKeeper(addr).Command(ctx, "srvr") // without an answer, nothing is found in it
+		_, hex, _ := strings.Cut(answer, "\nZxid: 0x")
+		hex, _, _ = strings.Cut(hex, "\n")
+		zxid, err := strconv.ParseInt(hex, 16, 64)
+		if err != nil {
 			return 0
 		}
 		last = max(last, zxid)
 	}
 	return last
-}
-
-// transactionOf asks one server.
-func transactionOf(ctx context.Context, addr string) (zxid int64, ok bool) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return 0, false
-	}
-	defer func() { _ = conn.Close() }() // only read
-	if limit, set := ctx.Deadline(); set {
-		_ = conn.SetDeadline(limit)
-	}
-	if _, err := io.WriteString(conn, "srvr"); err != nil {
-		return 0, false
-	}
-	text, _ := io.ReadAll(conn) // an answer that is cut has no line of this name
-	for line := range strings.Lines(string(text)) {
-		if hex, found := strings.CutPrefix(strings.TrimSpace(line), "Zxid: 0x"); found {
-			zxid, err := strconv.ParseInt(hex, 16, 64)
-			return zxid, err == nil
-		}
-	}
-	return 0, false
 }

@@ -7,6 +7,7 @@ import (
 
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
+	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
 
@@ -103,5 +104,19 @@ func TestAnOperationOfASkippedOrder(t *testing.T) {
 	v := verify.Judge(books.Books(), skipped, verify.Terms{})
 	if !slices.Contains(v.Violated(), verify.Unexplained) {
 		t.Errorf("want %s, found %v", verify.Unexplained, v.Violated())
+	}
+}
+
+func TestTheLastTransaction(t *testing.T) {
+	t.Parallel()
+	addr := serverstest.ZooKeeper(t).Addr()
+	_ = serverstest.ZooKeeperRoot(t) // creates a node
+	before := verify.LastTransaction(t.Context(), []string{addr})
+	root := serverstest.ZooKeeperRoot(t)
+	if after := verify.LastTransaction(t.Context(), []string{addr}); before <= 0 || after <= before {
+		t.Errorf("%d, and %d after %s was created", before, after, root)
+	}
+	if unknown := verify.LastTransaction(t.Context(), []string{addr, "127.0.0.1:1"}); unknown != 0 {
+		t.Errorf("%d, though one server does not answer", unknown)
 	}
 }
