@@ -5,14 +5,15 @@ import (
 	"time"
 
 	"orderstock/loadtest/history"
+	"orderstock/pkg/operation"
 )
 
 // Books are the content of both databases, in the order that Judge reads them.
 type Books struct {
 	// Entries yields the rows grouped by flag, in ascending order. An entry is valid until the next one.
 	Entries iter.Seq2[*Entry, error]
-	// Products yields the stock levels. They are read after Entries.
-	Products iter.Seq2[ProductRow, error]
+	// Products yields the stock levels in pages. They are read after Entries.
+	Products iter.Seq2[[]ProductRow, error]
 	// At is when they were read, by the clock of the load tester; zero if that is not known.
 	At time.Time
 	// Since and Until are ZooKeeper's last transactions before the services were started, and when the books were read.
@@ -60,25 +61,15 @@ type OperationRow struct {
 	Token Text
 }
 
-// FlowKind is the kind of a flow row.
-type FlowKind uint8
+// KindPruned is the kind of a flow row in place of deductions that were deleted with their orders.
+const KindPruned operation.Kind = "pruned"
 
-// The kinds of flow rows.
-const (
-	Restock FlowKind = iota
-	Deduct
-	Restore
-	Pruned
-)
-
-var flowKinds = [...]string{"restock", "deduct", "restore", "pruned"}
-
-func (k FlowKind) String() string { return flowKinds[k] }
+var kinds = []operation.Kind{operation.KindRestock, operation.KindDeduct, operation.KindRestore, KindPruned}
 
 // FlowRow is a row of the table stock_flow.
 type FlowRow struct {
 	Flag  Text
-	Kind  FlowKind
+	Kind  operation.Kind
 	Goods int64
 	Num   int64
 	// Created is in microseconds since 1970; 0 in older evidence, which lacks it.

@@ -112,7 +112,7 @@ func (j *judgement) underOurKey(e *Entry) bool {
 func (j *judgement) direct(e *Entry) bool {
 	return bytes.HasPrefix(e.Flag, []byte(history.DirectPrefix)) ||
 		len(e.Operations) == 0 && !slices.ContainsFunc(e.Flows, func(r FlowRow) bool {
-			return r.Kind == Deduct || r.Kind == Restore
+			return r.Kind == operation.KindDeduct || r.Kind == operation.KindRestore
 		})
 }
 
@@ -154,11 +154,10 @@ func (j *judgement) splitItems(e *Entry) (garbled bool) {
 	}
 	for _, r := range e.Flows {
 		switch r.Kind {
-		case Deduct:
+		case operation.KindDeduct:
 			j.deducts = append(j.deducts, history.Item{GoodsID: r.Goods, Num: -r.Num})
-		case Restore:
+		case operation.KindRestore:
 			j.restores = append(j.restores, history.Item{GoodsID: r.Goods, Num: r.Num})
-		case Restock, Pruned:
 		}
 	}
 	return garbled
@@ -186,8 +185,8 @@ func (j *judgement) once(e *Entry, n int) {
 	}
 	for i := 1; i < len(e.Flows); i++ {
 		if a, b := &e.Flows[i-1], &e.Flows[i]; a.Goods == b.Goods && a.Kind == b.Kind {
-			j.add(DeductedOnce, e.Flag, n, b.Goods, "one "+b.Kind.String()+" row", "more: %+d after %+d", b.Num, a.Num)
-			if b.Kind == Deduct {
+			j.add(DeductedOnce, e.Flag, n, b.Goods, "one "+string(b.Kind)+" row", "more: %+d after %+d", b.Num, a.Num)
+			if b.Kind == operation.KindDeduct {
 				j.v.DoubleDeducted++
 			}
 		}
@@ -226,7 +225,7 @@ func (j *judgement) complete(e *Entry, n int, garbled bool) {
 			"operation %s, deducted %s, restored %s", e.operation(), words(j.deducts), words(j.restores))
 	}
 	for _, r := range e.Flows {
-		if (r.Kind == Restock) && r.Num <= 0 {
+		if r.Kind == operation.KindRestock && r.Num <= 0 {
 			j.add(OperationComplete, e.Flag, n, r.Goods, "a restock of one piece or more", "%d", r.Num)
 		}
 	}
@@ -307,14 +306,14 @@ func (e *Entry) summary() string {
 	count(len(e.Orders), "order")
 	count(len(e.Items), "items")
 	count(len(e.Operations), "operation")
-	for kind := range FlowKind(len(flowKinds)) {
+	for _, kind := range kinds {
 		rows, pieces := 0, int64(0)
 		for _, r := range e.Flows {
 			if r.Kind == kind {
 				rows, pieces = rows+1, pieces+r.Num
 			}
 		}
-		count(rows, kind.String()+" rows of "+strconv.FormatInt(pieces, 10)+" pieces")
+		count(rows, string(kind)+" rows of "+strconv.FormatInt(pieces, 10)+" pieces")
 	}
 	count(len(e.Restocks), "restocks")
 	text := strings.Join(parts, ", ")

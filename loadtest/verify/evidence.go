@@ -32,6 +32,11 @@ func OpenEvidence(path string) (*Evidence, error) {
 	if err := json.Unmarshal(text, e); err != nil {
 		return nil, fmt.Errorf("read evidence %s: %w", path, err)
 	}
+	for _, r := range e.Flows {
+		if !slices.Contains(kinds, r.Kind) {
+			return nil, fmt.Errorf("read evidence %s: flow of kind %q", path, r.Kind)
+		}
+	}
 	return e, nil
 }
 
@@ -53,7 +58,7 @@ func (e *Evidence) Judge(h *history.History, samples int) *Verdict {
 func (t *Tables) record(b Books) Books {
 	*t = Tables{At: b.At, Since: b.Since, Until: b.Until}
 	b.Entries = copied(b.Entries, t.add)
-	b.Products = copied(b.Products, func(p ProductRow) { t.Products = append(t.Products, p) })
+	b.Products = copied(b.Products, func(page []ProductRow) { t.Products = append(t.Products, page...) })
 	return b
 }
 

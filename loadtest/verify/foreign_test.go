@@ -10,6 +10,7 @@ import (
 
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
+	"orderstock/pkg/operation"
 )
 
 // foreign is an order by others: of one piece, on the given products, each step in its own transaction as the services
@@ -147,8 +148,8 @@ func TestARefusedDeductionMayBeCancelled(t *testing.T) {
 				{Flag: []byte(h.Key(1)), State: history.Done, Items: []byte("1:1")},
 			},
 			Flows: []verify.FlowRow{
-				{Flag: []byte(h.RestockFlag(0)), Kind: verify.Restock, Goods: 1, Num: 5},
-				{Flag: []byte(h.Key(1)), Kind: verify.Deduct, Goods: 1, Num: -1},
+				{Flag: []byte(h.RestockFlag(0)), Kind: operation.KindRestock, Goods: 1, Num: 5},
+				{Flag: []byte(h.Key(1)), Kind: operation.KindDeduct, Goods: 1, Num: -1},
 			},
 			Restocks: []verify.RestockRow{
 				{Flag: []byte(h.RestockFlag(0)), Goods: 1, Name: []byte(h.GoodsName()), Price: &price},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/history"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/zklock"
 )
 
@@ -44,17 +45,17 @@ func (j *judgement) sumUp(e *Entry, n int) {
 		}
 		p.sum += r.Num
 		switch r.Kind {
-		case Restock:
+		case operation.KindRestock:
 			if of := j.restockUnder(e.Flag); of != nil && of.GoodsID == p.ID || j.declared[string(e.Flag)] {
 				p.restocked += r.Num
 			}
-		case Deduct:
+		case operation.KindDeduct:
 			p.deducted -= r.Num
 			p.deduct(t, -r.Num)
-		case Restore:
+		case operation.KindRestore:
 			p.restored += r.Num
 			p.restore(t, r.Num)
-		case Pruned: // deducted, not restored
+		case KindPruned: // deducted, not restored
 			p.deducted -= r.Num
 		}
 	}
@@ -77,29 +78,13 @@ func (j *judgement) inRun(at time.Time, read time.Duration) bool {
 }
 
 // levels compares the stock level of each product of the run with the sum of its flow rows.
-func (j *judgement) levels(products iter.Seq2[ProductRow, error]) error {
-	for row, err := range products {
+func (j *judgement) levels(products iter.Seq2[[]ProductRow, error]) error {
+	for page, err := range products {
 		if err != nil {
 			return err
 		}
-		p := j.product(row.Goods)
-		if p == nil {
-			continue
-		}
-		_ = p.token.Scan([]byte(row.Token)) // a text that is none stays zero
-		if p.there {
-			j.add(StockBalances, nil, -1, p.ID, "one level", "two")
-		}
-		p.there = true
-		if row.Num < 0 {
-			j.add(StockBalances, nil, -1, p.ID, "no level below zero", "%d", row.Num)
-		}
-		if row.Num != p.sum {
-			j.add(StockBalances, nil, -1, p.ID, "the sum of the flow rows, "+strconv.FormatInt(p.sum, 10), "%d pieces", row.Num)
-		}
-		if !j.mayBeNamed(p.ID, string(row.Name), never, never) || !j.mayBePriced(p.ID, row.Price, never, never) {
-			j.add(Unexplained, nil, -1, p.ID, "the last name and the last price that the run set", "%s and %d", row.Name,
-				row.Price)
+		for i := range page {
+			j.levelRow(&page[i])
 		}
 	}
 	for i := range j.products {
@@ -108,6 +93,29 @@ func (j *judgement) levels(products iter.Seq2[ProductRow, error]) error {
 		}
 	}
 	return nil
+}
+
+// levelRow compares the row of a stock level with the flow rows and the restocks.
+func (j *judgement) levelRow(row *ProductRow) {
+	p := j.product(row.Goods)
+	if p == nil {
+		return
+	}
+	_ = p.token.Scan([]byte(row.Token)) // a text that is none stays zero
+	if p.there {
+		j.add(StockBalances, nil, -1, p.ID, "one level", "two")
+	}
+	p.there = true
+	if row.Num < 0 {
+		j.add(StockBalances, nil, -1, p.ID, "no level below zero", "%d", row.Num)
+	}
+	if row.Num != p.sum {
+		j.add(StockBalances, nil, -1, p.ID, "the sum of the flow rows, "+strconv.FormatInt(p.sum, 10), "%d pieces", row.Num)
+	}
+	if !j.mayBeNamed(p.ID, string(row.Name), never, never) || !j.mayBePriced(p.ID, row.Price, never, never) {
+		j.add(Unexplained, nil, -1, p.ID, "the last name and the last price that the run set", "%s and %d", row.Name,
+			row.Price)
+	}
 }
 
 // pieces looks for pieces that were sold without being in stock, by the flow rows and by the acknowledged outcomes.

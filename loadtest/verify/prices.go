@@ -83,7 +83,7 @@ func (j *judgement) restock(e *Entry, r *restocked) {
 			name := string(row.Name)
 			kept.Name = &name
 		}
-		right = f.Kind == Restock && f.Goods == row.Goods && r.is(kept)
+		right = f.Kind == operation.KindRestock && f.Goods == row.Goods && r.is(kept)
 	}
 	if !right {
 		j.add(Unexplained, e.Flag, -1, r.GoodsID, "a restock that the run sent: "+r.words(), "%s, flows: %s, restocks: %s",

@@ -11,6 +11,7 @@ import (
 
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/zklock"
 )
 
@@ -129,9 +130,9 @@ func soldAt(h *history.History, price int64) verify.Books {
 		Items:      []verify.ItemRow{{Order: firstOrder, Item: h.Items(0)[0], Price: price}},
 		Operations: []verify.OperationRow{{Flag: id, State: history.Done, Items: []byte("1:1")}},
 		Flows: []verify.FlowRow{
-			{Flag: restock, Kind: verify.Restock, Goods: 1, Num: 5},
-			{Flag: id, Kind: verify.Deduct, Goods: 1, Num: -1},
-			{Flag: reprice, Kind: verify.Restock, Goods: 1, Num: 1},
+			{Flag: restock, Kind: operation.KindRestock, Goods: 1, Num: 5},
+			{Flag: id, Kind: operation.KindDeduct, Goods: 1, Num: -1},
+			{Flag: reprice, Kind: operation.KindRestock, Goods: 1, Num: 1},
 		},
 		Restocks: []verify.RestockRow{
 			{Flag: restock, Goods: 1, Name: []byte(h.GoodsName()), Price: &first},
@@ -161,7 +162,7 @@ func TestARepeatedRestock(t *testing.T) {
 		for _, left := range c.lefts {
 			h.Asides = append(h.Asides, repriced(h, left, 10*time.Second, 15*time.Second))
 		}
-		books.Flows = append(books.Flows, verify.FlowRow{Flag: []byte(more.Flag), Kind: verify.Restock, Goods: 1, Num: 1})
+		books.Flows = append(books.Flows, verify.FlowRow{Flag: []byte(more.Flag), Kind: operation.KindRestock, Goods: 1, Num: 1})
 		books.Restocks = append(books.Restocks, verify.RestockRow{
 			Flag: []byte(more.Flag), Goods: 1, Name: []byte(h.NewName()), Price: &price,
 		})

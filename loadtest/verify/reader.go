@@ -6,8 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"iter"
-	"slices"
 	"time"
 
 	"orderstock/loadtest/history"
@@ -17,24 +15,23 @@ import (
 // database is both databases, open for reading, and what is known of ZooKeeper.
 type database struct {
 	orders, stock *reader
-	zooKeeper     []string
-	since         int64
+	Databases
 }
 
 func open(d Databases) (*database, error) {
 	if d.OrderDSN == "" || d.StockDSN == "" {
 		return nil, errors.New("need the DSN of both databases")
 	}
-	orders, err := openReader(d.OrderDSN)
+	orders, err := openReader("order", d.OrderDSN)
 	if err != nil {
 		return nil, fmt.Errorf("order database: %w", err)
 	}
-	stock, err := openReader(d.StockDSN)
+	stock, err := openReader("stock", d.StockDSN)
 	if err != nil {
 		_ = orders.Close()
 		return nil, fmt.Errorf("stock database: %w", err)
 	}
-	return &database{orders, stock, d.ZooKeeperAddrs, d.Since}, nil
+	return &database{orders, stock, d}, nil
 }
 
 func (d *database) close() { // read-only: no error matters
@@ -48,14 +45,14 @@ func (d *database) close() { // read-only: no error matters
 func (d *database) books(ctx context.Context) (books Books, done func(), err error) {
 	stock, err := d.stock.snapshot(ctx)
 	if err != nil {
-		return Books{}, nil, fmt.Errorf("read stock database: %w", err)
+		return Books{}, nil, err
 	}
 	orders, err := d.orders.snapshot(ctx)
 	if err != nil {
 		stock.end(ctx)
-		return Books{}, nil, fmt.Errorf("read order database: %w", err)
+		return Books{}, nil, err
 	}
-	books = Books{At: time.Now(), Since: d.since, Until: LastTransaction(ctx, d.zooKeeper)}
+	books = Books{At: time.Now(), Since: d.Since, Until: LastTransaction(ctx, d.ZooKeeperAddrs)}
 	done = func() {
 		stock.end(ctx)
 		orders.end(ctx)
@@ -63,17 +60,14 @@ func (d *database) books(ctx context.Context) (books Books, done func(), err err
 	s, err := tables(ctx, orders, stock)
 	if err != nil {
 		done()
-		return Books{}, nil, fmt.Errorf("read order database: %w", err)
+		return Books{}, nil, err
 	}
-	books.Entries, books.Products = s.entries, levels(ctx, stock)
+	books.Entries, books.Products = s.entries, pages(ctx, stock, page[ProductRow]{
+		"SELECT goods_id, name, price, num, fencing_token FROM stock", "goods_id", "",
+		func(r *ProductRow) []any { return []any{&r.Goods, &r.Name, &r.Price, &r.Num, &r.Token} },
+		func(r *ProductRow) any { return r.Goods },
+	})
 	return books, done, nil
-}
-
-// levels returns the stock levels of a snapshot.
-func levels(ctx context.Context, stock *snapshot) iter.Seq2[ProductRow, error] {
-	return explained("read stock levels", mysqldb.Rows(ctx, stock, func(r *ProductRow) []any {
-		return []any{&r.Goods, &r.Name, &r.Price, &r.Num, &r.Token}
-	}, "SELECT goods_id, name, price, num, fencing_token FROM stock"))
 }
 
 // createdMicros is the date of a row, in microseconds since 1970.
@@ -84,7 +78,7 @@ func tables(ctx context.Context, orders, stock *snapshot) (*sources, error) {
 	s := &sources{pruned: map[string]bool{}}
 	for flag, err := range mysqldb.Rows(ctx, orders, mysqldb.One[string], "SELECT order_id FROM pruned") {
 		if err != nil {
-			return nil, err
+			return nil, orders.of.explain(err)
 		}
 		s.pruned[flag] = true
 	}
@@ -96,60 +90,54 @@ func tables(ctx context.Context, orders, stock *snapshot) (*sources, error) {
 	if err != nil {
 		return nil, err
 	}
-	const inOrders, inStock = "read order database", "read stock database"
-	s.operations = explained(inStock, pages(ctx, stock, page[OperationRow]{
+	s.operations = pages(ctx, stock, page[OperationRow]{
 		"SELECT flag, state, reason, items, fencing_token FROM operations", "flag", "",
 		func(r *OperationRow) []any { return []any{&r.Flag, status{&r.State}, &r.Reason, &r.Items, &r.Token} },
 		func(r *OperationRow) any { return string(r.Flag) },
-	}))
-	s.flows = explained(inStock, pages(ctx, stock, page[FlowRow]{
+	})
+	s.flows = pages(ctx, stock, page[FlowRow]{
 		"SELECT flag, goods_id, kind, num, " + createdMicros + " FROM stock_flow", "flag", ", goods_id, kind",
 		func(r *FlowRow) []any { return []any{&r.Flag, &r.Goods, &r.Kind, &r.Num, &r.Created} },
 		func(r *FlowRow) any { return string(r.Flag) },
-	}))
-	s.restocks = explained(inStock, pages(ctx, stock, page[RestockRow]{
+	})
+	s.restocks = pages(ctx, stock, page[RestockRow]{
 		"SELECT flag, goods_id, name, price FROM restocks", "flag", ", goods_id",
 		func(r *RestockRow) []any { return []any{&r.Flag, &r.Goods, &r.Name, &r.Price} },
 		func(r *RestockRow) any { return string(r.Flag) },
-	}))
-	s.orders = explained(inOrders, pages(ctx, orders, page[OrderRow]{
+	})
+	s.orders = pages(ctx, orders, page[OrderRow]{
 		"SELECT id, status, outcome, reason, idempotency_key, body_hash, total, " + createdMicros + " FROM orders",
 		ordersByFlag, "",
 		func(r *OrderRow) []any {
 			return []any{&r.ID, status{&r.Status}, status{&r.Outcome}, &r.Reason, &r.Key, &r.BodyHash, &r.Total, &r.Created}
 		},
 		func(r *OrderRow) any { return ofOrder(r.ID) },
-	}))
-	s.items = explained(inOrders, pages(ctx, orders, page[ItemRow]{
+	})
+	s.items = pages(ctx, orders, page[ItemRow]{
 		"SELECT order_id, goods_id, num, price FROM order_items", itemsByFlag, ", goods_id",
 		func(r *ItemRow) []any { return []any{&r.Order, &r.GoodsID, &r.Num, &r.Price} },
 		func(r *ItemRow) any { return ofItems(r.Order) },
-	}))
+	})
 	return s, nil
-}
-
-// explained adds the beginning of an error's text.
-func explained[T any](doing string, rows iter.Seq2[T, error]) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		for row, err := range rows {
-			if err != nil {
-				err = fmt.Errorf("%s: %w", doing, err)
-			}
-			if !yield(row, err) {
-				return
-			}
-		}
-	}
 }
 
 // reader reads one database, which may be larger than memory.
 type reader struct {
 	*sql.DB
+	name string
 	// group is nil unless the DSN names the members of a group. The primary is read.
 	group *mysqldb.Cluster
 }
 
-func openReader(dsn string) (*reader, error) {
+// explain says in an error which database cannot be read.
+func (r *reader) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("read %s database: %w", r.name, err)
+}
+
+func openReader(name, dsn string) (*reader, error) {
 	cfg, err := mysqldb.ParseDSN(dsn)
 	if err != nil {
 		return nil, err
@@ -161,7 +149,7 @@ func openReader(dsn string) (*reader, error) {
 		return nil, err
 	}
 	group, _ := connector.(*mysqldb.Cluster)
-	return &reader{sql.OpenDB(connector), group}, nil
+	return &reader{sql.OpenDB(connector), name, group}, nil
 }
 
 // status scans a column with the name of a status. NULL is none.
@@ -174,24 +162,5 @@ func (s status) Scan(column any) error {
 		return fmt.Errorf("status of type %T", column)
 	}
 	*s.Status = history.ParseStatus(string(name))
-	return nil
-}
-
-// Scan implements sql.Scanner.
-func (k *FlowKind) Scan(column any) error {
-	name, _ := column.([]byte)
-	return k.UnmarshalText(name)
-}
-
-// MarshalText and UnmarshalText are for evidence.
-func (k FlowKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (k *FlowKind) UnmarshalText(name []byte) error {
-	i := slices.Index(flowKinds[:], string(name))
-	if i < 0 {
-		return fmt.Errorf("flow of kind %q", name)
-	}
-	*k = FlowKind(i)
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 // snapshot is one state of a database: a read-only transaction on its own connection.
 type snapshot struct {
 	*sql.Conn
+	of   *reader
 	busy sync.Mutex // held while a page is read: a connection has one query at a time
 }
 
@@ -20,17 +21,17 @@ type snapshot struct {
 func (r *reader) snapshot(ctx context.Context) (*snapshot, error) {
 	conn, err := r.Conn(ctx)
 	if err != nil {
-		return nil, err
+		return nil, r.explain(err)
 	}
 	for _, statement := range []string{
 		"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
 	} {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
 			_ = conn.Close() // the error says enough
-			return nil, err
+			return nil, r.explain(err)
 		}
 	}
-	return &snapshot{Conn: conn}, nil
+	return &snapshot{Conn: conn, of: r}, nil
 }
 
 // end ends the snapshot, after the page that is being read. It was only read, so no error matters.
@@ -47,7 +48,7 @@ func (s *snapshot) byFlag(ctx context.Context, column, table string) (by string,
 	var least, most sql.NullInt64
 	query := "SELECT MIN(" + column + "), MAX(" + column + ") FROM " + table
 	if err := s.QueryRowContext(ctx, query).Scan(&least, &most); err != nil {
-		return "", nil, err
+		return "", nil, s.of.explain(err)
 	}
 	if least.Int64 > 0 && len(decimal(least.Int64)) == len(decimal(most.Int64)) {
 		return column, func(id int64) any { return id }, nil
@@ -91,7 +92,7 @@ func pages[T any](ctx context.Context, from *snapshot, p page[T]) iter.Seq2[[]T,
 						rows = append(rows, row)
 					}
 				}
-				next <- read{rows, failed}
+				next <- read{rows, from.of.explain(failed)}
 			}(used[:0], args)
 		}
 		for begin(); ; {

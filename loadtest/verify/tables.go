@@ -83,21 +83,10 @@ func (t *Tables) Books() Books {
 	for _, flag := range t.Pruned {
 		s.pruned[flag] = true
 	}
-	return Books{Entries: s.entries, Products: rows(t.Products), At: t.At, Since: t.Since, Until: t.Until}
+	return Books{Entries: s.entries, Products: onePage(t.Products), At: t.At, Since: t.Since, Until: t.Until}
 }
 
 // onePage yields a table in memory as one page.
 func onePage[T any](table []T) iter.Seq2[[]T, error] {
 	return func(yield func([]T, error) bool) { yield(table, nil) }
-}
-
-// rows yields the rows of a table in memory.
-func rows[T any](table []T) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		for _, row := range table {
-			if !yield(row, nil) {
-				return
-			}
-		}
-	}
 }

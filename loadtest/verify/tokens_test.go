@@ -7,6 +7,7 @@ import (
 
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
@@ -27,7 +28,7 @@ func sold(row zklock.Token, sales ...sale) (*verify.Tables, *history.History) {
 	price := int64(100)
 	restock := []byte(h.RestockFlag(0))
 	books := &verify.Tables{
-		Flows:    []verify.FlowRow{{Flag: restock, Kind: verify.Restock, Goods: 1, Num: 50}},
+		Flows:    []verify.FlowRow{{Flag: restock, Kind: operation.KindRestock, Goods: 1, Num: 50}},
 		Restocks: []verify.RestockRow{{Flag: restock, Goods: 1, Name: []byte(h.GoodsName()), Price: &price}},
 	}
 	for n, s := range sales {
@@ -39,7 +40,7 @@ func sold(row zklock.Token, sales ...sale) (*verify.Tables, *history.History) {
 		books.Operations = append(books.Operations, verify.OperationRow{
 			Flag: flag, State: history.Done, Items: []byte("1:1"), Token: bytes(s.token),
 		})
-		books.Flows = append(books.Flows, verify.FlowRow{Flag: flag, Kind: verify.Deduct, Goods: 1, Num: -1})
+		books.Flows = append(books.Flows, verify.FlowRow{Flag: flag, Kind: operation.KindDeduct, Goods: 1, Num: -1})
 	}
 	left := 50 - int64(len(sales))
 	books.Products = []verify.ProductRow{{

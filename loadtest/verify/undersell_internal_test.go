@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"orderstock/loadtest/history"
+	"orderstock/pkg/operation"
 )
 
 // shopDay is a random day of a correct shop: each order is decided at one moment
@@ -92,9 +93,9 @@ func (d shopDay) rejections() int {
 	j := newJudgement(d.h, &Verdict{}, Terms{Samples: 1})
 	j.rejected = d.rejected
 	for _, m := range d.moves {
-		kind, num := Deduct, -m.item.Num
+		kind, num := operation.KindDeduct, -m.item.Num
 		if m.undone {
-			kind, num = Restore, m.item.Num
+			kind, num = operation.KindRestore, m.item.Num
 		}
 		j.sumUp(&Entry{Flows: []FlowRow{{Kind: kind, Goods: m.item.GoodsID, Num: num}}}, m.n)
 	}

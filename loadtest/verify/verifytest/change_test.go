@@ -8,6 +8,7 @@ import (
 
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
+	"orderstock/pkg/operation"
 )
 
 // goodRun is a run that passes.
@@ -166,8 +167,8 @@ func changeField(r *rand.Rand, row, other reflect.Value) string {
 		field.SetBool(!value)
 	case history.Status:
 		field.Set(reflect.ValueOf(upTo(r, history.Unheard)))
-	case verify.FlowKind:
-		field.Set(reflect.ValueOf(verify.FlowKind(r.IntN(4))))
+	case operation.Kind:
+		field.Set(reflect.ValueOf(pick(r, operation.KindRestock, operation.KindDeduct, operation.KindRestore, verify.KindPruned)))
 	case verify.Text:
 		field.Set(reflect.ValueOf(verify.Text(changeText(r, value))))
 	default:
