@@ -79,7 +79,7 @@ func (j *judgement) answer(n int, r *reply, did end) {
 				did.outcome.String(), "%s", answer(r.Call))
 		}
 		byAsking := j.h.Path == history.PathDeduct || did.reason == string(byClient)
-		if byAsking && r.says.undone() && !r.cancels() && !j.askedBefore(r) {
+		if byAsking && r.says.undone() && !r.cancels() && !j.after(r, (*reply).cancels) {
 			j.add(AnswersOverTime, did.flag, n, 0, "an answer from before the cancellation", "%s", answer(r.Call))
 		}
 	}
@@ -95,15 +95,19 @@ func (j *judgement) answer(n int, r *reply, did end) {
 	}
 }
 
-// askedBefore reports whether a cancellation was sent before a call was answered.
-func (j *judgement) askedBefore(r *reply) bool {
+// after reports whether an answer may come after another call that may have worked, and is as asked.
+func (j *judgement) after(r *reply, is func(*reply) bool) bool {
 	for i := range j.replies {
-		if other := &j.replies[i]; other.cancels() && other.Sent < r.Done && mayHaveWorked(other.Call) {
+		other := &j.replies[i]
+		if other.Call != r.Call && other.Sent < r.Done && mayHaveWorked(other.Call) && is(other) {
 			return true
 		}
 	}
 	return false
 }
+
+// madeIt reports whether a call can have placed the order that another repeats.
+func (r *reply) madeIt() bool { return r.Kind.Places() && (r.says.of == nothing || !r.Replayed) }
 
 // overTime compares each answer with the answers received before its call was sent.
 func (j *judgement) overTime(n int) {
@@ -135,7 +139,7 @@ func (j *judgement) firsts(n int, cancels bool) {
 		switch r := &j.replies[i]; {
 		case !counts(r):
 		case r.Replayed:
-			if j.h.Path == history.PathOrder && !j.h.Library && !r.Resent && !j.preceded(r) &&
+			if j.h.Path == history.PathOrder && !j.h.Library && !r.Resent && !j.after(r, (*reply).madeIt) &&
 				!j.calm.acts.excuse(r.Sent, r.Done) {
 				if j.between++; j.between == 1 {
 					j.firstBetween = "key " + j.h.Key(n) + ": " + answer(r.Call)
@@ -149,18 +153,6 @@ func (j *judgement) firsts(n int, cancels bool) {
 			first = r
 		}
 	}
-}
-
-// preceded reports whether a call other than r can have placed the order that r repeats.
-func (j *judgement) preceded(r *reply) bool {
-	for i := range j.replies {
-		other := &j.replies[i]
-		if other.Call != r.Call && other.Kind.Places() && other.Sent < r.Done && mayHaveWorked(other.Call) &&
-			(other.says.of == nothing || !other.Replayed) {
-			return true
-		}
-	}
-	return false
 }
 
 // never is later than any time.

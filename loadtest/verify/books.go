@@ -76,6 +76,11 @@ type FlowRow struct {
 	Created int64 `json:",omitzero"`
 }
 
+// ofOrder reports whether an order or a deduction made the row.
+func (r FlowRow) ofOrder() bool {
+	return r.Kind == operation.KindDeduct || r.Kind == operation.KindRestore
+}
+
 // RestockRow is a row of the table restocks.
 type RestockRow struct {
 	Flag  Text

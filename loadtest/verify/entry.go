@@ -111,9 +111,7 @@ func (j *judgement) underOurKey(e *Entry) bool {
 // direct reports whether an entry is a deduction without an order, or a restock.
 func (j *judgement) direct(e *Entry) bool {
 	return bytes.HasPrefix(e.Flag, []byte(history.DirectPrefix)) ||
-		len(e.Operations) == 0 && !slices.ContainsFunc(e.Flows, func(r FlowRow) bool {
-			return r.Kind == operation.KindDeduct || r.Kind == operation.KindRestore
-		})
+		len(e.Operations) == 0 && !slices.ContainsFunc(e.Flows, FlowRow.ofOrder)
 }
 
 // touched returns the first product of the run that an entry concerns, or 0.

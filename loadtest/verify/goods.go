@@ -14,8 +14,8 @@ import (
 type product struct {
 	history.Goods
 	sum int64 // of its flow rows
-	// Pieces, positive if the signs are right. Restocked counts only the run's restocks and declared ones, and acknowledged
-	// the orders whose clients received a confirmation, and no cancellation.
+	// Pieces, positive if the signs are right. Restocked counts only the run's restocks and declared ones, and
+	// acknowledged the orders whose clients received a confirmation, and no cancellation.
 	restocked, deducted, restored, acknowledged int64
 	// There says that it has a row of its level, with this token.
 	there bool

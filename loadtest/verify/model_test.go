@@ -358,7 +358,8 @@ func rowsOf(h *history.History) *verify.Tables {
 		Items:      []verify.ItemRow{{Order: firstOrder, Item: h.Items(0)[0], Price: price}},
 		Operations: []verify.OperationRow{{Flag: id, State: history.Done, Items: []byte("1:1")}},
 		Flows: []verify.FlowRow{
-			{Flag: restock, Kind: operation.KindRestock, Goods: 1, Num: 5}, {Flag: id, Kind: operation.KindDeduct, Goods: 1, Num: -1},
+			{Flag: restock, Kind: operation.KindRestock, Goods: 1, Num: 5},
+			{Flag: id, Kind: operation.KindDeduct, Goods: 1, Num: -1},
 		},
 		Restocks: []verify.RestockRow{{Flag: restock, Goods: 1, Name: []byte(h.GoodsName()), Price: &price}},
 		Products: []verify.ProductRow{{Goods: 1, Name: []byte(h.GoodsName()), Price: price, Num: 4}},

@@ -115,8 +115,8 @@ func (j *judgement) mayBeNamed(goods int64, name string, from, to time.Duration)
 	return mayHave(j, goods, func(r *restocked) *string { return r.Name }, name, from, to)
 }
 
-// mayHave reports whether a restock of a product of the run set a field to a value, and no later one had replaced that for certain
-// before the call.
+// mayHave reports whether a restock of a product of the run set a field to a value, and no later one had replaced that
+// for certain before the call.
 func mayHave[T comparable](j *judgement, goods int64, of func(*restocked) *T, value T, from, to time.Duration) bool {
 	sets := func(r *restocked) bool { return r.GoodsID == goods && of(r) != nil }
 	replaced := func(set time.Duration) bool {

@@ -162,7 +162,9 @@ func TestARepeatedRestock(t *testing.T) {
 		for _, left := range c.lefts {
 			h.Asides = append(h.Asides, repriced(h, left, 10*time.Second, 15*time.Second))
 		}
-		books.Flows = append(books.Flows, verify.FlowRow{Flag: []byte(more.Flag), Kind: operation.KindRestock, Goods: 1, Num: 1})
+		books.Flows = append(books.Flows, verify.FlowRow{
+			Flag: []byte(more.Flag), Kind: operation.KindRestock, Goods: 1, Num: 1,
+		})
 		books.Restocks = append(books.Restocks, verify.RestockRow{
 			Flag: []byte(more.Flag), Goods: 1, Name: []byte(h.NewName()), Price: &price,
 		})

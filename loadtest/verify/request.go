@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"orderstock/loadtest/history"
-	"orderstock/pkg/operation"
 )
 
 // The reasons of the order service for a cancellation. Its others concern products and flags that a run does not have.
@@ -48,7 +47,7 @@ func (j *judgement) ours(e *Entry, n int) {
 		j.expiry(e, o, n)
 	}
 	if len(e.Restocks) > 0 || e.Pruned || j.h.Path == history.PathDeduct && len(e.Orders)+len(e.Items) > 0 ||
-		slices.ContainsFunc(e.Flows, func(r FlowRow) bool { return r.Kind != operation.KindDeduct && r.Kind != operation.KindRestore }) {
+		slices.ContainsFunc(e.Flows, func(r FlowRow) bool { return !r.ofOrder() }) {
 		j.add(Unexplained, e.Flag, n, 0, "the rows of one order", "%s, listed as pruned: %t", e.summary(), e.Pruned)
 	}
 	j.v.count(did.status)

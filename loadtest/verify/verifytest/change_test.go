@@ -168,7 +168,8 @@ func changeField(r *rand.Rand, row, other reflect.Value) string {
 	case history.Status:
 		field.Set(reflect.ValueOf(upTo(r, history.Unheard)))
 	case operation.Kind:
-		field.Set(reflect.ValueOf(pick(r, operation.KindRestock, operation.KindDeduct, operation.KindRestore, verify.KindPruned)))
+		all := []operation.Kind{operation.KindRestock, operation.KindDeduct, operation.KindRestore, verify.KindPruned}
+		field.Set(reflect.ValueOf(pick(r, all...)))
 	case verify.Text:
 		field.Set(reflect.ValueOf(verify.Text(changeText(r, value))))
 	default:
