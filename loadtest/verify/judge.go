@@ -47,15 +47,16 @@ type judgement struct {
 	samples  int
 	declared map[string]bool
 
-	forms    []form                                  // of the run's path
-	routes   [history.ReadLedger + 1]*contract.Route // of its calls, by kind
-	byOrder  []int32                                 // indices of History.Calls, by order, then by time
-	begins   []int32                                 // by order: where its calls begin in byOrder
-	products []product                               // of the run, as in History.Goods
-	seen     []bool                                  // by order: the books have it
-	tokens   tokens
-	readAt   time.Duration // when the books were read, since the start of the run
-	rejected []rejectedOrder
+	forms      []form                                  // of the run's path
+	routes     [history.ReadLedger + 1]*contract.Route // of its calls, by kind
+	byOrder    []int32                                 // indices of History.Calls, by order, then by time
+	begins     []int32                                 // by order: where its calls begin in byOrder
+	products   []product                               // of the run, as in History.Goods
+	seen       []bool                                  // by order: the books have it
+	books      Books
+	readAt     time.Duration // when the books were read, since the start of the run
+	rejected   []rejectedOrder
+	deductions []deduction
 	// Orders of the run's products by others: the number of those with a key, the first of them, and those without.
 	others     int
 	firstOther string
@@ -68,13 +69,13 @@ type judgement struct {
 	unnamed      []int           // the orders without a key whose ids no answer named
 	bodies       map[string]bool // the hashes of the bodies of the orders without a key
 	listings     []listing       // the orders on the pages that were read, by id
+	byID         []int32         // the calls that place orders, by the ids in their answers, made when it is needed
 	restocks     []*restocked
 	// Buffers, reused for each entry.
 	op, deducts, restores []history.Item
 	replies               []reply
 	shownOnPages          []history.Call       // what pages say of the current order
 	paid                  []history.PricedItem // the items of the order in the books
-	byID                  []int32              // the calls that place orders, by the ids in their answers
 }
 
 // rejectedOrder is an order of the run that was rejected.
@@ -106,7 +107,7 @@ func newJudgement(h *history.History, v *Verdict, terms Terms) *judgement {
 }
 
 func (j *judgement) read(books Books) error {
-	j.tokens.since, j.tokens.until = books.Since, books.Until
+	j.books = books
 	if j.readAt = never; !books.At.IsZero() {
 		j.readAt = books.At.Sub(j.h.Started)
 	}

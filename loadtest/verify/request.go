@@ -36,7 +36,9 @@ func (j *judgement) ours(e *Entry, n int) {
 		op := &e.Operations[0]
 		did = end{nil, 0, op.State, op.State, op.State, string(op.Reason), 0, 0}
 		if (op.State == history.Done || op.State == history.Restored) && j.h.Items(n) != nil {
-			j.tokens.deducted(n, op.Token)
+			d := deduction{n: int32(n)}
+			_ = d.token.Scan([]byte(op.Token)) // a text that is none stays zero
+			j.deductions = append(j.deductions, d)
 		}
 		j.operation(e, op, n)
 	}

@@ -13,23 +13,10 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// tokens are the fencing tokens of a run's deductions.
-type tokens struct {
-	since, until int64
-	made         []deduction
-}
-
-// deduction is a deduction of order n under a token.
+// deduction is a deduction of order n under a fencing token.
 type deduction struct {
 	n     int32
 	token zklock.Token
-}
-
-// deducted takes down the token of order n.
-func (t *tokens) deducted(n int, text []byte) {
-	d := deduction{n: int32(n)}
-	_ = d.token.Scan(text) // a text that is none stays zero
-	t.made = append(t.made, d)
 }
 
 // unlocked counts the deductions that no lock protected: without a token, or with one that somebody made up. The queue
@@ -39,7 +26,7 @@ func (t *tokens) deducted(n int, text []byte) {
 func (j *judgement) unlocked() (count int64) {
 	fenced := slices.ContainsFunc(j.products, func(p product) bool { return !p.token.IsZero() })
 	single := make([][]deduction, len(j.products))
-	for _, d := range j.tokens.made {
+	for _, d := range j.deductions {
 		items := j.h.Items(int(d.n))
 		i, _ := j.h.Product(items[0].GoodsID)
 		row := j.products[i].token
@@ -49,7 +36,7 @@ func (j *judgement) unlocked() (count int64) {
 				j.add(OperationComplete, nil, int(d.n), items[0].GoodsID, "the operation's fencing token, or a higher one, on the "+
 					"row of a product of it", "%s in the operation, %s on the row", d.token, row)
 			}
-		} else if d.token.IsZero() || j.tokens.impossible(d.token) {
+		} else if d.token.IsZero() || j.books.impossible(d.token) {
 			count++
 		} else if len(items) == 1 { // of several products, nobody knows whose token it is
 			single[i] = append(single[i], d)
@@ -62,8 +49,8 @@ func (j *judgement) unlocked() (count int64) {
 }
 
 // impossible reports whether no lock can have given the token.
-func (t *tokens) impossible(token zklock.Token) bool {
-	return t.since > 0 && token.Czxid <= t.since || t.until > 0 && token.Czxid > t.until
+func (b *Books) impossible(token zklock.Token) bool {
+	return b.Since > 0 && token.Czxid <= b.Since || b.Until > 0 && token.Czxid > b.Until
 }
 
 // fallen counts the deductions of one product whose token is below the token of one that was answered before they were

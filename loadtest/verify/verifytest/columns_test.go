@@ -17,7 +17,7 @@ var read = map[string][]string{
 	"order_items": {"order_id", "goods_id", "num", "price"},
 	"pruned":      {"order_id"},
 	"operations":  {"flag", "state", "reason", "items", "fencing_token"},
-	"stock_flow":  {"flag", "goods_id", "kind", "num"},
+	"stock_flow":  {"flag", "goods_id", "kind", "num", "created_at"},
 	"restocks":    {"flag", "goods_id", "name", "price"},
 	"stock":       {"goods_id", "name", "price", "num", "fencing_token"},
 }
@@ -31,7 +31,6 @@ var unread = map[string]map[string]string{
 	"operations": {
 		"created_at": "a clock of the services, which the verdict does not trust",
 	},
-	"stock_flow": {"created_at": "a clock of the services, which the verdict does not trust"},
 	"stock": {
 		"updated_at": "a clock of the services, which the verdict does not trust",
 		"version":    "the record of one strategy; a write that it should have turned away shows in the pieces",
