@@ -22,6 +22,8 @@ type Route struct {
 	Stock, Guarded bool
 	// Parameters are in the path and in the query.
 	Parameters []Parameter
+	// Key is the schema of the header Idempotency-Key, or nil.
+	Key *Schema
 	// Body is the schema of the body, or nil.
 	Body *Schema
 	// Statuses are the statuses that may answer.
@@ -151,9 +153,11 @@ func (d *document) route(stock bool, method, path string, c *call) *Route {
 		r.Guarded = len(*c.Security) > 0
 	}
 	for _, p := range c.Parameters {
-		if p.In != "header" {
-			p.Schema = d.whole(p.Schema)
+		switch p.Schema = d.whole(p.Schema); {
+		case p.In != "header":
 			r.Parameters = append(r.Parameters, p)
+		case p.Name == "Idempotency-Key":
+			r.Key = p.Schema
 		}
 	}
 	for _, content := range c.Body.Content {

@@ -58,10 +58,8 @@ func (j *judgement) allowed(a *history.Aside) []want {
 	if bad := badParameters(route, values); len(bad) > 0 {
 		return bad
 	}
-	if a.Key != "" {
-		if key, valid := keyIn(a.Key); !valid {
-			return []want{{http.StatusBadRequest, history.InvalidKey, "the key " + strconv.Quote(key) + " is none"}}
-		}
+	if a.Key != "" && route.Key != nil && !route.Key.Allows(a.Key) {
+		return []want{{http.StatusBadRequest, history.InvalidKey, "the key " + strconv.Quote(a.Key) + " is none"}}
 	}
 	if a.Media != "" {
 		return []want{{http.StatusUnsupportedMediaType, history.UnsupportedMedia, "the body is said to be " + a.Media}}
@@ -147,20 +145,6 @@ func badParameters(r *contract.Route, values url.Values) []want {
 	return nil
 }
 
-// keyIn returns the key in a header Idempotency-Key, and whether it is one: 1 to 255 visible ASCII characters, bare or
-// as a quoted string.
-func keyIn(header string) (key string, valid bool) {
-	key = header
-	if strings.HasPrefix(header, `"`) {
-		inner, closed := strings.CutSuffix(header[1:], `"`)
-		if key = inner; !closed || strings.ContainsAny(inner, `"\`) {
-			return header, false
-		}
-	}
-	invisible := strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' })
-	return key, len(key) > 0 && len(key) <= 255 && !invisible
-}
-
 // sentBody is the body of any call.
 type sentBody struct {
 	Items []struct {
@@ -235,18 +219,19 @@ func (j *judgement) badBody(r *contract.Route, text string) (bad []want) {
 	if problem, why := strictly(text, &body); problem != history.NoProblem {
 		return []want{{http.StatusBadRequest, problem, "the body " + why}}
 	}
-	if n := len(body.Items); n < 1 || n > operation.MaxItems {
+	items := r.Body.Properties["items"]
+	goods, num := items.Items.Properties["goods_id"], items.Items.Properties["num"]
+	if n := len(body.Items); n < 1 || n > items.MaxItems {
 		add(history.InvalidItems, "it has %d lines", n)
 	}
 	seen, unknown := map[string]bool{}, ""
 	for _, it := range body.Items {
-		n, err := strconv.ParseInt(string(it.Num), 10, 64)
-		if id, valid := operation.ParseID(it.Goods); !valid {
+		if id, _ := operation.ParseID(it.Goods); !goods.Allows(it.Goods) {
 			add(history.InvalidGoods, "%q is no product", it.Goods)
 		} else if j.near(id) && j.product(id) == nil {
 			unknown = it.Goods
 		}
-		if err != nil || n < 1 || n > operation.MaxNum {
+		if !num.Allows(string(it.Num)) {
 			add(history.InvalidNum, "%s is no number of pieces", it.Num)
 		}
 		if seen[it.Goods] {

@@ -68,6 +68,12 @@ func TestOddCalls(t *testing.T) {
 			history.Aside{Method: "POST", Route: place, Path: place, Key: "a b", Op: -1, Code: 201, Body: `{"items":[]}`},
 			`want 400 invalid_idempotency_key, as the key "a b" is none, found 201`,
 		},
+		"a quoted key refused": {
+			history.Aside{
+				Method: "POST", Route: place, Path: place, Key: `"a\"b"`, Op: -1, Code: 400, Problem: history.InvalidKey,
+				Body: `{"items":[]}`,
+			}, `want 422 invalid_items, as it has 0 lines, found 400`,
+		},
 		"a long flag": {
 			history.Aside{
 				Method: "PUT", Route: put, Path: "/v1/operations/" + strings.Repeat("x", 65), Op: -1, Code: 200,
