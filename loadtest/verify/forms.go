@@ -224,7 +224,7 @@ func (j *judgement) owed(r *reply, did end) (f facts) {
 // paid stands for the items in the books. No answer has it.
 const paid = ^history.ToldNothing
 
-// itemsOf returns the items of a Told in an answer. Those of the ledger, and on PathDeduct, have no prices.
+// itemsOf returns the items of a Told in an answer. The ledger, and PathDeduct, have no prices.
 func (j *judgement) itemsOf(told history.Told, r *reply) []history.PricedItem {
 	switch {
 	case told != paid:

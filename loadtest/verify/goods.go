@@ -10,7 +10,7 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// product is what the books and the answers say of one product of the run.
+// product is one product of the run, by the books and the answers.
 type product struct {
 	history.Goods
 	sum int64 // of its flow rows

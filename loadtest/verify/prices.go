@@ -127,8 +127,8 @@ func mayHave[T comparable](j *judgement, goods int64, of func(*restocked) *T, va
 	return ours && (may(j.restocks[i]) || slices.ContainsFunc(j.later(), may))
 }
 
-// paidFor reports whether the items of order n in the books are those that were sent, at prices that the run's products
-// had. It keeps the items of right answers: those, or as they should be.
+// paidFor reports whether order n has in the books the items that were sent, at prices that the run's products had. It
+// keeps the items of right answers: the books' items, or as they should be.
 func (j *judgement) paidFor(e *Entry, n int) bool {
 	items := j.h.Items(n)
 	right := len(items) > 0 && len(items) == len(e.Items)
