@@ -203,7 +203,7 @@ type known struct {
 
 // many is how often a call is made that must be answered in the same way each time: what a service keeps of each would
 // run out.
-const many = 16
+const many = 10
 
 // grammar returns the rows for a run. Orders says whether it reaches the order service.
 func grammar(path history.Path, orders bool) (rows []row) {
