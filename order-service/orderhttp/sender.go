@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// forwardedFor names the header that proxies extend: each adds its caller's address, at the end of the last line or in a
-// new one.
+// forwardedFor names the header that proxies extend: each adds its caller's address, at the end of the last line or in
+// a new one.
 const forwardedFor = "X-Forwarded-For"
 
 // Inside returns a function that reports whether a request comes straight from one of the networks: it has no

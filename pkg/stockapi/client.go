@@ -158,9 +158,9 @@ func (c *Client) Restock(ctx context.Context, r operation.Restock) (operation.Go
 }
 
 // Pass returns ErrUnavailable or a Locked if a change of the items is known to fail now: no replica is known, the
-// breakers of all refuse it, or a product is held. Otherwise the caller goes on to Deduct or Cancel, and must report the
-// end, with the result of that call, or with the zero Operation if it was not made: see operation.Report. Like a call,
-// Pass waits until ctx ends for the outcome of probes in flight: see Config.BreakerRest.
+// breakers of all refuse it, or a product is held. Otherwise the caller goes on to Deduct or Cancel, and must report
+// the end, with the result of that call, or with the zero Operation if it was not made: see operation.Report. Like a
+// call, Pass waits until ctx ends for the outcome of probes in flight: see Config.BreakerRest.
 func (c *Client) Pass(ctx context.Context, items []operation.Item) (report operation.Report, err error) {
 	all := c.fleet.Load().all
 	if !slices.ContainsFunc(all, func(r *replica) bool { return r.writes.closed() }) { // seldom

@@ -54,7 +54,7 @@ func levelsOf(r stock.Request, lock string) func(tx *gorm.DB) (map[int64]*stock.
 	return func(tx *gorm.DB) (map[int64]*stock.Level, error) { return readLevels(tx, goodsOf(r.Items), lock) }
 }
 
-// readThenWrite is execute by the levels that read returns, each of which it lowers by write.
+// readThenWrite is execute by the levels that read returns. It lowers each by write.
 func (s *DB) readThenWrite(
 	ctx context.Context, op operation.Operation, read func(tx *gorm.DB) (map[int64]*stock.Level, error),
 	write func(tx *gorm.DB, item operation.Item, level *stock.Level) error,
