@@ -26,10 +26,12 @@ var documentFile string
 
 var document = template.Must(template.New("document").Parse(documentFile))
 
-// markdown renders the repository's own documents, which hold line breaks and comments in HTML. The page allows no style
-// in its cells.
-var markdown = goldmark.New(goldmark.WithExtensions(extension.NewTable(
-	extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))), goldmark.WithRendererOptions(html.WithUnsafe()))
+// markdown renders the repository's own documents, which hold line breaks and comments in HTML. The page allows no
+// style in its cells.
+var markdown = goldmark.New(
+	goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))),
+	goldmark.WithRendererOptions(html.WithUnsafe()),
+)
 
 // inRepository matches a link to a file of the repository, which the console does not serve.
 var inRepository = regexp.MustCompile("\\[(`[^`]+`)\\]\\((?:\\.\\./)+([^)]+)\\)")
