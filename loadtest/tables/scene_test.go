@@ -479,7 +479,7 @@ func inOrder(t *testing.T, s *lanes.Scene, want []string) {
 	}
 	rest := lines
 	for _, pattern := range want {
-		is := regexp.MustCompile("^(" + strings.ReplaceAll(pattern, "reads N", `reads \d+ pieces?`) + ")")
+		is := regexp.MustCompile("^(" + strings.ReplaceAll(pattern, "reads N", `reads [\d,]+ pieces?`) + ")")
 		i := slices.IndexFunc(rest, is.MatchString)
 		if i < 0 {
 			t.Errorf("no step %q, in its order, of %q in\n%s", pattern, want, strings.Join(lines, "\n"))
@@ -494,11 +494,18 @@ func inOrder(t *testing.T, s *lanes.Scene, want []string) {
 func forgets(e *evidence, s *lanes.Scene) {
 	t := e.t
 	t.Helper()
-	reads, writes := regexp.MustCompile(`reads (\d+) pieces?$`), regexp.MustCompile(`writes (\d+)`)
+	reads, writes := regexp.MustCompile(`reads ([\d,]+) pieces?$`), regexp.MustCompile(`writes ([\d,]+)`)
+	levelOf := func(text string) int64 {
+		n, err := strconv.ParseInt(strings.ReplaceAll(text, ",", ""), 10, 64)
+		if err != nil {
+			t.Error(err)
+		}
+		return n
+	}
 	level := map[int]int64{}
 	for _, step := range s.Steps {
 		if m := reads.FindStringSubmatch(step.Text); m != nil {
-			level[step.Lane], _ = strconv.ParseInt(m[1], 10, 64)
+			level[step.Lane] = levelOf(m[1])
 		}
 		m := writes.FindStringSubmatch(step.Text)
 		before, known := level[step.Lane]
@@ -506,7 +513,7 @@ func forgets(e *evidence, s *lanes.Scene) {
 		if m == nil || !known || order == "" {
 			continue
 		}
-		after, _ := strconv.ParseInt(m[1], 10, 64)
+		after := levelOf(m[1])
 		number, err := strconv.Atoi(strings.TrimPrefix(order, "order no. "))
 		if err != nil {
 			t.Errorf("%s has no number: %v", order, err)
