@@ -60,7 +60,8 @@ func TestNothingKeepsAnybodyOut(t *testing.T) {
 		eval[bool](b, `document.querySelector("dialog.help").close(), true`)
 		click("#tab-faults")
 		for _, window := range []int64{320, 390, 768, 1440} {
-			eval[bool](b, `scrollTo(0, 0), true`)
+			b.do(chromedp.EmulateViewport(window, 900))
+			b.await(`scrollTo(0, 0), document.querySelectorAll("#charts canvas").length === 2`)
 			b.picture(fmt.Sprintf("%s-%d", theme, window), window, 900, true)
 			b.barred(fmt.Sprintf("%s, %d px wide", theme, window))
 			if wide := eval[int64](b, `document.documentElement.scrollWidth`); wide > window {
