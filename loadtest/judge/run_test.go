@@ -54,14 +54,14 @@ func text(r *judge.Result) string {
 	return string(out)
 }
 
+// freeAddr returns an address that no connection of another test takes while nothing listens there.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := servers.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }
 
 // A shop of HTML pages on PostgreSQL, which is killed in the middle, passes in all phases.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"runtime"
 	"strings"
 	"sync"
@@ -294,14 +293,11 @@ func TestAcquireWithAnEndedContext(t *testing.T) {
 // While nothing listens, the errors and the log say so.
 func TestRefusedConnectionIsNamed(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	must(t, listener.Close()) // nothing listens there any more
+	nobody := []string{local(freePort())}
 	log := &safeLog{}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	_, err = zklock.Connect(ctx, []string{listener.Addr().String()},
-		zklock.WithLogger(slog.New(slog.NewTextHandler(log, nil))))
+	_, err := zklock.Connect(ctx, nobody, zklock.WithLogger(slog.New(slog.NewTextHandler(log, nil))))
 	wantErr(t, err, syscall.ECONNREFUSED, "Connect")
 	wantErr(t, err, context.DeadlineExceeded, "Connect")
 	if !strings.Contains(log.String(), "connection refused") {
@@ -309,7 +305,7 @@ func TestRefusedConnectionIsNamed(t *testing.T) {
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	_, err = zklock.Connect(ctx, []string{listener.Addr().String()}, zklock.WithLogger(nil)) // it logs to the default one
+	_, err = zklock.Connect(ctx, nobody, zklock.WithLogger(nil)) // it logs to the default one
 	wantErr(t, err, syscall.ECONNREFUSED, "Connect with no logger")
 }
 
