@@ -65,9 +65,9 @@ func TestSheetsShowTheMeasurements(t *testing.T) {
 	}{
 		"a ladder": {
 			of:       func() report.Sheet { return onLadder(func(*ladder.Result) {}) },
-			sentence: ladder.Default + ": up to 4321 sales a second", sign: "✓", word: "PASS",
+			sentence: ladder.Default + ": up to 4,321 sales a second", sign: "✓", word: "PASS",
 			has: []string{
-				"MySQL &lt;9.7&gt;", "2 processors", "2026-01-02", "<svg", ">4321<", ">2.2<", ">9.8<", ">violation<",
+				"MySQL &lt;9.7&gt;", "2 processors", "2026-01-02", "<svg", ">4,321<", ">2.2<", ">9.8<", ">violation<",
 				"<code>unsafe</code>", ">14.40<",
 			},
 			bad: 1, // unsafe oversells, as it has to
@@ -76,11 +76,11 @@ func TestSheetsShowTheMeasurements(t *testing.T) {
 			of: func() report.Sheet {
 				return onLadder(func(r *ladder.Result) { r.Rows[1].Verdict = "violation" })
 			},
-			sentence: ladder.Default + ": up to 4321 sales a second", sign: "✗", word: "VIOLATION", bad: 3,
+			sentence: ladder.Default + ": up to 4,321 sales a second", sign: "✗", word: "VIOLATION", bad: 3,
 		},
 		"a ladder that proves nothing": {
 			of:       func() report.Sheet { return onLadder(func(r *ladder.Result) { r.Rows[1].Verdict = "unknown" }) },
-			sentence: ladder.Default + ": up to 4321 sales a second", sign: "?", word: "UNKNOWN", bad: 3,
+			sentence: ladder.Default + ": up to 4,321 sales a second", sign: "?", word: "UNKNOWN", bad: 3,
 		},
 		"a ladder that lost an order when Redis was flushed": {
 			of: func() report.Sheet {
@@ -91,13 +91,13 @@ func TestSheetsShowTheMeasurements(t *testing.T) {
 					}}
 				})
 			},
-			sentence: ladder.Default + ": up to 4321 sales a second", sign: "✗", word: "VIOLATION", bad: 2,
+			sentence: ladder.Default + ": up to 4,321 sales a second", sign: "✗", word: "VIOLATION", bad: 2,
 		},
 		"faults": {
 			of:       func() report.Sheet { return onFaults(verify.Pass) },
 			sentence: "3 runs, 900 orders, 7 faults fired", sign: "✓", word: "PASS",
 			has: []string{
-				"commit/after/kill", ">641<", ">259<", ">1234<", "61 s",
+				"commit/after/kill", ">641<", ">259<", ">1,234<", "61 s",
 			},
 			bad: 1, // the sum of the fault
 		},
@@ -109,9 +109,9 @@ func TestSheetsShowTheMeasurements(t *testing.T) {
 			of: func() report.Sheet {
 				return (&locks.Result{Rows: []locks.Row{lock("zklock", 5432, 20, 1), lock("zk.Lock", 123, 480, 1.25)}}).Sheet()
 			},
-			sentence: "zklock: up to 5432 locks a second",
+			sentence: "zklock: up to 5,432 locks a second",
 			has: []string{
-				"64 contenders in 4 processes on 1 path", "zk.Lock", ">5432<", ">123<", ">0.125<", ">20.000<", ">1.25<",
+				"64 contenders in 4 processes on 1 path", "zk.Lock", ">5,432<", ">123<", ">0.125<", ">20.000<", ">1.25<",
 			},
 		},
 	} {
