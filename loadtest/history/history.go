@@ -84,7 +84,7 @@ type History struct {
 	Asides []Aside `json:"-"`
 
 	items   itemLists
-	prices  []map[int64]int64 // see Told: of some products, by id
+	prices  []map[int64]int64 // by product id, for answers at other prices than the first: see Told
 	told    [][]PricedItem
 	reasons []string
 	rows    [][]Row

@@ -12,18 +12,18 @@ type PricedItem struct {
 	Price   int64 `json:"price,omitzero"`
 }
 
-// Told identifies the items in an answer. Nearly all answers have the items that were sent, at prices that many others
-// have, and those take no memory.
+// Told identifies the items in an answer. In nearly all answers they are the items that were sent, at prices that many
+// other answers have, and then they take no memory.
 type Told uint32
 
 const (
 	// ToldNothing: the answer had no items.
 	ToldNothing Told = iota
-	// ToldAsSent: the answer had the items of the order and, on PathOrder, the first prices of the run's products. The
-	// next mostPrices numbers are the same at other prices, as in History.prices.
+	// ToldAsSent: the answer had the items of the order and, on PathOrder, the first prices of the run's products.
+	// ToldAsSent+1+i stands for the same items at the prices of History.prices[i].
 	ToldAsSent
 
-	toldOther = ToldAsSent + mostPrices + 1 // and above: an index into History.told
+	toldOther = ToldAsSent + mostPrices + 1 // toldOther+i: the items are History.told[i]
 )
 
 // mostPrices is how many sets of changed prices a history keeps. A run has fewer, unless a service makes prices up.

@@ -79,7 +79,7 @@ func (j *judgement) answer(n int, r *reply, did end) {
 				did.outcome.String(), "%s", answer(r.Call))
 		}
 		byAsking := j.h.Path == history.PathDeduct || did.reason == string(byClient)
-		if byAsking && r.says.undone() && !r.cancels() && !j.after(r, (*reply).cancels) {
+		if byAsking && r.says.undone() && !r.cancels() && !j.mayFollow(r, (*reply).cancels) {
 			j.add(AnswersOverTime, did.flag, n, 0, "an answer from before the cancellation", "%s", answer(r.Call))
 		}
 	}
@@ -95,8 +95,8 @@ func (j *judgement) answer(n int, r *reply, did end) {
 	}
 }
 
-// after reports whether an answer may come after another call that may have worked, and is as asked.
-func (j *judgement) after(r *reply, is func(*reply) bool) bool {
+// mayFollow reports whether an answer came when another call, for which is holds, may have worked already.
+func (j *judgement) mayFollow(r *reply, is func(*reply) bool) bool {
 	for i := range j.replies {
 		other := &j.replies[i]
 		if other.Call != r.Call && other.Sent < r.Done && mayHaveWorked(other.Call) && is(other) {
@@ -139,7 +139,7 @@ func (j *judgement) firsts(n int, cancels bool) {
 		switch r := &j.replies[i]; {
 		case !counts(r):
 		case r.Replayed:
-			if j.h.Path == history.PathOrder && !j.h.Library && !r.Resent && !j.after(r, (*reply).madeIt) &&
+			if j.h.Path == history.PathOrder && !j.h.Library && !r.Resent && !j.mayFollow(r, (*reply).madeIt) &&
 				!j.calm.acts.excuse(r.Sent, r.Done) {
 				if j.between++; j.between == 1 {
 					j.firstBetween = "key " + j.h.Key(n) + ": " + answer(r.Call)

@@ -127,8 +127,8 @@ func mayHave[T comparable](j *judgement, goods int64, of func(*restocked) *T, va
 	return ours && (may(j.restocks[i]) || slices.ContainsFunc(j.later(), may))
 }
 
-// paidFor reports whether order n has in the books the items that were sent, at prices that the run's products had. It
-// keeps the items of right answers: the books' items, or as they should be.
+// paidFor reports whether the books have for order n the items that were sent, at prices that the run's products had.
+// It sets j.paid to the items of a right answer: the books' items or, if those are wrong, the items that were sent.
 func (j *judgement) paidFor(e *Entry, n int) bool {
 	items := j.h.Items(n)
 	right := len(items) > 0 && len(items) == len(e.Items)
@@ -149,7 +149,8 @@ func (j *judgement) paidFor(e *Entry, n int) bool {
 // clock may run a twentieth slower than the client's.
 func (j *judgement) price(e *Entry, n int) {
 	at := slices.IndexFunc(e.Items, func(it ItemRow) bool {
-		return it.GoodsID == j.h.Goods[history.Repriced].ID
+		i, ours := j.h.Product(it.GoodsID)
+		return ours && i == history.Repriced
 	})
 	if at < 0 {
 		return

@@ -32,8 +32,8 @@ var shortPauses = retry.Policy{First: 50 * time.Millisecond, Max: 2 * time.Secon
 const secure = "https:"
 
 // Announce announces a replica of the service that listens at addr, for Discover to find. If addr names no host, the
-// announced one is the address from which this machine reaches the session's server. The announcement proves that the
-// replica knows the tokens. It ends when ctx ends or stop is called. Stop waits until it is withdrawn.
+// host is this machine's own address on its connection to ZooKeeper. The announcement proves that the replica knows the
+// tokens. It ends when ctx ends or stop is called. Stop waits until it is withdrawn.
 func (s *Session) Announce(
 	ctx context.Context, service, addr string, https bool, tokens ...string,
 ) (stop func()) {
