@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"path"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -26,6 +27,10 @@ func TestPagesOfFaultsReadWell(t *testing.T) {
 	} {
 		b := open(t, web.URL+"/faults/"+name+"?token="+token)
 		b.await(`document.querySelectorAll("table td").length > 20`)
+		at := eval[string](b, `getComputedStyle(document.querySelector("tbody td")).textAlign`)
+		if !strings.HasSuffix(at, "right") {
+			t.Errorf("%s: the times are aligned %s, want right", name, at)
+		}
 		b.withAxe()
 		for _, theme := range []string{"light", "dark"} {
 			b.prefers("prefers-color-scheme", theme)
