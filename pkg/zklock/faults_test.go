@@ -149,7 +149,7 @@ func TestFaultLTimedOutWaiterLeavesNoNode(t *testing.T) {
 		awaitChildren(t, other.Conn(), dir, 3)
 		cancel()
 		await(t, waiting.done, "the end of the waiter")
-		wantErr(t, waiting.err, zklock.ErrNotAcquired, "the error")
+		wantErr(t, waiting.err, context.Canceled, "the error")
 		awaitChildren(t, other.Conn(), dir, 2)
 		release(t, held)
 		release(t, behind.wait(t))

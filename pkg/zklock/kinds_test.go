@@ -109,6 +109,7 @@ func TestSemaphoreWaitsTriesAndGivesUp(t *testing.T) {
 	m, theirs := zklock.NewSemaphore(s, dir, 2), zklock.NewSemaphore(other, dir, 2)
 	first, second := acquire(t, m), acquire(t, theirs)
 	wantErr(t, errorOf(theirs.TryAcquire(t.Context())), zklock.ErrNotAcquired, "try without a lease left")
+	wantErr(t, inVain(t, theirs.Acquire), zklock.ErrNotAcquired, "timed acquire without a lease left")
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := begin(ctx, theirs)
 	awaitChildren(t, other.Conn(), dir+"/leases", 3)
@@ -120,7 +121,7 @@ func TestSemaphoreWaitsTriesAndGivesUp(t *testing.T) {
 	}
 	cancel()
 	await(t, gone.done, "the end of the waiter")
-	wantErr(t, gone.err, zklock.ErrNotAcquired, "the error")
+	wantErr(t, gone.err, context.Canceled, "the error")
 	l.expire(t) // the first lease comes back with its session
 	lock := next.wait(t)
 	await(t, first.Context().Done(), "the loss of the lease")
@@ -280,15 +281,9 @@ func TestMultiIsAllOrNothing(t *testing.T) {
 	must(t, lock.Release(t.Context()))
 	wantErr(t, context.Cause(lock.Context()), zklock.ErrReleased, "the cause")
 
-	// One lock is taken: within one deadline for all, none is kept.
+	// One lock is taken: none is kept.
 	held := acquire(t, zklock.NewMutex(other, dir+"/c"))
-	began := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	wantErr(t, errorOf(multi.Acquire(ctx)), zklock.ErrNotAcquired, "acquire with one taken")
-	if d := time.Since(began); d > patience/2 {
-		t.Errorf("it took %v", d)
-	}
+	wantErr(t, inVain(t, multi.Acquire), zklock.ErrNotAcquired, "acquire with one taken")
 	wantErr(t, errorOf(multi.TryAcquire(t.Context())), zklock.ErrNotAcquired, "try with one taken")
 	awaitChildren(t, other.Conn(), dir+"/a", 0)
 	awaitChildren(t, other.Conn(), dir+"/b", 0)

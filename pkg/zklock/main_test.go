@@ -110,6 +110,19 @@ func (a *acquisition) wait(t testing.TB) *zklock.Lock {
 	return a.lock
 }
 
+// inVain acquires with a limit, which grows until ZooKeeper has answered within it, and returns the error.
+func inVain[L any](t testing.TB, acquire func(context.Context) (L, error)) error {
+	t.Helper()
+	for limit := 50 * time.Millisecond; ; limit *= 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		_, err := acquire(ctx)
+		cancel()
+		if limit > patience || !errors.Is(err, zklock.ErrNoAnswer) {
+			return err
+		}
+	}
+}
+
 // waits fails the test with fault if the acquisition, over s, ends by what has happened at dir.
 func (a *acquisition) waits(t testing.TB, s *zklock.Session, dir, fault string) {
 	t.Helper()
