@@ -128,17 +128,18 @@ func (p *phase) shot(o *prepared, step *shop.Step, kind Kind) (*shot, error) {
 	return &shot{prepared: o, Call: Call{Kind: kind}, wire: wire, follow: step.Follow}, err
 }
 
-// poll sends a request until its answer means accepted or rejected, or the time to settle is over, and keeps the last
-// call.
+// poll sends a request until its answer means accepted or rejected, or it was sent after the time to settle, and keeps
+// the last call.
 func (p *phase) poll(ctx context.Context, first *shot) {
 	step := &p.f.Then[first.Step-1]
 	deadline := time.Now().Add(time.Duration(p.f.Settle))
 	for pause := pollEvery; ; pause = min(2*pause, readEvery) {
 		p.awaitService()
+		over := !time.Now().Before(deadline)
 		s := *first
 		p.send(ctx, &s)
 		ended := s.Means == shop.Accepted || s.Means == shop.Rejected
-		if ended || !time.Now().Before(deadline) {
+		if ended || over {
 			p.keep(&s)
 			if p.done(&s, step); !ended && s.Halted == "" {
 				s.Halted = fmt.Sprintf("%s has no end after %s: %d %s", s.line(), time.Duration(p.f.Settle), s.Status, s.Body)

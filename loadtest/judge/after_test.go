@@ -318,12 +318,13 @@ func TestAStepThatCannotBeDoneIsNamed(t *testing.T) {
 	}
 }
 
-// cutting ends the connection of the first payment of each order, which it has passed on.
-func cutting(shop http.Handler) http.Handler {
+// cutting ends the connection of the first payment of each order, which it has passed on, after a while.
+func cutting(shop http.Handler, after time.Duration) http.Handler {
 	var paid sync.Map
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, again := paid.LoadOrStore(r.URL.Path, true); !again && strings.HasSuffix(r.URL.Path, "/pay") {
 			shop.ServeHTTP(httptest.NewRecorder(), r)
+			time.Sleep(after)
 			panic(http.ErrAbortHandler)
 		}
 		shop.ServeHTTP(w, r)
@@ -331,10 +332,10 @@ func cutting(shop http.Handler) http.Handler {
 }
 
 // A payment whose answer did not come leaves the order's end unknown, and the reason says what to write. With that, the
-// shop passes.
+// shop passes, also if the first payment takes longer than the time to settle: it is sent once more.
 func TestAPaymentWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
-	f := parse(t, "", serve(t, cutting(&reserving{}))+reservingFile)
+	f := parse(t, "", serve(t, cutting(&reserving{}, 0))+reservingFile)
 	r := run(t, judge.Config{File: f, Phases: []string{judge.Together}})
 	const want = "no answer came, and it may be done: write poll: true to send it again, and under its answers the one " +
 		"to a step that is done already, such as {status: 409, contains: already paid, means: accepted}"
@@ -342,7 +343,8 @@ func TestAPaymentWithoutAnAnswer(t *testing.T) {
 	if r.Outcome != verify.Unknown || !strings.Contains(reasons, want) {
 		t.Errorf("%s\n%s", r, text(r))
 	}
-	f = parse(t, "", serve(t, cutting(&reserving{}))+strings.Replace(reservingFile, `headers: {Ticket: "{{ticket}}"}}`,
+	slow := cutting(&reserving{}, 1100*time.Millisecond)
+	f = parse(t, "", serve(t, slow)+strings.Replace(reservingFile, `headers: {Ticket: "{{ticket}}"}}`,
 		`headers: {Ticket: "{{ticket}}"}, poll: true, answers: [
       {status: 200, means: accepted}, {status: 409, contains: paid twice, means: accepted}]}`, 1))
 	if r := run(t, judge.Config{File: f, Phases: []string{judge.Together}}); r.Outcome != verify.Pass {

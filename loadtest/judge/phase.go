@@ -499,13 +499,14 @@ const (
 	pauseTimes = 5
 )
 
-// settle judges by the books once two reads found the same and nothing in them is wrong or may change yet, or the time
-// to settle is over.
+// settle judges by the books once two reads found the same and nothing in them is wrong or may change yet, or the last
+// of them began after the time to settle. The books still change if two reads after that time found different rows.
 func (p *phase) settle(ctx context.Context, e *Evidence) (*Verdict, error) {
 	deadline := time.Now().Add(time.Duration(p.f.Settle))
 	var judged *Verdict // by the last books
+	over := false       // the last read began after the time to settle
 	for {
-		start, last := time.Now(), e.After
+		start, last, wasOver := time.Now(), e.After, over
 		now, err := p.reader.Read(ctx, p.vars)
 		if err != nil {
 			return nil, err
@@ -513,23 +514,24 @@ func (p *phase) settle(ctx context.Context, e *Evidence) (*Verdict, error) {
 		if now.HasState && len(e.Sold) == 0 {
 			return nil, errors.New("the orders have a state: books.sold must say which ones hold their pieces")
 		}
-		same, over := last != nil && last.Equal(now), !time.Now().Before(deadline)
+		same := last != nil && last.Equal(now)
+		over = !start.Before(deadline)
 		if !same {
 			e.After, judged = now, nil
 			e.passed(cmp.Or(last, p.between))
 		}
-		if judged == nil && (same || over) {
+		if judged == nil && (same || wasOver) {
 			judged = e.judge()
 			p.moved = p.moved || e.moved()
 		}
 		switch {
-		case over && !same:
+		case wasOver && !same:
 			e.Unsettled = []string{fmt.Sprintf("the books still change %s after the last answer",
 				time.Duration(p.f.Settle))}
 			judged.Reasons = append(judged.Reasons, e.Unsettled...)
 			judged.Outcome = judged.Outcome.Or(verify.Unknown)
 			return judged, nil
-		case over || same && (judged.Outcome == verify.Pass || judged.Outcome == verify.Unknown && !e.awaits()):
+		case same && (over || judged.Outcome == verify.Pass || judged.Outcome == verify.Unknown && !e.awaits()):
 			return judged, nil
 		}
 		select {

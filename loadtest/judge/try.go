@@ -187,11 +187,11 @@ func (t *trying) settled(ctx context.Context, by string, last bool) error {
 	}
 	start, was := time.Now(), t.last
 	for {
+		waited := time.Since(start) // until this read, which may be a slow one
 		now, err := t.reader.Read(ctx, t.vars)
 		if err != nil {
 			return err
 		}
-		waited := time.Since(start)
 		changed := !now.Equal(t.last)
 		if now.Equal(was) && (changed && (!last || !t.opened(now)) || !changed && waited >= quiet) ||
 			waited >= time.Duration(t.f.Settle) {
