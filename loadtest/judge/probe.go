@@ -30,15 +30,15 @@ func (p *phase) probe(ctx context.Context) error {
 	return nil
 }
 
-// served sends an order of one of the baskets, and others while the service fails at them, until the deadline. It
-// reports whether the last one was answered as one under answers.
+// served sends an order of one of the baskets, and others while the service fails at them, until one after the deadline.
+// It reports whether the last one was answered as one under answers.
 func (p *phase) served(ctx context.Context, baskets [][]Item, deadline time.Time) (bool, error) {
 	for pause := readEvery; ; pause *= 2 {
 		drawn, err := p.more(1, baskets)
 		if err != nil {
 			return false, err
 		}
-		o := drawn[0]
+		o, over := drawn[0], !time.Now().Before(deadline)
 		o.Probe = true
 		if err := p.buyer(ctx, o); err != nil {
 			return false, err
@@ -47,7 +47,7 @@ func (p *phase) served(ctx context.Context, baskets [][]Item, deadline time.Time
 			p.call(ctx, o, Probe)
 			p.finish(ctx, o)
 		}
-		if o.end() != shop.Unknown || !o.unserved() || !time.Now().Before(deadline) {
+		if o.end() != shop.Unknown || !o.unserved() || over {
 			return o.end() != shop.Unknown, nil
 		}
 		select {

@@ -67,8 +67,8 @@ func (s *service) ensure(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-// diesWithin is how long a process may take to end after its address is closed.
-const diesWithin = time.Second
+// diesWithin is how long a process may take to end after its address is closed, and docker to say how it has ended.
+const diesWithin = 10 * time.Second
 
 // died reports whether the container, or the process that the judge started, has ended and nothing answers at its
 // address, and how.

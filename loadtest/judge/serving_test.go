@@ -43,7 +43,7 @@ func TestAServiceThatDiesIsNamed(t *testing.T) {
 	}
 }
 
-// So is a container. A script takes the place of docker, whose engine is not there.
+// So is a container. A script takes the place of docker, whose engine is not there. It is as slow as a busy one.
 func TestAContainerThatDiesIsNamed(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -57,7 +57,7 @@ case "$*" in
   rm -f status
   (SHOP_ADDR=%[2]s SHOP_CRASH=crashed %[3]q >log 2>&1 & echo $! >pid; wait $!; echo $? >new; mv new status) &
   ;;
-"wait shop") until [ -e status ]; do sleep 0.01; done; cat status ;;
+"wait shop") until [ -e status ]; do sleep 0.01; done; sleep 1.1; cat status ;;
 "logs --tail 20 shop") cat log ;;
 *) exit 1 ;;
 esac
@@ -104,9 +104,9 @@ func stopping(stop func(w http.ResponseWriter, r *http.Request, again http.Handl
 		if r.URL.Path == "/orders" && strings.Contains(r.Header.Get("Idempotency-Key"), "-together-") {
 			if n := now.Add(1); n <= 2 {
 				meet.Done()
-				meet.Wait()
-				stopped.Store(true)
 			}
+			meet.Wait()
+			stopped.Store(true)
 		}
 		if stopped.Load() {
 			stop(w, r, shop)
@@ -138,7 +138,14 @@ func TestAServiceThatStopsServing(t *testing.T) {
 			http.Error(w, "slow down", http.StatusTooManyRequests)
 		}, false},
 		"for a while": {func(w http.ResponseWriter, r *http.Request, shop http.Handler) {
-			if r.URL.Path == "/orders" && calls.Add(1) <= 31 { // all orders and the first one after them
+			n := int64(0)
+			if r.URL.Path == "/orders" {
+				n = calls.Add(1)
+			}
+			if n == 31 { // the first order after the phase fails when the time to settle is over
+				time.Sleep(1100 * time.Millisecond)
+			}
+			if n > 0 && n <= 31 {
 				broken(w, r, shop)
 				return
 			}
