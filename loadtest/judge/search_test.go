@@ -68,10 +68,17 @@ func TestASearchEnds(t *testing.T) {
 	t.Parallel()
 	phases := []string{judge.Together}
 	f := parse(t, "", serve(t, &counter{})+resetByRequest+memory)
-	start := time.Now()
-	r, err := judge.Search(t.Context(), judge.Config{File: f, Phases: phases}, time.Second)
-	if err != nil || r.Outcome != verify.Pass || r.Runs < 2 || time.Since(start) < time.Second || r.Smallest != nil {
-		t.Errorf("%v, %d runs after %s\n%s", err, r.Runs, time.Since(start), text(r))
+	for within := time.Second; ; within *= 4 {
+		start := time.Now()
+		r, err := judge.Search(t.Context(), judge.Config{File: f, Phases: phases}, within)
+		took := time.Since(start)
+		if err == nil && r.Runs == 1 && took >= within && within < time.Minute {
+			continue // the machine was busy, and one run took all the time
+		}
+		if err != nil || r.Outcome != verify.Pass || r.Runs < 2 || took < within || r.Smallest != nil {
+			t.Errorf("%v, %d runs after %s\n%s", err, r.Runs, took, text(r))
+		}
+		break
 	}
 	f = parse(t, "", serve(t, http.NotFoundHandler())+memory)
 	if r, err := judge.Search(t.Context(), judge.Config{File: f, Phases: phases}, time.Hour); err != nil || r.Runs != 1 {
