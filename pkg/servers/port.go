@@ -2,6 +2,7 @@ package servers
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 var (
@@ -31,11 +34,7 @@ func FreePort() (int, error) {
 		if ports[port] {
 			continue
 		}
-		l, err := net.Listen("tcp", local(port)) //nolint:noctx // does not wait
-		if err != nil {
-			continue
-		}
-		if err := l.Close(); err != nil {
+		if err := bindable(port); err != nil {
 			continue
 		}
 		ports[port] = true
@@ -49,12 +48,25 @@ func PortOr(want int) (int, error) {
 	portsMu.Lock()
 	given := ports[want]
 	portsMu.Unlock()
-	if want != 0 && !given {
-		if l, err := net.Listen("tcp", local(want)); err == nil { //nolint:noctx // does not wait
-			return want, l.Close()
-		}
+	if want != 0 && !given && bindable(want) == nil {
+		return want, nil
 	}
 	return FreePort()
+}
+
+// bindable returns an error if a process has the TCP port of 127.0.0.1. A process that is being started elsewhere in this
+// program gets no copy of the socket, by which the port would seem to be taken until that process executes its own
+// program.
+func bindable(port int) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return fmt.Errorf("try port %d: %w", port, err)
+	}
+	err = errors.Join(unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1), // as servers do
+		unix.Bind(socket, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}))
+	return errors.Join(err, unix.Close(socket))
 }
 
 // taken reports whether a process of this machine listens on addr. Only an address of this network can be tried. It
