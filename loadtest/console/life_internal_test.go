@@ -2,25 +2,23 @@ package console
 
 import (
 	"errors"
-	"net"
+	"fmt"
 	"net/http"
 	"testing"
 
 	"orderstock/pkg/httpapi"
+	"orderstock/pkg/servers"
 )
 
 // TestOrderByHandWithoutAnOrderService: that none answers is an answer, also if all are dead or none is known.
 func TestOrderByHandWithoutAnOrderService(t *testing.T) {
 	dead := make([]string, 2)
 	for i := range dead {
-		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		port, err := servers.FreePort()
 		if err != nil {
 			t.Fatal(err)
 		}
-		dead[i] = "http://" + l.Addr().String()
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+		dead[i] = fmt.Sprintf("http://127.0.0.1:%d", port)
 	}
 	for _, urls := range [][]string{nil, dead} {
 		c := testConsole(t)

@@ -32,7 +32,7 @@ const share, ownShare = 150, 20
 // watch lets all readers read until ctx ends.
 func (c *Console) watch(ctx context.Context) {
 	readers := []reader{
-		{every: tables.Interval, read: c.sampleReader(), always: true},
+		{every: tables.Interval, read: c.sampleReader(), most: tables.Interval, always: true}, // it asks no server
 		{every: 500 * time.Millisecond, read: c.readBooks, most: 30 * time.Second},
 		{every: 200 * time.Millisecond, read: c.readLock},
 		{every: time.Second, read: c.readMembers},

@@ -171,8 +171,12 @@ func TestAnswersThatDoNotCome(t *testing.T) {
 				<-gone
 			})
 			t.Cleanup(func() { close(gone) }) // before the server waits for the call
-			for path, want := range map[string]string{
-				"silent": "no answer within the timeout", "hang-up": "the connection ended before the answer",
+			for path, c := range map[string]struct {
+				timeout time.Duration
+				want    string
+			}{
+				"silent":  {time.Second, "no answer within the timeout"},
+				"hang-up": {time.Minute, "the connection ended before the answer"},
 			} {
 				w, err := s.Session().Wire(&shop.Rendered{
 					Method: http.MethodPost, URL: u.JoinPath(path), Header: http.Header{}, Body: []byte("one"),
@@ -184,11 +188,11 @@ func TestAnswersThatDoNotCome(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := held.Release(300 * time.Millisecond); err != nil {
+				if err := held.Release(c.timeout); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := held.Answer(); err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("%s: %v; want %s", path, err, want)
+				if _, err := held.Answer(); err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("%s: %v; want %s", path, err, c.want)
 				}
 			}
 		})
