@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -68,7 +67,7 @@ func TestOrdersAreMadeUpForWithALimit(t *testing.T) {
 	t.Parallel()
 	var lost atomic.Int64
 	s := oneEach()
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	head, service := killable(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/redeem") && lost.Add(1) <= 30 {
 			panic(http.ErrAbortHandler)
 		}
@@ -76,11 +75,7 @@ func TestOrdersAreMadeUpForWithALimit(t *testing.T) {
 			s.ServeHTTP(w, r)
 		}
 	}))
-	server.Config.ReadHeaderTimeout = time.Second // ends the connection by which the judge sees a kill
-	server.Start()
-	t.Cleanup(server.Close)
-	f := coupons(t, "target: "+server.URL+"\nservice: {kill: 'true', start: 'true', ready: /login}",
-		"repeats: key", "repeats: none")
+	f := coupons(t, head+"\n"+service+", ready: /login}", "repeats: key", "repeats: none")
 	r := run(t, judge.Config{File: f, Clients: 4, Phases: []string{judge.Killed}})
 	if p := &r.Phases[0]; r.Outcome != verify.Pass || p.Accepted != 20 {
 		t.Errorf("%s: %v", p.Line(), p.Reasons)

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -16,8 +19,17 @@ import (
 )
 
 // TestMain makes the test's binary run as a shop if a test asks for it: at the address in SHOP_ADDR, over the
-// PostgreSQL in SHOP_DSN, or in memory, to crash once, and to leave the file in SHOP_CRASH when it does.
+// PostgreSQL in SHOP_DSN, or in memory, to crash once, and to leave the file in SHOP_CRASH when it does. It asks for
+// SHOP_KILL to kill one that killable serves.
 func TestMain(m *testing.M) {
+	if address := os.Getenv("SHOP_KILL"); address != "" {
+		resp, err := http.Get(address)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			fmt.Fprintln(os.Stderr, resp, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if addr, left := os.Getenv("SHOP_ADDR"), os.Getenv("SHOP_CRASH"); addr != "" && left != "" {
 		fmt.Fprintln(os.Stderr, http.ListenAndServe(addr, crashing(left)))
 		os.Exit(1)
@@ -31,6 +43,44 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
+}
+
+// killable serves a shop that is killed and goes on: a kill ends the one connection by which nothing was sent, as the
+// judge sees a kill by it. killable returns the beginning of its file, and of its service there.
+func killable(t *testing.T, h http.Handler) (head, service string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	changed, silent := sync.NewCond(&mu), map[net.Conn]bool{}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/kill" {
+			h.ServeHTTP(w, r)
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for len(silent) != 1 { // an order is on its way
+			changed.Wait()
+		}
+		for conn := range silent {
+			_ = conn.Close() // the judge sees it
+		}
+	}))
+	server.Config.ConnState = func(conn net.Conn, state http.ConnState) {
+		mu.Lock()
+		defer mu.Unlock()
+		if delete(silent, conn); state == http.StateNew {
+			silent[conn] = true
+		}
+		changed.Broadcast()
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	kill := fmt.Sprintf("SHOP_KILL=%s/kill exec '%s'", server.URL, self)
+	return "target: " + server.URL, fmt.Sprintf("service: {kill: %q, start: 'true'", kill)
 }
 
 // crashAt is the call at which a crashing shop ends.

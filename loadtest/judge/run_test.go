@@ -473,12 +473,8 @@ func (s *inFlight) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestAKillDoesNotComeBeforeTheFirstAnswers(t *testing.T) {
 	t.Parallel()
 	s := &inFlight{}
-	server := httptest.NewUnstartedServer(s)
-	server.Config.ReadHeaderTimeout = time.Second // ends the connection by which the judge sees a kill
-	server.Start()
-	t.Cleanup(server.Close)
-	once := strings.Replace(memory, "repeats: key", "repeats: none", 1)
-	f := parse(t, "", "target: "+server.URL+once+"service: {kill: 'true', start: 'true'}")
+	head, service := killable(t, s)
+	f := parse(t, "", head+strings.Replace(memory, "repeats: key", "repeats: none", 1)+service+"}")
 	r := run(t, judge.Config{File: f, Clients: 100, Orders: 60, Phases: []string{judge.Killed}})
 	if most := s.most.Load(); most > 15 || most == 0 || r.Phases[0].Kills == 0 {
 		t.Errorf("%d orders at the same time, %d kills; want at most a quarter of 60, and a kill\n%s",
@@ -510,17 +506,14 @@ func TestOrdersThatAKillTookAreMadeUpFor(t *testing.T) {
 	for _, wrong := range []bool{false, true} {
 		var lost atomic.Int64
 		shop := &counter{wrong: wrong}
-		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		head, service := killable(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/orders" && lost.Add(1) <= 14 {
 				panic(http.ErrAbortHandler)
 			}
 			shop.ServeHTTP(w, r)
 		}))
-		server.Config.ReadHeaderTimeout = time.Second // ends the connection by which the judge sees a kill
-		server.Start()
-		t.Cleanup(server.Close)
 		once := strings.Replace(memory, "repeats: key", "repeats: none", 1)
-		f := parse(t, "", "target: "+server.URL+resetByRequest+once+"service: {kill: 'true', start: 'true', ready: /login}")
+		f := parse(t, "", head+resetByRequest+once+service+", ready: /login}")
 		r := run(t, judge.Config{File: f, Clients: 4, Phases: []string{judge.Killed}})
 		p := &r.Phases[0]
 		if !wrong && (r.Outcome != verify.Pass || p.Accepted != 20 || p.Rejected == 0) ||

@@ -3,7 +3,6 @@ package judge_test
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -172,32 +171,35 @@ func TestAServiceThatStopsServing(t *testing.T) {
 func TestOrdersThatAKillEndedAreNoAlarm(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
-	calls, ready, shop := 0, make(chan struct{}), &counter{}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	came, ready, shop := sync.NewCond(&mu), make(chan struct{}), &counter{}
+	calls, kills := 0, 0
+	head, service := killable(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		until := ready
 		switch r.URL.Path {
 		case "/ready":
+			for calls < 10*kills { // the kills come with the last of each
+				came.Wait()
+			}
+			kills++ // the next one
 			close(ready)
 			ready = make(chan struct{})
 			mu.Unlock()
 			return
 		case "/orders":
 			calls++
+			came.Broadcast()
 		}
 		n := calls
 		mu.Unlock()
-		if r.URL.Path == "/orders" && slices.Contains([]int{9, 10, 19, 20}, n) { // the kills come with the last of each
+		if r.URL.Path == "/orders" && slices.Contains([]int{9, 10, 19, 20}, n) {
 			<-until
 			panic(http.ErrAbortHandler)
 		}
 		shop.ServeHTTP(w, r)
 	}))
-	server.Config.ReadHeaderTimeout = time.Second // ends the connection by which the judge sees a kill
-	server.Start()
-	t.Cleanup(server.Close)
 	once := strings.Replace(memory, "repeats: key", "repeats: none", 1)
-	f := parse(t, "", "target: "+server.URL+resetByRequest+once+"service: {kill: 'true', start: 'true', ready: /ready}")
+	f := parse(t, "", head+resetByRequest+once+service+", ready: /ready}")
 	r := run(t, judge.Config{File: f, Orders: 30, Phases: []string{judge.Killed}})
 	if p := &r.Phases[0]; r.Outcome != verify.Pass || p.Unknown != 4 || p.Loud() != "" {
 		t.Errorf("%s\n%s", p.Line(), text(r))
