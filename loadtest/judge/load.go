@@ -297,14 +297,20 @@ func (p *phase) killer(ctx context.Context, at, ended <-chan struct{}) error {
 		case <-at:
 		}
 		err := func() error {
+			open, failed := p.service.reach(ctx) // while calls are sent, so that the kill finds some under way
 			p.down.Lock()
 			defer p.down.Unlock()
 			from := time.Since(p.start)
 			defer func() { p.kills = append(p.kills, Span{from, time.Since(p.start)}) }()
-			if err := p.bury(ctx); err != nil {
-				return err
+			if failed != nil {
+				if err := p.bury(ctx); err != nil {
+					return err
+				}
+				if open, failed = p.service.reach(ctx); failed != nil {
+					return failed
+				}
 			}
-			return errors.Join(p.service.kill(ctx), p.service.start(ctx))
+			return errors.Join(p.service.kill(ctx, open), p.service.start(ctx))
 		}()
 		if err != nil {
 			return err

@@ -20,7 +20,11 @@ func (p *phase) reset(ctx context.Context) error {
 	for i := range p.f.Reset {
 		s := &p.f.Reset[i]
 		if s.Restart {
-			if err := p.service.kill(ctx); err != nil {
+			open, err := p.service.reach(ctx)
+			if err == nil {
+				err = p.service.kill(ctx, open)
+			}
+			if err != nil {
 				return err
 			}
 			if err := p.service.start(ctx); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -161,13 +162,18 @@ func (s *service) awaitReady(ctx context.Context) error {
 	}
 }
 
-// kill kills the service without a warning. It returns an error if that does not end a connection to it: another
-// process serves then. The service itself may be started again before kill returns, by a supervisor.
-func (s *service) kill(ctx context.Context) error {
+// reach connects to the service that is to be killed.
+func (s *service) reach(ctx context.Context) (net.Conn, error) {
 	open, err := s.sender.Connect(ctx, s.target)
 	if err != nil {
-		return fmt.Errorf("before the kill: %w", err)
+		return nil, fmt.Errorf("before the kill: %w", err)
 	}
+	return open, nil
+}
+
+// kill kills the service without a warning. It returns an error if that does not end open, an idle connection to it:
+// another process serves then. The service itself may be started again before kill returns, by a supervisor.
+func (s *service) kill(ctx context.Context, open net.Conn) (err error) {
 	defer func() { _ = open.Close() }() // nothing was sent
 	switch {
 	case s.conf.Container != "":
