@@ -78,6 +78,7 @@ func Shops() []Shop {
 		{
 			Name: "late-write", Says: "the order is answered from memory, and written after the answer",
 			Phase: judge.Killed, Violates: judge.AcceptedIsKept, order: lateWrite,
+			file: []string{"settle: 1s", "settle: 5s"}, // for the writes after the last answers
 		},
 		{
 			Name: "two-updates", Says: "JWT, no keys: the stock and the order are changed in no transaction",
