@@ -30,8 +30,8 @@ func (p *phase) probe(ctx context.Context) error {
 	return nil
 }
 
-// served sends an order of one of the baskets, and others while the service fails at them, until one after the deadline.
-// It reports whether the last one was answered as one under answers.
+// served sends an order of one of the baskets, and others while the service fails at them, the last one after the
+// deadline. It reports whether the last one was answered as one under answers.
 func (p *phase) served(ctx context.Context, baskets [][]Item, deadline time.Time) (bool, error) {
 	for pause := readEvery; ; pause *= 2 {
 		drawn, err := p.more(1, baskets)

@@ -639,7 +639,9 @@ func TestATryShowsTheBooksOnceTheyHaveSettled(t *testing.T) {
 		}
 	}))+resetByRequest+strings.NewReplacer(`"1": 20`, `"1": 1`, "settle: 1s", "settle: 1m").Replace(memory)+`
 books: # with each read, the shop does its next step; the first one takes longer than rows must stay as they are
-  command: cat rows; if [ -f next1 ]; then sleep 1.1; fi; for next in next1 next2; do if [ -f $next ]; then mv $next rows; break; fi; done
+  command: >-
+    cat rows; if [ -f next1 ]; then sleep 1.1; fi;
+    for next in next1 next2; do if [ -f $next ]; then mv $next rows; break; fi; done
   orders: x
   sold: [PAID]`)
 	var out bytes.Buffer

@@ -54,9 +54,8 @@ func PortOr(want int) (int, error) {
 	return FreePort()
 }
 
-// bindable returns an error if a process has the TCP port of 127.0.0.1. A process that is being started elsewhere in this
-// program gets no copy of the socket, by which the port would seem to be taken until that process executes its own
-// program.
+// bindable returns an error if a process has the TCP port of 127.0.0.1. A process that is being started elsewhere in
+// this program gets no copy of the socket. With one, it would seem to have the port until it executes its own program.
 func bindable(port int) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
