@@ -53,4 +53,4 @@ func oneTransaction(ctx context.Context, db *sql.DB) func(string, int) answer {
 }
 
 // payment is how long a shop waits for the payment.
-const payment = 20 * time.Millisecond
+const payment = 50 * time.Millisecond
