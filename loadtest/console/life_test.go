@@ -111,7 +111,13 @@ func TestLifeOfAnOrderByHand(t *testing.T) {
 	for _, step := range []string{ // each process sends its own, at its time
 		"wait for the lock", "update the stock", "commit", "confirm from the ledger", "set the status",
 	} {
-		b.await(`document.querySelector("#life .lanes")?.textContent.includes("` + step + `")`)
+		console.Await(t, func() bool {
+			if eval[bool](b, `!!document.querySelector("#life .lanes")?.textContent.includes("`+step+`")`) {
+				return true
+			}
+			b.press("#life", "read again") // the page looks by itself for some seconds
+			return false
+		}, func() string { return "the life has no step " + step + ": " + b.text("#life") })
 	}
 	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("#life").scrollIntoView()`))
 	b.picture("life", 1440, 1000, false)
