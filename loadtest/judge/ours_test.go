@@ -1,6 +1,8 @@
 package judge_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -49,17 +51,18 @@ func example(t *testing.T, st *system.System) *shop.File {
 		"{{env.SERVICE_TOKEN}}", env["SERVICE_TOKEN"],
 		"{{env.VERIFY_STOCK_DSN}}", env["VERIFY_STOCK_DSN"], "{{env.VERIFY_ORDER_DSN}}", env["VERIFY_ORDER_DSN"],
 	).Replace(before)+`service: {kill: "true", start: "true", ready: /readyz}`)
-	f.Service.Kill = restarter(t, st.Orders[0])
+	f.Service.Kill, f.Service.Start = restarter(t, st.Orders[0])
 	f.Settle = shop.Duration(time.Minute) // on a busy machine; what is right takes no longer than it needs
 	return f
 }
 
-// restarter returns a command that kills the service. The test starts it again once it is dead.
-func restarter(t *testing.T, s *system.Service) string {
+// restarter returns a command that kills the service, and one that waits for its next process: the test starts it.
+func restarter(t *testing.T, s *system.Service) (kill, start string) {
 	t.Helper()
 	pid := filepath.Join(t.TempDir(), "pid")
 	write := func() {
-		if err := os.WriteFile(pid, []byte(strconv.Itoa(s.Pid())), 0o600); err != nil {
+		err := os.WriteFile(pid+".new", []byte(strconv.Itoa(s.Pid())), 0o600)
+		if err := errors.Join(err, os.Rename(pid+".new", pid)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -81,8 +84,9 @@ func restarter(t *testing.T, s *system.Service) string {
 				t.Error(err)
 				return
 			}
-			write() // before it is ready, and may be killed again
+			write()
 		}
 	}()
-	return `kill -9 $(cat ` + pid + `)`
+	return fmt.Sprintf("cp %[1]s %[1]s.killed; kill -9 $(cat %[1]s)", pid),
+		fmt.Sprintf("while cmp -s %[1]s %[1]s.killed; do sleep 0.01; done", pid)
 }
