@@ -77,9 +77,16 @@ func TestAGroupThatEverybodyLeftIsNotCounted(t *testing.T) {
 	})
 	lock := hold(t, deduct.PartitionPath(root, 0))
 	t.Cleanup(func() { _ = lock.Release(context.WithoutCancel(t.Context())) })
-	ctx, leave := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	request, left := one(p, p.Goods(t, 1)), make(chan error, 1)
+	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
-	if _, err := s.Deduct(ctx, one(p, p.Goods(t, 1))); !errors.Is(err, operation.ErrUnavailable) {
+	go func() {
+		_, err := s.Deduct(ctx, request)
+		left <- err
+	}()
+	eventually(t, "the operation to wait for the lock", func() bool { return deduct.Waiting(s) == 1 })
+	leave()
+	if err := <-left; !errors.Is(err, operation.ErrUnavailable) {
 		t.Fatalf("%v; want %v: nobody has taken the call", err, operation.ErrUnavailable)
 	}
 	must(t, s.Close()) // waits for the group

@@ -254,12 +254,18 @@ func TestUnknownOutcomeOfAGroupIsSaid(t *testing.T) {
 				}
 			})
 			<-v.entered
-			time.AfterFunc(300*time.Millisecond, func() { close(v.hold) }) // the others wait by then
-			stocktest.Workers(5, func(int) {
-				if op, err := s.Deduct(t.Context(), request()); !errors.Is(err, operation.ErrUnknownOutcome) {
-					t.Errorf("%+v, %v; want it unknown: it was done", op, err)
-				}
-			})
+			const together = 5
+			var group sync.WaitGroup
+			for range together {
+				group.Go(func() {
+					if op, err := s.Deduct(t.Context(), request()); !errors.Is(err, operation.ErrUnknownOutcome) {
+						t.Errorf("%+v, %v; want it unknown: it was done", op, err)
+					}
+				})
+			}
+			eventually(t, "the others to wait together", func() bool { return deduct.Waiting(s) == together })
+			close(v.hold)
+			group.Wait()
 			alone.Wait()
 			p.WantLevel(t, goods, 88)
 		})
@@ -272,7 +278,7 @@ func ledgerThrough(t *testing.T, p *stocktest.Place, cut func(sent []byte) bool)
 	cfg, err := mysql.ParseDSN(p.DSN)
 	must(t, err)
 	cfg.Addr = serverstest.NewProxy(t, cfg.Addr, cut).Addr
-	return ledgerAt(t, cfg.FormatDSN(), mysqldb.Options{})
+	return ledgerAt(t, cfg.FormatDSN(), mysqldb.Options{LockWait: 8 * time.Second, IdleTimeout: time.Minute})
 }
 
 func ledgerAt(t *testing.T, dsn string, opts mysqldb.Options) *stockdb.DB {
@@ -317,7 +323,7 @@ func TestLostLockEndsTheTransaction(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := stocktest.New(t)
 			root, goods, flag := serverstest.ZooKeeperRoot(t), p.Goods(t, 5), p.Flag()
-			patient := ledgerAt(t, p.DSN, mysqldb.Options{LockWait: 30 * time.Second})
+			patient := ledgerAt(t, p.DSN, mysqldb.Options{LockWait: 30 * time.Second, IdleTimeout: time.Minute})
 			s := p.Open(t, name, func(c *compared.Config) { c.Root, c.Ledger = root, patient })
 			row := p.DB.Begin()
 			must(t, row.Exec("SET SESSION wait_timeout = 600").Error)

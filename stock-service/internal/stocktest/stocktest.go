@@ -38,7 +38,8 @@ type Place struct {
 }
 
 // New returns a new place. At the test's end the ledger is checked, and the place is closed. A row is waited for long
-// enough that many callers can take turns on a slow machine, and less long than for an answer of the database.
+// enough that many callers can take turns on a slow machine, and less long than for an answer of the database. The
+// server does not drop the connection of a test that stands still for a moment.
 func New(t testing.TB) *Place {
 	t.Helper()
 	return NewWaiting(t, 8*time.Second)
@@ -49,9 +50,8 @@ func NewWaiting(t testing.TB, lockWait time.Duration) *Place {
 	t.Helper()
 	p := &Place{t: t, DSN: serverstest.Database(t)}
 	var err error
-	if p.DB, err = mysqldb.Open(p.DSN, mysqldb.Options{MaxConns: 32, LockWait: lockWait}); err != nil {
-		t.Fatal(err)
-	}
+	p.DB, err = mysqldb.Open(p.DSN, mysqldb.Options{MaxConns: 32, LockWait: lockWait, IdleTimeout: time.Minute})
+	must(t, err)
 	pool, err := p.DB.DB()
 	must(t, err)
 	must(t, migrations.Up(t.Context(), pool, migrations.Stock))
