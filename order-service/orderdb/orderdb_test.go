@@ -31,13 +31,14 @@ func open(t *testing.T, n int) (*gorm.DB, []*orderdb.DB) {
 	return openWaiting(t, n, time.Second)
 }
 
-// openWaiting is open where a statement waits so long for a row.
+// openWaiting is open where a statement waits so long for a row. The server bears with a client that stands still for a
+// moment.
 func openWaiting(t *testing.T, n int, lockWait time.Duration) (*gorm.DB, []*orderdb.DB) {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(serverstest.Database(t))
 	must(t, err)
 	cfg.ParseTime = true
-	db, err := mysqldb.Open(cfg.FormatDSN(), mysqldb.Options{LockWait: lockWait})
+	db, err := mysqldb.Open(cfg.FormatDSN(), mysqldb.Options{LockWait: lockWait, IdleTimeout: time.Minute})
 	must(t, err)
 	pool, err := db.DB()
 	must(t, err)
@@ -323,7 +324,7 @@ func TestTheDatabaseSaysWhenAnOrderChanged(t *testing.T) {
 	cfg, err := mysql.ParseDSN(serverstest.Database(t))
 	must(t, err)
 	cfg.ParseTime = true
-	db, err := mysqldb.Open(cfg.FormatDSN(), mysqldb.Options{})
+	db, err := mysqldb.Open(cfg.FormatDSN(), mysqldb.Options{IdleTimeout: time.Minute}) // keeps the one connection
 	must(t, err)
 	defer func() { must(t, mysqldb.Close(db)) }()
 	pool, err := db.DB()

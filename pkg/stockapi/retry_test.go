@@ -1,6 +1,7 @@
 package stockapi_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,10 +49,11 @@ func newCaller(t *testing.T, s *faulty, cfg stockapi.Config) *stockapi.Client {
 	return newCallerResting(t, s, time.Second, cfg)
 }
 
-// newCallerResting returns a caller whose breakers rest for so long.
+// newCallerResting returns a caller whose breakers rest for so long, and whose tries have a minute unless cfg says
+// otherwise.
 func newCallerResting(t *testing.T, s *faulty, rest time.Duration, cfg stockapi.Config) *stockapi.Client {
 	t.Helper()
-	cfg.BreakerRest = rest
+	cfg.BreakerRest, cfg.Timeout = rest, cmp.Or(cfg.Timeout, time.Minute)
 	c, err := stockapi.NewClient([]string{s.URL}, cfg)
 	must(t, err)
 	t.Cleanup(c.Close)
@@ -160,7 +162,7 @@ func TestRetriesHaveABudget(t *testing.T) {
 		problem(503, "unavailable", "")(w, r)
 	})
 	// A breaker would end this sooner, and the test is of the budget: so each caller has its own breaker.
-	const calls = 60
+	const calls = 200 // more than what is free while they last, on a slow machine too
 	metrics := prometheus.NewRegistry()
 	c := newCallerResting(t, s, time.Nanosecond, stockapi.Config{Metrics: metrics})
 	var all sync.WaitGroup

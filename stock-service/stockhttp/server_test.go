@@ -43,7 +43,7 @@ func serve(t *testing.T, d stock.Deducter, cfg stockhttp.Config) *server {
 	h := httptest.NewServer(contracttest.Read(t, stockhttp.OpenAPI).Check(t,
 		stockhttp.New(p.Service(d), cfg, stocktest.Quiet)))
 	t.Cleanup(h.Close)
-	c, err := stockapi.NewClient([]string{h.URL}, stockapi.Config{Token: token, Tries: 1})
+	c, err := stockapi.NewClient([]string{h.URL}, stockapi.Config{Token: token, Tries: 1, Timeout: time.Minute})
 	must(t, err)
 	t.Cleanup(c.Close)
 	return &server{p, h.URL, c}

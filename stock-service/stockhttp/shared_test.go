@@ -29,7 +29,7 @@ func sharing(t *testing.T, s *server, n int) (*stockapi.Client, *atomic.Int64) {
 		})
 	}
 	c, err := stockapi.NewClient([]string{s.url},
-		stockapi.Config{Token: token, Tries: 1, Middleware: count, SharedRequests: n})
+		stockapi.Config{Token: token, Tries: 1, Timeout: time.Minute, Middleware: count, SharedRequests: n})
 	must(t, err)
 	t.Cleanup(c.Close)
 	return c, &sent
