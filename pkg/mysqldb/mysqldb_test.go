@@ -55,7 +55,8 @@ func TestConnectionsAreSetUp(t *testing.T) {
 }
 
 func TestTransactRunsDeadlocksAgain(t *testing.T) {
-	db := open(t, mysqldb.Options{LockWait: 8 * time.Second}) // until the deadlock is seen
+	// Until the deadlock is seen, and for a transaction that waits for the other's first half.
+	db := open(t, mysqldb.Options{LockWait: 8 * time.Second, IdleTimeout: time.Minute})
 	add := func(tx *gorm.DB, id int) error {
 		return tx.Exec("UPDATE rows_of_test SET num = num + 1 WHERE id = ?", id).Error
 	}
@@ -131,7 +132,7 @@ func TestDuplicate(t *testing.T) {
 }
 
 func TestExecTellsWhetherAStatementMayStand(t *testing.T) {
-	db := open(t, mysqldb.Options{})
+	db := open(t, mysqldb.Options{LockWait: time.Minute, IdleTimeout: time.Minute})
 	changed, err := mysqldb.Exec(t.Context(), db, "UPDATE rows_of_test SET num = num + 1")
 	if changed != 2 || err != nil {
 		t.Errorf("changed %d rows, %v", changed, err)
@@ -154,11 +155,21 @@ func TestExecTellsWhetherAStatementMayStand(t *testing.T) {
 	holder := db.Begin()
 	must(t, holder.Exec("UPDATE rows_of_test SET num = 7 WHERE id = 1").Error)
 	defer holder.Rollback()
-	must(t, mysqldb.ReadyCheck(db)(t.Context())) // a second connection is ready
-	short, stop := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer stop()
-	_, err = mysqldb.Exec(short, db, "UPDATE rows_of_test SET num = 8 WHERE id = 1")
-	if !errors.Is(err, mysqldb.ErrCommitUnknown) {
+	waiting, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	given := make(chan error, 1)
+	go func() {
+		_, err := mysqldb.Exec(waiting, db, "UPDATE rows_of_test SET num = 8 WHERE id = 1")
+		given <- err
+	}()
+	serverstest.Eventually(t, "the statement waits", func() bool {
+		var n int
+		must(t, db.Raw("SELECT COUNT(*) FROM information_schema.processlist "+
+			"WHERE db = DATABASE() AND info LIKE 'UPDATE rows_of_test SET num = 8%'").Scan(&n).Error)
+		return n == 1
+	})
+	giveUp()
+	if err := <-given; !errors.Is(err, mysqldb.ErrCommitUnknown) {
 		t.Errorf("sent, and given up while it waited: %v", err)
 	}
 }

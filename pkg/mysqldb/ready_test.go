@@ -120,7 +120,12 @@ func readyWhileTablesAre(t *testing.T, server *servers.MySQL) {
 			_, err := conn.ExecContext(t.Context(), s)
 			must(t, err)
 		}
-		time.Sleep(600 * time.Millisecond) // a session keeps the binlog_format of its begin; the pool drops it
+		// A session keeps the binlog_format of its begin, until the pool drops it.
+		serverstest.Eventually(t, "the check's connection is gone", func() bool {
+			var n int
+			must(t, server.QueryRow(t.Context(), "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'plain'", &n))
+			return n == 0
+		})
 		err = check(t.Context())
 		if (err != nil) != (c.says != "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v; want %q", c.what, err, c.says)
