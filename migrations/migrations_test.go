@@ -345,8 +345,8 @@ func TestRunRefusesInvalidAccounts(t *testing.T) {
 
 func TestRunWaitsNotLongerThanConfigured(t *testing.T) {
 	t.Parallel()
-	start := time.Now()
 	cfg := migrations.Config{AdminDSN: "root:secret@tcp(127.0.0.1:1)/", Accounts: accounts(t), Wait: time.Second}
+	start := time.Now()
 	err := migrations.Run(t.Context(), cfg)
 	if err == nil || time.Since(start) > 10*time.Second {
 		t.Errorf("after %s: %v; want an error after a second", time.Since(start), err)

@@ -427,7 +427,7 @@ func TestAStopWithADelay(t *testing.T) {
 	listening, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
 		ended <- httpapi.Serve(ctx, httpapi.ServerConfig{
-			Addr: "127.0.0.1:0", ShutdownDelay: 3 * time.Second, OnListen: func(a string) { listening <- a },
+			Addr: "127.0.0.1:0", ShutdownDelay: 10 * time.Second, OnListen: func(a string) { listening <- a },
 		}, e, slog.New(slog.DiscardHandler))
 	}()
 	base := "http://" + <-listening

@@ -22,7 +22,7 @@ func TestLoginBySentinels(t *testing.T) {
 		}
 	})
 	as := func(user, password string, addrs []string, master string) redisdb.Client {
-		c := redisdb.Open(redisdb.Server{Addrs: addrs, Master: master, User: user, Password: password}, 3*time.Second)
+		c := redisdb.Open(redisdb.Server{Addrs: addrs, Master: master, User: user, Password: password}, 20*time.Second)
 		t.Cleanup(func() { _ = c.Close() })
 		return c
 	}

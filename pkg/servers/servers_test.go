@@ -119,15 +119,20 @@ func TestSlowSync(t *testing.T) {
 func TestZooKeeperAdmitsTheTestsFeatures(t *testing.T) {
 	t.Parallel()
 	s := start(t, servers.StartZooKeeper, servers.Options{Args: []string{"-Dznode.container.checkIntervalMs=200"}})
-	c := connect(t, s.Addr(), time.Second)
+	connect(t, s.Addr(), time.Second) // again, whenever the server is slower than that
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		answer, err := s.Command(t.Context(), "cons")
+		if err == nil && strings.Contains(answer, ",to=1000,") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("cons answers %q, %v; want a session of 1000 ms", answer, err)
+		}
+	}
+	c := connect(t, s.Addr(), 20*time.Second)
 	if _, err := c.CreateTTL("/ttl", nil, zk.FlagTTL, zk.WorldACL(zk.PermAll), time.Minute); err != nil {
 		t.Errorf("create a TTL node: %v", err)
 	}
-	answer, err := s.Command(t.Context(), "cons")
-	if err != nil || !strings.Contains(answer, ",to=1000,") {
-		t.Errorf("cons answers %q, %v; want a session of 1000 ms", answer, err)
-	}
-
 	if _, err := c.CreateContainer("/box", nil, zk.FlagContainer, zk.WorldACL(zk.PermAll)); err != nil {
 		t.Fatal(err)
 	}
@@ -146,8 +151,8 @@ func TestZooKeeperAdmitsTheTestsFeatures(t *testing.T) {
 		if e.Type != zk.EventNodeDeleted {
 			t.Errorf("event on the container: %v", e)
 		}
-	case <-time.After(10 * time.Second):
-		t.Error("an emptied container was not deleted in 10 s")
+	case <-time.After(time.Minute):
+		t.Error("an emptied container was not deleted in a minute")
 	}
 }
 
@@ -199,13 +204,13 @@ func TestEnsembleGoesOnWithoutItsLeader(t *testing.T) {
 	if err := leader.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	for deadline := time.Now().Add(2 * time.Minute); ; {
 		_, err := c.Create("/after", nil, 0, zk.WorldACL(zk.PermAll))
 		if err == nil || errors.Is(err, zk.ErrNodeExists) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("30 s after the leader's death a create fails: %v", err)
+			t.Fatalf("two minutes after the leader's death a create fails: %v", err)
 		}
 	}
 	if err := leader.Restart(t.Context()); err != nil {
@@ -382,10 +387,10 @@ func TestServersDieWithTheirProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // it was killed
-	for deadline := time.Now().Add(10 * time.Second); alive(pid); {
+	for deadline := time.Now().Add(time.Minute); alive(pid); {
 		if time.Now().After(deadline) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
-			t.Fatalf("server %d outlives the process that started it by 10 s", pid)
+			t.Fatalf("server %d outlives the process that started it by a minute", pid)
 		}
 		time.Sleep(10 * time.Millisecond) // there is no event for the end of another's child
 	}
@@ -413,7 +418,7 @@ func start[S interface{ Stop(context.Context) error }](
 
 func stop(t *testing.T, do func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 	defer cancel()
 	if err := do(ctx); err != nil {
 		t.Error(err)

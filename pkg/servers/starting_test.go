@@ -44,7 +44,7 @@ func TestStartHoldsNobodyUp(t *testing.T) {
 		if !is {
 			t.Error("the server is not shown as starting")
 		}
-	case <-time.After(time.Second):
+	case <-time.After(20 * time.Second):
 		t.Error("the server cannot be looked at while it starts")
 	}
 	killed := make(chan error, 1)
@@ -54,7 +54,7 @@ func TestStartHoldsNobodyUp(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(time.Second):
+	case <-time.After(20 * time.Second):
 		t.Fatal("the server cannot be killed while it starts")
 	}
 	if err := <-restarted; err == nil || s.Starting() {

@@ -127,11 +127,11 @@ func Folder() (path string, err error) {
 	return f.path, err
 }
 
-// cleanup runs do at the end of the test, with ten seconds.
+// cleanup runs do at the end of the test, with a minute.
 func cleanup(t testing.TB, what string, do func(context.Context) error) {
 	t.Helper()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
 		if err := do(ctx); err != nil {
 			t.Errorf("%s: %v", what, err)
