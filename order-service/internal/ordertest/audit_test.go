@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -14,7 +15,7 @@ import (
 
 // TestTheAuditFindsBooksThatDisagree: each kind of disagreement is counted, and books that agree are not.
 func TestTheAuditFindsBooksThatDisagree(t *testing.T) {
-	w, r := serve(t, order.Config{}, 100)
+	w, r := serve(t, enough, 100)
 	confirmed, rejected, cancelled := r.place("", 1, 1), r.place("", 1, 200), r.place("", 1, 2)
 	r.call("POST", "/v1/orders/"+cancelled.order.ID+"/cancel", "")
 	audit := func() (wrong int64) {
@@ -66,7 +67,10 @@ func TestTheAuditFindsBooksThatDisagree(t *testing.T) {
 // TestTheAuditOfAnOrderThatIsDeleted: an order that is deleted with its operation, after the audit has read it, is no
 // disagreement; and one that cannot be read again is an error, not a disagreement.
 func TestTheAuditOfAnOrderThatIsDeleted(t *testing.T) {
-	w, r := serve(t, order.Config{}, 100)
+	w := newWorld(t)
+	w.stock.Timeout = time.Minute // of a look-up that is held for as long as the change of the tables takes
+	w.restock(1, 100)
+	r := w.replica(enough)
 	placed := r.place("", 1, 1)
 	audit := func(meanwhile string) error {
 		t.Helper()
@@ -98,7 +102,7 @@ func TestTheAuditOfAnOrderThatIsDeleted(t *testing.T) {
 func TestAnAuditThatFailedIsMadeAgain(t *testing.T) {
 	const page, more = 200, 5
 	w := newWorld(t)
-	r := w.replica(order.Config{})
+	r := w.replica(enough)
 	for i := range page + more {
 		must(t, w.orderDB.Exec("INSERT INTO orders (id, status, total, body_hash, created_at, updated_at)"+
 			" VALUES (?, 'PENDING', 1, REPEAT('0', 32), NOW(6), NOW(6))", i+1).Error)
@@ -130,7 +134,7 @@ func TestAnAuditThatFailedIsMadeAgain(t *testing.T) {
 
 // TestOrdersThatCannotBeRead: a round and an audit report the database's failure, and a repeat is not refused as new.
 func TestOrdersThatCannotBeRead(t *testing.T) {
-	w, r := serve(t, order.Config{}, 10)
+	w, r := serve(t, enough, 10)
 	r.place("key", 1, 1)
 	reconciler := r.reconciler()
 	must(t, w.orderDB.Exec("RENAME TABLE orders TO gone").Error)

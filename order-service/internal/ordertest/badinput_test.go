@@ -15,7 +15,7 @@ import (
 // quantity added stock.
 func TestFaultQ_BadInputChangesNothing(t *testing.T) {
 	w := newWorld(t)
-	r := w.replica(order.Config{})
+	r := w.replica(enough)
 	w.restock(1001, 10)
 	dear := int64(1<<53 - 1)
 	_, err := w.client.Restock(t.Context(), operation.Restock{GoodsID: 1003, Flag: "dear", Num: 5, Price: &dear})

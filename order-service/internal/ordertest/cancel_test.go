@@ -22,7 +22,7 @@ func (r *replica) cancel(id string) answer {
 }
 
 func TestACancelledOrderGivesItsStockBackOnce(t *testing.T) {
-	w, r := serve(t, order.Config{}, 10)
+	w, r := serve(t, enough, 10)
 	a := r.place("", 1, 4)
 	w.wantLevel(1, 6)
 	for range 3 {
@@ -33,7 +33,7 @@ func TestACancelledOrderGivesItsStockBackOnce(t *testing.T) {
 }
 
 func TestARejectedOrderCannotBeCancelled(t *testing.T) {
-	_, r := serve(t, order.Config{}, 1)
+	_, r := serve(t, enough, 1)
 	a := r.place("", 1, 4)
 	r.cancel(a.order.ID).wantProblem(t, http.StatusConflict, "order_rejected")
 	r.wantOrder(a.id(t), order.Rejected, order.Rejected)
@@ -63,7 +63,7 @@ func TestAPendingOrderCanBeCancelled(t *testing.T) {
 
 // The client cancels while its order is still being placed, and the placing process ends the order.
 func TestTheClientsCancellationKeepsItsReason(t *testing.T) {
-	w, r := serve(t, order.Config{ConfirmBudget: 20 * time.Second}, 10)
+	w, r := serve(t, enough, 10)
 	w.wire.breakAll(func(r *http.Request) fault {
 		switch r.Method {
 		case http.MethodPut:
@@ -103,7 +103,7 @@ func TestACancellationOutlivesTheStockServicesAbsence(t *testing.T) {
 // The wish to cancel is written, its answer is lost, and the tries after it find no database.
 func TestACancellationThatWasNotAnsweredIsNotRefused(t *testing.T) {
 	w := newWorld(t)
-	r, proxy := w.cuttable(order.Config{})
+	r, proxy := w.cuttable(enough)
 	w.restock(1, 10)
 	a := r.place("", 1, 4)
 	proxy.DropAfter("SET status = 'CANCELLING'")
@@ -123,7 +123,7 @@ func TestACancellationThatNobodyCanReadIsNotRefused(t *testing.T) {
 	w := newWorld(t)
 	var updates atomic.Int64
 	var dropped atomic.Pointer[serverstest.Proxy]
-	r, proxy := w.behind(order.Config{}, func(sent []byte) bool {
+	r, proxy := w.behind(enough, func(sent []byte) bool {
 		if bytes.Contains(sent, []byte("SET status = 'CANCELLING'")) {
 			return updates.Add(1) == 1
 		}
@@ -138,14 +138,16 @@ func TestACancellationThatNobodyCanReadIsNotRefused(t *testing.T) {
 	if c := r.cancel(a.order.ID); c.status != http.StatusAccepted || c.id(t) != a.id(t) || updates.Load() != 2 {
 		t.Errorf("answered %d %s after %d updates; want 202 with the order, after 2", c.status, c.body, updates.Load())
 	}
-	w.replica(order.Config{}).wantOrder(a.id(t), order.Cancelling, order.Confirmed)
+	w.replica(enough).wantOrder(a.id(t), order.Cancelling, order.Confirmed)
 }
 
 // An order for a product that is gone must be cancelled. Another process has ended it since, and reading its outcome
 // fails.
 func TestAnOrderThatCannotBeCancelledIsStillAnswered(t *testing.T) {
 	w := newWorld(t)
-	r, proxy := w.cuttable(order.Config{PriceTTL: time.Minute})
+	cfg := enough
+	cfg.PriceTTL = time.Minute
+	r, proxy := w.cuttable(cfg)
 	w.restock(1, 10)
 	r.place("", 1, 1) // the price is known from now on
 	placed := r.placeHeld("", 1, 4)
@@ -161,14 +163,14 @@ func TestAnOrderThatCannotBeCancelledIsStillAnswered(t *testing.T) {
 // Nothing was sent, so nothing can have changed: the error says so.
 func TestAMoveThatWasNotSentIsRefused(t *testing.T) {
 	w := newWorld(t)
-	r, proxy := w.cuttable(order.Config{})
+	r, proxy := w.cuttable(enough)
 	o := w.insert(r, 0, 1, 1)
 	proxy.Drop()
 	_, err := r.store.Move(t.Context(), order.Move{ID: o.ID, From: order.Pending, To: order.Cancelling})
 	if !errors.Is(err, order.ErrUnavailable) || errors.Is(err, order.ErrUnanswered) {
 		t.Errorf("got %v; want ErrUnavailable", err)
 	}
-	w.replica(order.Config{}).wantOrder(o.ID, order.Pending, "")
+	w.replica(enough).wantOrder(o.ID, order.Pending, "")
 }
 
 // Cancellations raced against the deduction, the confirmation, the reconciler, repeats and each other, with replies

@@ -12,7 +12,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"orderstock/order-service/order"
 	"orderstock/order-service/orderhttp"
 	"orderstock/pkg/httpapi/contracttest"
 	"orderstock/pkg/observe"
@@ -26,7 +25,7 @@ const callsInARow = 20
 // as described. The descriptions allow no 5xx but 503, which does not occur here. A refused call changes nothing.
 func TestGeneratedCalls(t *testing.T) {
 	w := newWorld(t)
-	r := w.replica(order.Config{})
+	r := w.replica(enough)
 	served := []struct {
 		url, token string
 		d          *contracttest.Description
@@ -143,7 +142,7 @@ func (w *world) books() string {
 
 // TestAKeyMayBeQuoted: the draft of the IETF writes the key as a quoted string, and most clients send it bare.
 func TestAKeyMayBeQuoted(t *testing.T) {
-	w, r := serve(t, order.Config{}, 5)
+	w, r := serve(t, enough, 5)
 	bare, quoted := r.place("key", 1, 1), r.place(`"key"`, 1, 1)
 	if bare.status != http.StatusCreated || quoted.body != bare.body || !quoted.replayed {
 		t.Errorf("bare %d %s, quoted %d %s", bare.status, bare.body, quoted.status, quoted.body)

@@ -42,6 +42,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines().
 
 const token = "test-token"
 
+// enough is a budget for orders that are to succeed: on a machine that stands still for some seconds, and where a
+// deduction waits for a held row at each of its tries.
+var enough = order.Config{ConfirmBudget: 15 * time.Second, PendingLimit: 16 * time.Second}
+
 var (
 	quiet = slog.New(slog.DiscardHandler)
 	flags atomic.Int64
@@ -56,13 +60,17 @@ type world struct {
 	stockURL  string
 	client    *stockapi.Client // past the wire
 	wire      *wire
+	stock     stockapi.Config // of the replicas' clients
 	redisAddr string
 	redisDB   int
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, redisAddr: serverstest.Redis(t).Addr(), redisDB: serverstest.RedisDB(t)}
+	w := &world{
+		t: t, redisAddr: serverstest.Redis(t).Addr(), redisDB: serverstest.RedisDB(t),
+		stock: stockapi.Config{Token: token, BreakerRest: time.Second},
+	}
 	w.orderDB, w.orderDSN = database(t, migrations.Order)
 	w.stockDB, _ = database(t, migrations.Stock)
 	ledger := stockdb.New(w.stockDB)
@@ -75,7 +83,7 @@ func newWorld(t *testing.T) *world {
 	w.wire = newWire(handler)
 	broken := httptest.NewServer(w.wire)
 	w.stockURL = broken.URL
-	w.client, err = stockapi.NewClient([]string{direct.URL}, stockapi.Config{Token: token, Tries: 1})
+	w.client, err = stockapi.NewClient([]string{direct.URL}, stockapi.Config{Token: token, Tries: 1, Timeout: time.Minute})
 	must(t, err)
 	t.Cleanup(func() {
 		w.wire.heal()
@@ -104,17 +112,18 @@ func database(t *testing.T, schema string) (db *gorm.DB, dsn string) {
 	must(t, err)
 	cfg.ParseTime = true
 	dsn = cfg.FormatDSN()
-	db = open(t, dsn)
+	db = open(t, dsn, mysqldb.Options{})
 	pool, err := db.DB()
 	must(t, err)
 	must(t, migrations.Up(t.Context(), pool, schema))
 	return db, dsn
 }
 
-// open opens a database as a service does.
-func open(t *testing.T, dsn string) *gorm.DB {
+// open opens a database as a service does, but its server bears with a client that stands still for a moment.
+func open(t *testing.T, dsn string, opts mysqldb.Options) *gorm.DB {
 	t.Helper()
-	db, err := mysqldb.Open(dsn, mysqldb.Options{})
+	opts.IdleTimeout = time.Minute
+	db, err := mysqldb.Open(dsn, opts)
 	must(t, err)
 	t.Cleanup(func() { must(t, mysqldb.Close(db)) })
 	return db
@@ -135,7 +144,7 @@ func (w *world) replica(cfg order.Config) *replica {
 	r := &replica{w: w, store: orderdb.New(w.orderDB)}
 	hints := redisdb.OpenFlags(redisdb.Server{Addrs: []string{w.redisAddr}, DB: w.redisDB}, quiet)
 	var err error
-	r.stock, err = stockapi.NewClient([]string{w.stockURL}, stockapi.Config{Token: token, BreakerRest: time.Second})
+	r.stock, err = stockapi.NewClient([]string{w.stockURL}, w.stock)
 	must(w.t, err)
 	r.Service = order.NewService(r.store, r.stock, hints, &ids, cfg)
 	r.http = httptest.NewServer(contracttest.Read(w.t, orderhttp.OpenAPI).Check(w.t,
@@ -167,7 +176,7 @@ func (w *world) behind(cfg order.Config, cut func(sent []byte) bool) (*replica, 
 	proxy := serverstest.NewProxy(w.t, dsn.Addr, cut)
 	dsn.Addr = proxy.Addr
 	behind := *w
-	behind.orderDB = open(w.t, dsn.FormatDSN())
+	behind.orderDB = open(w.t, dsn.FormatDSN(), mysqldb.Options{})
 	return behind.replica(cfg), proxy
 }
 

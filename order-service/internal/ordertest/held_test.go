@@ -10,9 +10,6 @@ import (
 	"orderstock/order-service/order"
 )
 
-// enough is a budget in which a deduction can wait for a held row at each of its tries.
-var enough = order.Config{ConfirmBudget: 15 * time.Second, PendingLimit: 16 * time.Second}
-
 // holdOnce holds the row of product 1 until an order has met it, and frees it: from now on the replica believes that
 // the product is held.
 func (r *replica) holdOnce() {

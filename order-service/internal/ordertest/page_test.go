@@ -38,7 +38,7 @@ func pageOf(t *testing.T, body string) (ids []string, next string) {
 // A page for followers ends before orders that others may still precede, and its cursor stays where it is.
 func TestFollowersMissNothing(t *testing.T) {
 	w := newWorld(t)
-	r := w.replica(order.Config{})
+	r := w.replica(enough)
 	var aged []string
 	const after = time.Minute // as documented
 	for _, age := range []time.Duration{3 * after, after + 5*time.Second, after / 2, 0} {
@@ -89,7 +89,9 @@ func TestFollowersMissNothing(t *testing.T) {
 func TestReadsAndCancelsEndInTime(t *testing.T) {
 	w := newWorld(t)
 	w.restock(1001, 10)
-	r := w.replica(order.Config{ReadTimeout: 300 * time.Millisecond, MaxInFlight: 4})
+	cfg := enough
+	cfg.ReadTimeout, cfg.MaxInFlight = 300*time.Millisecond, 4
+	r := w.replica(cfg)
 	a := r.place("", 1001, 1)
 	id := a.id(t)
 
@@ -136,7 +138,7 @@ func TestReadsAndCancelsEndInTime(t *testing.T) {
 	_, err = conn.ExecContext(t.Context(), "UNLOCK TABLES")
 	must(t, err)
 	r.wantOrder(id, order.Confirmed, order.Confirmed)
-	patient := w.replica(order.Config{})
+	patient := w.replica(enough)
 	patient.call("GET", "/v1/orders", "").want(t, http.StatusOK)
 	patient.cancel(a.order.ID).want(t, http.StatusOK)
 	w.wantLevel(1001, 10)
@@ -156,10 +158,7 @@ func TestAPageThatHadToWaitKeepsNoOtherAway(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.restock(1, 10)
-			db, err := mysqldb.Open(w.orderDSN, mysqldb.Options{LockWait: c.lockWait})
-			must(t, err)
-			t.Cleanup(func() { must(t, mysqldb.Close(db)) })
-			w.orderDB = db
+			w.orderDB = open(t, w.orderDSN, mysqldb.Options{LockWait: c.lockWait})
 			r := w.replica(order.Config{ReadTimeout: limit, ConfirmBudget: time.Minute, PendingLimit: time.Minute})
 			placed := r.placeHeld("", 1, 1)
 			must(t, w.orderDB.Connection(func(tx *gorm.DB) error {

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"orderstock/order-service/order"
+	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/operation"
 )
 
 func TestAnOrderTakesStockAndPrice(t *testing.T) {
 	w := newWorld(t)
-	r := w.replica(order.Config{})
+	r := w.replica(enough)
 	w.restock(1001, 10)
 	w.restock(1002, 10)
 	a := r.call("POST", "/v1/orders", `{"items":[{"goods_id":"1002","num":3},{"goods_id":"1001","num":2}]}`)
@@ -41,7 +42,7 @@ func TestAnOrderTakesStockAndPrice(t *testing.T) {
 // Fault D: a repeat was answered with nothing, so that nobody could distinguish done from refused.
 func TestFaultD_ARepeatGetsTheFirstAnswer(t *testing.T) {
 	w := newWorld(t)
-	one, two := w.replica(order.Config{}), w.replica(order.Config{})
+	one, two := w.replica(enough), w.replica(enough)
 	w.restock(1, 5)
 
 	confirmed, rejected := one.place("confirmed", 1, 2), one.place("rejected", 1, 4)
@@ -76,7 +77,7 @@ func TestFaultD_ARepeatGetsTheFirstAnswer(t *testing.T) {
 }
 
 func TestAKeyUsedForOtherItemsIsRefused(t *testing.T) {
-	w, r := serve(t, order.Config{}, 10)
+	w, r := serve(t, enough, 10)
 	r.place("key", 1, 2).want(t, http.StatusCreated)
 	r.place("key", 1, 3).wantProblem(t, http.StatusUnprocessableEntity, "idempotency_key_reused")
 	w.wantRows(1, 1)
@@ -85,7 +86,8 @@ func TestAKeyUsedForOtherItemsIsRefused(t *testing.T) {
 
 func TestConcurrentRepeatsMakeOneOrder(t *testing.T) {
 	w := newWorld(t)
-	replicas := []*replica{w.replica(order.Config{}), w.replica(order.Config{})}
+	w.orderDB = open(t, w.orderDSN, mysqldb.Options{LockWait: 8 * time.Second}) // one waits while another commits
+	replicas := []*replica{w.replica(enough), w.replica(enough)}
 	w.restock(1, 1000)
 	const keys, repeats = 10, 8
 	var (
@@ -174,7 +176,7 @@ func TestALostReplyIsConfirmedAtOnce(t *testing.T) {
 // pending, and the reconciler sets the status later.
 func TestADeductionThatCannotBeWrittenDown(t *testing.T) {
 	t.Parallel()
-	w, r := serve(t, order.Config{}, 10)
+	w, r := serve(t, enough, 10)
 	placed := r.placeHeld("", 1, 4)
 	const refuse = "CREATE TRIGGER refuse BEFORE UPDATE ON orders FOR EACH ROW SIGNAL SQLSTATE '45000'"
 	must(t, w.orderDB.Exec(refuse).Error)
@@ -194,7 +196,7 @@ func TestFaultP_SlowOrdersDoNotUseUpTheServer(t *testing.T) {
 	w := newWorld(t)
 	const orders, budget = 200, 6 * time.Second // time enough to write them all, on a busy machine too
 	r := w.replica(order.Config{
-		ConfirmBudget: budget, PendingLimit: 2 * budget, MaxInFlight: orders,
+		ConfirmBudget: budget, PendingLimit: 10 * budget, MaxInFlight: orders,
 		PriceTTL: time.Minute,
 	})
 	w.restock(1, 1000)
@@ -261,7 +263,7 @@ func TestABrokenStockServiceIsLeftAlone(t *testing.T) {
 func TestWithoutRedisOrdersGoThrough(t *testing.T) {
 	w := newWorld(t)
 	w.redisAddr = "127.0.0.1:1" // nobody listens there
-	r := w.replica(order.Config{})
+	r := w.replica(enough)
 	w.restock(1, 10)
 	for range 5 {
 		r.call("POST", "/v1/orders", items(1, 1)).want(t, http.StatusCreated)
@@ -273,7 +275,7 @@ func TestWithoutRedisOrdersGoThrough(t *testing.T) {
 }
 
 func TestPages(t *testing.T) {
-	_, r := serve(t, order.Config{}, 4)
+	_, r := serve(t, enough, 4)
 	want := map[order.Status][]string{}
 	for i := range 6 {
 		a := r.place("", 1, 1)
@@ -302,11 +304,12 @@ func TestPages(t *testing.T) {
 // The order is cancelled through another replica, for the client's reason,
 // while this one places it and finds the same end in the ledger.
 func TestTheFirstAnswerIsTheStoredOne(t *testing.T) {
-	w, r := serve(t, order.Config{}, 10)
+	w, r := serve(t, enough, 10)
+	other := w.replica(enough)
 	placed := r.placeHeld("key", 1, 4)
 	o, err := r.store.FindByKey(t.Context(), "key")
 	must(t, err)
-	if a := w.replica(order.Config{}).cancel(o.Flag()); a.order.Status != order.Cancelled {
+	if a := other.cancel(o.Flag()); a.order.Status != order.Cancelled {
 		t.Fatalf("got %d %s", a.status, a.body)
 	}
 	w.wire.heal()

@@ -190,7 +190,7 @@ func TestFaultF_EveryStuckOrderIsDrivenToItsEnd(t *testing.T) {
 }
 
 func TestYoungOrdersAreLeftAlone(t *testing.T) {
-	w, r := serve(t, order.Config{}, 10)
+	w, r := serve(t, order.Config{PendingLimit: time.Minute}, 10)
 	o := w.insert(r, time.Second, 1, 4)
 	_, err := r.reconciler().Round(t.Context())
 	must(t, err)
@@ -218,7 +218,8 @@ func TestAnOrdersAgeIsNotItsIDs(t *testing.T) {
 
 // The replica that placed the order, or wrote the wish to cancel it, has a clock that is wrong.
 func TestAnOrdersAgeIsTheDatabases(t *testing.T) {
-	w, r := serve(t, order.Config{}, 10)
+	const limit = 30 * time.Second
+	w, r := serve(t, order.Config{PendingLimit: limit, CancelAfter: time.Hour}, 10)
 	reconciler := r.reconciler()
 	for _, off := range []time.Duration{-2 * time.Minute, 24 * time.Hour} {
 		at := time.Now().Add(off).UTC().Truncate(time.Microsecond)
@@ -226,7 +227,7 @@ func TestAnOrdersAgeIsTheDatabases(t *testing.T) {
 		_, err := reconciler.Round(t.Context())
 		must(t, err)
 		r.wantOrder(o.ID, order.Pending, "") // its process still works on it
-		w.age(o, 10*time.Second)
+		w.age(o, limit)
 		_, err = reconciler.Round(t.Context())
 		must(t, err)
 		r.wantOrder(o.ID, order.Confirmed, order.Confirmed)
@@ -252,7 +253,7 @@ func TestEveryReplicaShowsTheBacklog(t *testing.T) {
 	eventually(t, "the backlog is shown", func() bool {
 		return stats.Backlog.Load() == 2 && stats.OldestMillis.Load() >= 40_000
 	})
-	w.age(cancelling, -40*time.Second)
+	w.age(cancelling, -time.Hour)
 	eventually(t, "the backlog is shown again", func() bool {
 		return stats.Backlog.Load() == 1 && stats.OldestMillis.Load() < 40_000
 	})
@@ -301,7 +302,7 @@ func TestAnOrderThatCannotBeSettledDoesNotHideTheOthers(t *testing.T) {
 }
 
 func TestTheReconcilerShowsItsBacklogAndWaitsForTheStockService(t *testing.T) {
-	w, r := serve(t, order.Config{}, 10)
+	w, r := serve(t, order.Config{CancelAfter: time.Hour}, 10)
 	w.insert(r, 40*time.Second, 1, 1)
 	w.insert(r, 20*time.Second, 1, 1)
 	w.wire.breakAll(func(*http.Request) fault { return refuse })

@@ -43,11 +43,11 @@ func (r *replica) withStore(t *testing.T, store order.Store, cfg order.Config) *
 }
 
 func TestACancellationDoesNotWaitForReaders(t *testing.T) {
-	w, r := serve(t, order.Config{}, 10)
+	w, r := serve(t, enough, 10)
 	id := r.place("", 1, 1).id(t)
 	const slots = 8
 	store := &slowReads{Store: r.store, entered: make(chan struct{}, slots), slow: make(chan struct{})}
-	service := r.withStore(t, store, order.Config{ReadTimeout: time.Minute})
+	service := r.withStore(t, store, order.Config{ReadTimeout: time.Minute, ConfirmBudget: time.Minute})
 	read := make(chan error, slots)
 	for range slots {
 		go func() {
@@ -75,8 +75,8 @@ func TestACancellationDoesNotWaitForReaders(t *testing.T) {
 }
 
 func TestAPanicInAReadLeavesItsSlot(t *testing.T) {
-	_, r := serve(t, order.Config{}, 1)
-	service := r.withStore(t, &slowReads{Store: r.store}, order.Config{ReadTimeout: 2 * time.Second})
+	_, r := serve(t, enough, 1)
+	service := r.withStore(t, &slowReads{Store: r.store}, order.Config{ReadTimeout: 20 * time.Second})
 	func() {
 		defer func() { _ = recover() }()
 		_, _, _ = service.Page(t.Context(), order.Range{Limit: 1}, false)

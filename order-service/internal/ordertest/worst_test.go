@@ -11,7 +11,10 @@ import (
 // However a deduction fails, the client has its answer within the confirm budget and a second more for the read of the
 // order, and the order is tried no more often than the decision on repeats says.
 func TestTheWorstWait(t *testing.T) {
-	cfg := order.Config{ConfirmBudget: time.Second, PendingLimit: 16 * time.Second, CancelAfter: time.Minute}
+	cfg := order.Config{
+		ConfirmBudget: 4 * time.Second, // for a slow machine to send the deduction in
+		PendingLimit:  16 * time.Second, CancelAfter: time.Minute,
+	}
 	worst := cfg.ConfirmBudget + time.Second
 	const slow = 10 * time.Second // the machine; without its bound the answer would come after the pending limit
 	for name, f := range map[string]fault{
@@ -22,6 +25,7 @@ func TestTheWorstWait(t *testing.T) {
 			w, r := serve(t, cfg, 10)
 			if f == pass {
 				tx := w.stockDB.Begin()
+				must(t, tx.Exec("SET SESSION wait_timeout = 600").Error)
 				must(t, tx.Exec("SELECT num FROM stock WHERE goods_id = 1 FOR UPDATE").Error)
 				defer tx.Rollback()
 			}
