@@ -66,7 +66,7 @@ func TestAStuckHolderOfOneLockIsPassedBy(t *testing.T) {
 	p := stocktest.New(t)
 	root := serverstest.ZooKeeperRoot(t)
 	const partitions = 16
-	stuck, free := twoPartitions(t, p, partitions, 100)
+	stuck, free := twoPartitions(t, p, partitions, 1_000_000)
 	lock := hold(t, deduct.PartitionPath(root, operation.Partition(stuck, partitions)))
 	s := p.Open(t, "grouped", func(c *compared.Config) {
 		c.Root, c.Partitions, c.LockPatience = root, partitions, 200*time.Millisecond
@@ -123,7 +123,7 @@ func TestAGroupIsBounded(t *testing.T) {
 // again once it has let go.
 func TestAStuckHolderIsPassedBy(t *testing.T) {
 	p := stocktest.New(t)
-	root, goods := serverstest.ZooKeeperRoot(t), p.Goods(t, 1000)
+	root, goods := serverstest.ZooKeeperRoot(t), p.Goods(t, 1_000_000)
 	lock := hold(t, root+lockPaths(goods)["grouped"])
 	s := p.Open(t, "grouped", func(c *compared.Config) { c.Root, c.LockPatience = root, 10*time.Millisecond })
 	for range 3 {
@@ -207,7 +207,7 @@ func TestATraceSaysThatAGroupHadNoLock(t *testing.T) {
 	t.Cleanup(func() { _ = provider.Shutdown(context.WithoutCancel(t.Context())) })
 	p := stocktest.New(t)
 	root := serverstest.ZooKeeperRoot(t)
-	stuck, other := twoPartitions(t, p, 4, 1000)
+	stuck, other := twoPartitions(t, p, 4, 1_000_000)
 	path := deduct.PartitionPath(root, operation.Partition(stuck, 4))
 	lock := hold(t, path)
 	t.Cleanup(func() { _ = lock.Release(context.WithoutCancel(t.Context())) })
@@ -283,7 +283,7 @@ func slowHolders(t *testing.T) int64 {
 	t.Helper()
 	const patience = 100 * time.Millisecond
 	p := stocktest.New(t)
-	root, goods := serverstest.ZooKeeperRoot(t), p.Goods(t, 1000)
+	root, goods := serverstest.ZooKeeperRoot(t), p.Goods(t, 1_000_000)
 	slow := func(c *compared.Config) {
 		c.Root, c.LockPatience = root, patience
 		c.Ledger = probe{Ledger: p.Ledger, committed: func() { time.Sleep(5 * patience / 2) }}
