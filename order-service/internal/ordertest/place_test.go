@@ -152,7 +152,7 @@ func TestFaultE_ALateDeductionIsNeverReportedAsFailed(t *testing.T) {
 }
 
 func TestALostReplyIsConfirmedAtOnce(t *testing.T) {
-	w, r := serve(t, order.Config{}, 10)
+	w, r := serve(t, enough, 10)
 	for name, how := range map[string]fault{"reply lost": dropReply, "request lost": drop, "refused": refuse} {
 		t.Run(name, func(t *testing.T) {
 			before := w.level(1)
@@ -176,7 +176,7 @@ func TestALostReplyIsConfirmedAtOnce(t *testing.T) {
 // pending, and the reconciler sets the status later.
 func TestADeductionThatCannotBeWrittenDown(t *testing.T) {
 	t.Parallel()
-	w, r := serve(t, enough, 10)
+	w, r := serve(t, order.Config{}, 10)
 	placed := r.placeHeld("", 1, 4)
 	const refuse = "CREATE TRIGGER refuse BEFORE UPDATE ON orders FOR EACH ROW SIGNAL SQLSTATE '45000'"
 	must(t, w.orderDB.Exec(refuse).Error)
