@@ -66,7 +66,10 @@ func TestAStuckHolderOfOneLockIsPassedBy(t *testing.T) {
 	p := stocktest.New(t)
 	root := serverstest.ZooKeeperRoot(t)
 	const partitions = 16
-	stuck, free := twoPartitions(t, p, partitions, 1_000_000)
+	free, stuck := twoPartitions(t, p, partitions, 1_000_000)
+	if operation.Partition(stuck, partitions) < operation.Partition(free, partitions) {
+		free, stuck = stuck, free // so that a group has the free lock when it meets the other
+	}
 	lock := hold(t, deduct.PartitionPath(root, operation.Partition(stuck, partitions)))
 	s := p.Open(t, "grouped", func(c *compared.Config) {
 		c.Root, c.Partitions, c.LockPatience = root, partitions, 200*time.Millisecond
