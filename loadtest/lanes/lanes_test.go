@@ -215,6 +215,108 @@ func TestSecondLook(t *testing.T) {
 	}
 }
 
+// TestTwoReadersInTheirOrder: the second holder of a lock may read its level before the first has. Two that read in the
+// order in which they took the lock are easier to follow.
+func TestTwoReadersInTheirOrder(t *testing.T) {
+	crossed := slices.Concat(
+		deduction("stock-1", "1", 9, 8, 2, 20, 5, 8, 9), deduction("stock-2", "2", 9, 7, 3, 21, 4, 10, 12),
+	)
+	plain := slices.Concat(
+		deduction("stock-1", "3", 7, 6, 32, 50, 34, 38, 39), deduction("stock-2", "4", 7, 5, 33, 51, 35, 40, 42),
+	)
+	for want, events := range map[string][]faultpoint.Event{
+		"[{stock-1 order …3} {stock-2 order …4}]": slices.Concat(crossed, plain),
+		"[{stock-2 order …2} {stock-1 order …1}]": crossed, // there are no others
+	} {
+		s := TwoReaders(&Run{
+			Broken: true, History: &history.History{Goods: []history.Goods{{ID: 1}}}, Events: events,
+		})
+		if got := fmt.Sprint(s.Lanes); got != want || !strings.Contains(fmt.Sprint(steps(s)), "is forgotten") {
+			t.Errorf("%s are shown, want %s: %s", got, want, steps(s))
+		}
+	}
+}
+
+// TestVanishedBeforeItsHolder: a waiter that wakes up late finds another holder than the one of the time when its
+// predecessor gave up. Such a pair is shown if there is no other, and never without the one that gave up.
+func TestVanishedBeforeItsHolder(t *testing.T) {
+	// trio is a holder, a waiter that gives up, and one that takes the lock for this reason.
+	trio := func(first int, took, left, woken int) []faultpoint.Event {
+		flag := func(n int) string { return fmt.Sprint(first + n) }
+		node := func(n int) string { return fmt.Sprintf("n-%d", first+n) }
+		waits := func(ms, n int, point string) faultpoint.Event {
+			return event(ms, "stock-2", flag(n), point, faultpoint.Values{Node: node(n), Behind: node(n - 1)})
+		}
+		own := faultpoint.Values{Node: node(1), Deleted: node(1)}
+		holds := deduction("stock-1", flag(0), 7, 6, took, took+40, took+30, took+35, took+38)
+		wakes := deduction("stock-2", flag(2), 7, 5, woken+2, woken+50, took+31, took+36, took+39)
+		return slices.Concat(holds, wakes, []faultpoint.Event{
+			event(left-8, "stock-2", flag(1), "deduct/before", faultpoint.Values{}),
+			waits(left-6, 1, "queue/after"), waits(woken+1, 2, "queue/after"),
+			event(left, "stock-2", flag(1), "delete-node/before", own),
+			event(left+1, "stock-2", flag(1), "give-up/after", faultpoint.Values{Error: "deadline"}),
+			waits(woken+1, 2, "woken/after"),
+		})
+	}
+	late, soon := trio(1, 20, 10, 22), trio(5, 120, 125, 127)
+	for want, events := range map[string][]faultpoint.Event{
+		"order …5 0 takes the lock, token 120 1 deletes its node …6: it gives up waiting":                   slices.Concat(late, soon),
+		"order …1 1 deletes its node …2: it gives up waiting 1 gives up waiting 0 takes the lock, token 20": late,
+	} {
+		r := &Run{Broken: true, History: &history.History{Goods: []history.Goods{{ID: 1}}}, Events: events}
+		s := Vanished(r)
+		if got := s.Lanes[0].Order + " " + strings.Join(steps(s), " "); !strings.Contains(got, want) ||
+			!strings.Contains(got, "still holds it") {
+			t.Errorf("%s is shown, want %s", got, want)
+		}
+	}
+}
+
+// TestLeftBehind shows a waiter that stood behind another one before that gave up, though one who came later and found
+// its node left the queue first.
+func TestLeftBehind(t *testing.T) {
+	at := func(ms int, flag, point, node, behind string) faultpoint.Event {
+		return event(ms, "stock-1", flag, point, faultpoint.Values{Node: node, Behind: behind})
+	}
+	waiter := func(flag, node, behind string, came, left int) []faultpoint.Event {
+		return []faultpoint.Event{
+			at(came, flag, "deduct/before", "", ""), at(came, flag, "queue/after", node, behind),
+			at(left, flag, "leave-node/after", node, ""), at(left, flag, "give-up/after", "", ""),
+			at(left+1, flag, "deduct/after", "", ""),
+		}
+	}
+	late := slices.Concat(waiter("1", "n-1", "n-0", 1, 10), waiter("2", "n-2", "n-1", 20, 30))
+	for want, events := range map[string][]faultpoint.Event{
+		"[{stock-1 order …3} {stock-1 order …4}]": slices.Concat(
+			late, waiter("3", "n-3", "n-9", 21, 40), waiter("4", "n-4", "n-3", 22, 50)),
+		"[{stock-1 order …1} {stock-1 order …2}]": late, // there are no others
+	} {
+		s := LeftBehind(&Run{
+			Broken: true, History: &history.History{Goods: []history.Goods{{ID: 1}}}, Events: events,
+		})
+		if got := fmt.Sprint(s.Lanes); got != want || !strings.Contains(fmt.Sprint(steps(s)), "nobody serves it") {
+			t.Errorf("%s are shown, want %s: %s", got, want, steps(s))
+		}
+	}
+}
+
+// TestConfirmation shows the order that slept longest of those that were deducted, and none that was refused.
+func TestConfirmation(t *testing.T) {
+	r := &Run{Broken: true, History: &history.History{Goods: []history.Goods{{ID: 1}}}}
+	for flag, o := range map[string]struct {
+		said  string
+		slept int
+	}{"1": {"DONE", 3000}, "2": {"DONE", 3100}, "3": {"REJECTED", 3200}} {
+		r.Events = append(r.Events, event(10, "order-1", flag, "call-stock/after", faultpoint.Values{Said: o.said}),
+			event(10+o.slept, "order-1", flag, "confirm/before", faultpoint.Values{}),
+			event(11+o.slept, "order-1", flag, "confirm/after", faultpoint.Values{Said: o.said}))
+	}
+	if got := fmt.Sprint(steps(Confirmation(r))); !strings.Contains(got, "0 hears: done") ||
+		!strings.Contains(got, "✗ it has slept for 3.1 s") {
+		t.Errorf("%s is shown", got)
+	}
+}
+
 // TestNegative: an order for fewer pieces than none is refused before a step is passed, or adds pieces.
 func TestNegative(t *testing.T) {
 	r := &Run{

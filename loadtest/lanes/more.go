@@ -217,19 +217,27 @@ func Unheard(r *Run) *Scene {
 	return d.end(r.Books)
 }
 
-// LeftBehind shows a waiter that gives up, and the one behind it.
+// LeftBehind shows a waiter that gives up, and the one behind it: one that came before, if there is such a waiter.
 func LeftBehind(r *Run) *Scene {
 	all := r.attempts()
-	left, ok := r.first(func(e faultpoint.Event) bool { return e.Step == faultpoint.LeaveNode })
-	if !ok {
+	leaves := func(e faultpoint.Event) bool { return e.Step == faultpoint.LeaveNode }
+	if _, ok := r.first(leaves); !ok {
 		return Vanished(r)
 	}
-	c := attemptOf(all, left)
-	behind, ok := r.first(func(e faultpoint.Event) bool {
-		return e.Step == faultpoint.Queue && e.Behind == left.Node && e.Node != ""
-	})
-	b := attemptOf(all, behind)
-	if !ok || c == nil || b == nil {
+	var b, c *attempt
+	came := false // before the other one left
+	for _, left := range r.timeline {
+		if !leaves(left) || came {
+			continue
+		}
+		behind, ok := r.first(func(e faultpoint.Event) bool {
+			return e.Step == faultpoint.Queue && e.Behind == left.Node && e.Node != ""
+		})
+		if came = ok && behind.At < left.At; came || ok && b == nil {
+			b, c = attemptOf(all, behind), attemptOf(all, left)
+		}
+	}
+	if b == nil || c == nil {
 		return nil
 	}
 	d := r.follow(min(c.began, b.began), max(c.ended, b.ended), r.by(c), r.by(b))
@@ -333,7 +341,7 @@ func Session(r *Run) *Scene {
 	return d.end(r.rate())
 }
 
-// Confirmation shows the order that had its answer for longest before it read the ledger.
+// Confirmation shows the order that was deducted, and had its answer for longest before it read the ledger.
 func Confirmation(r *Run) *Scene {
 	r.prepare()
 	heard := map[string]time.Duration{}
@@ -344,7 +352,7 @@ func Confirmation(r *Run) *Scene {
 		}
 		switch faultpoint.Point(e.Step, e.When) {
 		case "call-stock/after":
-			if e.Said != "" {
+			if e.Said == "DONE" {
 				heard[e.Flag] = e.At
 			}
 		case "confirm/before":

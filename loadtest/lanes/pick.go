@@ -17,16 +17,18 @@ func (a *attempt) holds(at time.Duration) bool {
 }
 
 // sameLevel returns the first two updates of a product that read the same level, though the earlier one changed it, and
-// that satisfy the condition; nil if there are none.
-func sameLevel(all []*attempt, also func(a, b *attempt) bool) (a, b *attempt) {
+// that satisfy the first condition or, if there are none, the next; nil if there are none at all.
+func sameLevel(all []*attempt, conditions ...func(a, b *attempt) bool) (a, b *attempt) {
 	reads := slices.DeleteFunc(slices.Clone(all), func(a *attempt) bool {
 		return a.read == nil || a.written == nil || a.committed == 0
 	})
 	slices.SortFunc(reads, func(a, b *attempt) int { return int(a.readAt - b.readAt) })
-	for i, b := range reads {
-		for _, a := range reads[:i] {
-			if a.goods == b.goods && *a.read == *b.read && b.readAt < a.committed && also(a, b) {
-				return a, b
+	for _, also := range conditions {
+		for i, b := range reads {
+			for _, a := range reads[:i] {
+				if a.goods == b.goods && *a.read == *b.read && b.readAt < a.committed && also(a, b) {
+					return a, b
+				}
 			}
 		}
 	}
@@ -91,10 +93,11 @@ func overwriter(all []*attempt, a *attempt) *attempt {
 }
 
 // TwoReaders shows two updates of one product that read the same level or, where that does not happen, two updates of
-// one lock.
+// one lock. It prefers two that took the lock in the order in which they read.
 func TwoReaders(r *Run) *Scene {
 	all := r.attempts()
-	a, b := sameLevel(all, func(_, _ *attempt) bool { return true })
+	a, b := sameLevel(all,
+		func(a, b *attempt) bool { return a.acquired < b.acquired }, func(_, _ *attempt) bool { return true })
 	if a == nil {
 		return r.turns(all)
 	}
@@ -136,7 +139,8 @@ func (r *Run) woken(all []*attempt, f func(e faultpoint.Event, before, a *attemp
 	return nil
 }
 
-// Vanished shows a holder, a waiter that gives up, and the one behind it.
+// Vanished shows a holder, a waiter that gives up, and the one behind it. Of two holders, it prefers the ones of which
+// the first held the lock when the waiter gave up: one that wakes up late may meet a later holder.
 func Vanished(r *Run) *Scene {
 	all := r.attempts()
 	gone := map[*attempt]*attempt{} // who gave up before an attempt
@@ -160,11 +164,13 @@ func Vanished(r *Run) *Scene {
 	if s != nil {
 		return s
 	}
-	a, b := sameLevel(all, func(a, b *attempt) bool { return gone[b] != nil && a.holds(b.acquired) })
+	besideHolder := func(a, b *attempt) bool { return gone[b] != nil && a.holds(b.acquired) }
+	a, b := sameLevel(all,
+		func(a, b *attempt) bool { return besideHolder(a, b) && a.holds(gone[b].left) }, besideHolder)
 	if a == nil {
 		return r.turns(all)
 	}
-	d := r.follow(min(a.acquired, b.acquired), max(a.ended, b.ended), r.by(a), r.by(gone[b]), r.by(b))
+	d := r.follow(min(a.acquired, gone[b].left), max(a.ended, b.ended), r.by(a), r.by(gone[b]), r.by(b))
 	d.stress(0, "acquire-lock/after", "")
 	d.stress(1, "delete-node/before", ": it gives up waiting")
 	d.stress(2, "woken/after", "")

@@ -161,6 +161,7 @@ type attempt struct {
 	soldOut                                                           bool  // a level was zero
 	refused                                                           bool  // the update changed no row
 	slept                                                             time.Duration
+	left                                                              time.Duration // when it deleted its node
 	gaveUp                                                            bool
 	node                                                              string // its place in the published lock's queue
 }
@@ -221,6 +222,8 @@ func (a *attempt) add(e faultpoint.Event) {
 		a.asked = cmp.Or(a.asked, e.At)
 	case "acquire-lock/after":
 		a.acquired, a.token = cmp.Or(a.acquired, e.At), cmp.Or(a.token, e.Token)
+	case "delete-node/before":
+		a.left = cmp.Or(a.left, e.At)
 	case "give-up/after":
 		a.gaveUp = true
 	case "read-stock/after":
