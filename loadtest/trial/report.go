@@ -32,14 +32,15 @@ type Row struct {
 	Says []string `json:"says,omitempty"`
 	// CaughtBy is the expectation if it was met; otherwise it lists the requirements found broken, or is "nothing".
 	CaughtBy string `json:"caught_by,omitempty" col:"Caught by"`
-	// Verdict is the worst outcome of the runs, unknown if there are none; or, if something else than a pass is expected,
-	// pass if it came about.
+	// Verdict is the worst outcome of the runs that were not replaced, unknown if there are none; or, if something else
+	// than a pass is expected, pass if it came about.
 	Verdict verify.Outcome `json:"verdict" col:"Verdict"`
 
 	// Ended are the runs.
 	Ended []*Result `json:"-"`
 
 	settle []float64
+	counts bool // the outcome of one of its runs
 }
 
 // Wrong reports whether the row is not as expected.
@@ -88,12 +89,16 @@ func newReport(s Suite, ended *progress) *Report {
 }
 
 func (row *Row) add(run *Result) {
-	if row.Runs++; row.Runs == 1 {
-		row.Verdict = verify.Pass
-	}
+	row.Runs++
 	row.Ended = append(row.Ended, run)
 	row.Counts.add(run.Counts)
-	row.Verdict = row.Verdict.Or(run.Outcome)
+	switch {
+	case run.replaced:
+	case !row.counts:
+		row.Verdict, row.counts = run.Outcome, true
+	default:
+		row.Verdict = row.Verdict.Or(run.Outcome)
+	}
 	if run.WritesAgainS != nil && (row.WritesAgainS == nil || *row.WritesAgainS < *run.WritesAgainS) {
 		row.WritesAgainS = run.WritesAgainS
 	}

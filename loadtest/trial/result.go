@@ -40,6 +40,7 @@ type Result struct {
 	History *history.History `json:"-"`
 
 	evidence verify.Evidence // that the verdict was made of; empty on a Board
+	replaced bool            // it proves nothing, and another run is made in its place
 }
 
 // Counts are the figures of a run, or their sums over several runs.

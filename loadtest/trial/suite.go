@@ -24,8 +24,8 @@ type Suite struct {
 	// Table names the table: the result's file, and the folder for the evidence, are called so.
 	Table       string
 	Experiments []Experiment
-	// Seeds is the number of runs of each, with the seeds FirstSeed and up. Those with several tries take more, in one
-	// row. Default 1.
+	// Seeds is the number of runs of each, with the seeds FirstSeed and up. Those with several tries, and those with runs
+	// that prove nothing, take more, in one row. Default 1.
 	Seeds int
 	// FirstSeed defaults to 1.
 	FirstSeed uint64
@@ -158,16 +158,21 @@ func (w *lane) work(ctx context.Context, todo <-chan job) (errs error) {
 	return errs
 }
 
+// spareRuns is how many runs of an experiment that prove nothing may be replaced: a machine that stands still for two
+// seconds can let a load be over before anything strikes.
+const spareRuns = 2
+
 // try runs an experiment until its seeds prove that it is as expected, or it is not. An experiment that is expected to
-// break something is proved by the first run that does.
+// break something is proved by the first run that does. A run that proves nothing is replaced by one with the next
+// seed, unless somebody watches it on a Board and expects a pass.
 func (w *lane) try(ctx context.Context, j job) error {
 	tries := max(j.Tries, 1)
 	if w.suite.Tries > 0 && j.Expect.Absorbed != "" {
 		tries = w.suite.Tries
 	}
-	spare := 0 // for runs that prove nothing
-	if j.Expect != (Expect{}) {
-		spare = 2
+	spare := spareRuns
+	if j.Expect == (Expect{}) && w.suite.Board != nil {
+		spare = 0
 	}
 	for seed := j.seed; tries > 0 && (seed == j.seed || ctx.Err() == nil); seed++ {
 		if seed > j.seed {
@@ -177,14 +182,16 @@ func (w *lane) try(ctx context.Context, j job) error {
 		e.Load.Live = cmp.Or(e.Load.Live, &fire.Live{})
 		w.suite.Watch("try", Try{Experiment: e, Seed: seed, N: int(seed-j.seed) + 1})
 		r, err := w.run(ctx, e, seed)
+		nothing := r != nil && r.Outcome == verify.Unknown && len(r.Broken) == 0
 		if r != nil { // also if its evidence could not be kept, or the servers not be repaired
+			r.replaced = nothing && spare > 0 && err == nil && ctx.Err() == nil
 			w.progress.add(j.Experiment, r)
 		}
 		if err != nil {
 			return err
 		}
 		switch {
-		case r.Outcome == verify.Unknown && len(r.Broken) == 0:
+		case nothing:
 			if spare--; spare < 0 {
 				tries = 0
 			}

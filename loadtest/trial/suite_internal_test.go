@@ -1,6 +1,9 @@
 package trial
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -49,6 +52,53 @@ func TestAnExperimentThatCannotRunDropsNoOther(t *testing.T) {
 			if want, known := test.wanted[row.Name]; known && row.Verdict != want {
 				t.Errorf("%s: %s is %s, want %s", test.names, row.Name, row.Verdict, want)
 			}
+		}
+	}
+}
+
+// TestARunThatProvesNothingIsReplaced by one with the next seed, twice at most. One that breaks something stands.
+func TestARunThatProvesNothingIsReplaced(t *testing.T) {
+	up := systemtest.Up(t, systemtest.Build(t), func(c *system.Config) { c.OrderServices, c.StockServices = 1, 1 })
+	st := system.Attach(up.Target(), up.Databases())
+	for ends, want := range map[string]struct {
+		seeds   int
+		runs    string // the seeds
+		verdict verify.Outcome
+	}{
+		"pass":                         {1, "1", verify.Pass},
+		"unknown pass":                 {1, "1 2", verify.Pass},
+		"unknown unknown pass":         {1, "1 2 3", verify.Pass},
+		"unknown unknown unknown":      {1, "1 2 3", verify.Unknown},
+		"unknown violation":            {1, "1 2", verify.Violation},
+		"violation":                    {1, "1", verify.Violation},
+		"pass unknown pass":            {2, "1 2 3", verify.Pass},
+		"unknown violation pass":       {2, "1 2 2", verify.Violation},
+		"pass unknown unknown unknown": {2, "1 2 3 4", verify.Unknown},
+	} {
+		var runs []string
+		left := strings.Fields(ends)
+		end := When(Judged, "end", func(_ context.Context, r *Run) error {
+			runs = append(runs, fmt.Sprint(r.Seed))
+			next := verify.Outcome(left[0])
+			left = left[1:]
+			switch next {
+			case verify.Violation:
+				r.Violate("end", 1, "it is broken")
+			case verify.Unknown:
+				return errors.New("the machine stood still")
+			}
+			return nil
+		})
+		report, err := Suite{
+			On: st, Seeds: want.seeds, Out: t.TempDir(), Experiments: []Experiment{{
+				Name: "one", Checks: []Check{end}, Load: fire.Config{Orders: 1, Mix: fire.Mix{Goods: 1, Stock: 9}, Plain: true},
+			}},
+		}.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(runs, " "); report.Verdict != want.verdict || got != want.runs {
+			t.Errorf("%s: %s, with the seeds %s; want %s and %s", ends, report.Verdict, got, want.verdict, want.runs)
 		}
 	}
 }
