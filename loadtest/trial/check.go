@@ -94,7 +94,8 @@ func (r *Run) onlyAct() (*Act, error) {
 }
 
 // Pace checks that, while the fault of the only act lasts, clients learn the outcomes of orders at least at that share
-// of the rate just before it.
+// of the rate just before it. Of more than the load's own rate, which a backlog that is worked off then makes, only
+// that rate counts.
 func Pace(share float64) Check {
 	return When(Sent, Unmet, func(_ context.Context, r *Run) error {
 		a, err := r.onlyAct()
@@ -104,6 +105,9 @@ func Pace(share float64) Check {
 		before := r.rate(a.Armed.Add(-PacedFor), PacedFor)
 		if before == 0 {
 			return errors.New("no order ended before the fault")
+		}
+		if r.load.Rate > 0 {
+			before = min(before, r.load.Rate)
 		}
 		if during := r.rate(a.Struck, a.Action.For); during < share*before {
 			r.Violate(Unmet, 1, "%.1f orders a second ended under the fault, %.1f before: less than %.1f of it", during,

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
 )
@@ -39,6 +40,35 @@ func TestPace(t *testing.T) {
 		}
 		if r.Outcome != test.want {
 			t.Errorf("a share of %g after %gs: %s %q, want %s", test.share, test.armed, r.Outcome, r.Why, test.want)
+		}
+	}
+}
+
+// TestPaceOfABacklog: orders that waited for a stall end in the seconds before the fault. They make no pace that the
+// load, of two orders a second, could keep.
+func TestPaceOfABacklog(t *testing.T) {
+	t.Parallel()
+	began := time.Unix(1000, 0)
+	ends := func(op int, at time.Duration) history.Call {
+		return history.Call{Op: int32(op), Code: 201, Status: history.Confirmed, Done: at}
+	}
+	for perS, want := range map[int]verify.Outcome{2: verify.Pass, 1: verify.Violation} { // under the fault
+		h := &history.History{Started: began}
+		for op := range 8 { // of four seconds
+			h.Calls = append(h.Calls, ends(op, 2100*time.Millisecond))
+		}
+		for op := range 4 * perS {
+			h.Calls = append(h.Calls, ends(8+op, 4*time.Second+time.Duration(op)*time.Second/time.Duration(perS)))
+		}
+		at := began.Add(4 * time.Second)
+		r := &Run{
+			Result: &Result{
+				Outcome: verify.Pass, History: h, Acts: []*Act{{Action: Action{For: 4 * time.Second}, Armed: at, Struck: at}},
+			},
+			load: fire.Config{Rate: 2},
+		}
+		if err := Pace(0.8).At(t.Context(), r, Sent); err != nil || r.Outcome != want {
+			t.Errorf("%d orders a second under the fault: %s %q, %v; want %s", perS, r.Outcome, r.Why, err, want)
 		}
 	}
 }
