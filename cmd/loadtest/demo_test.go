@@ -71,8 +71,16 @@ func TestDemoJudgesEachStrategyByItsPromise(t *testing.T) {
 			out := t.TempDir()
 			report := filepath.Join(out, "a", "report.html")
 			// Many clients want one product: those of a slow strategy wait for longer than they have, on any machine.
-			printed, errs, exit := program(t.Context(), "demo", "--strategy", s.Name, "--out", out, "--report", report,
-				"--orders", "100", "--concurrency", "100", "--goods", "1", "--stock", "40", "--repeat", "0.3")
+			args := []string{
+				"demo", "--strategy", s.Name, "--out", out, "--report", report,
+				"--orders", "100", "--concurrency", "100", "--goods", "1", "--stock", "40", "--repeat", "0.3",
+			}
+			printed, errs, exit := program(t.Context(), args...)
+			for range 2 { // a machine that stands still for a second may leave too little calm to tell
+				if exit == command.Unknown && strings.Contains(printed, "too little to tell") {
+					printed, errs, exit = program(t.Context(), args...)
+				}
+			}
 			verdict, want := "VERDICT: PASS", command.Passed
 			if s.Unsafe() {
 				verdict, want = "VERDICT: VIOLATION", command.Failed

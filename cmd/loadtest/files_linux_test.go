@@ -38,7 +38,10 @@ func TestTooFewFileDescriptors(t *testing.T) {
 		}
 		return command.Passed, string(out)
 	}
-	if exit, out := fire("ulimit -Sn 128; exec", "--concurrency", "500"); exit != command.Passed {
+	// A slow machine may have too little calm for a pass, but the client had all that it needed.
+	exit, out := fire("ulimit -Sn 128; exec", "--concurrency", "500")
+	if exit != command.Passed && exit != command.Unknown || strings.Contains(out, "ulimit -n") ||
+		!strings.Contains(out, "orders=1000 ") {
 		t.Errorf("with a low soft limit: exit code %d\n%s", exit, out)
 	}
 	hard := "ulimit -n 128; exec"
@@ -48,7 +51,7 @@ func TestTooFewFileDescriptors(t *testing.T) {
 		}
 		hard += " setpriv --bounding-set=-sys_resource"
 	}
-	exit, out := fire(hard, "--concurrency", "1000")
+	exit, out = fire(hard, "--concurrency", "1000")
 	if exit != command.Unknown || !strings.Contains(out, "ulimit -n") {
 		t.Errorf("with a low hard limit: exit code %d, want %d and what to raise\n%s", exit, command.Unknown, out)
 	}

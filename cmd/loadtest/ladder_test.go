@@ -15,8 +15,14 @@ import (
 // It takes 20 s: each leg starts four services.
 func TestCompareOnRealServers(t *testing.T) {
 	out := t.TempDir()
-	said, exit := execute(t, "bench", "compare", "--mysql", "local", "--paths", "order", "--new", "STOCK_GROUP=1",
-		"--legs", "2", "--clients", "4", "--window", "1s", "--warmup", "200ms", "--out", out)
+	args := []string{
+		"bench", "compare", "--mysql", "local", "--paths", "order", "--new", "STOCK_GROUP=1",
+		"--legs", "2", "--clients", "4", "--window", "1s", "--warmup", "200ms", "--out", out,
+	}
+	said, exit := execute(t, args...)
+	if exit == command.Unknown { // a machine that stands still for a second leaves too little calm
+		said, exit = execute(t, args...)
+	}
 	data, err := os.ReadFile(filepath.Join(out, "compare.json"))
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 
 // A fired order is traced by the client and both services, its trace stands in their log lines, and "loadtest trace"
 // prints its steps from the received spans. The orders go one by one: a request that several share is logged with the
-// trace of one of them.
+// trace of one of them. By the seed, none asks for so many pieces that it is refused.
 func TestFiredOrdersAreTraced(t *testing.T) {
 	spans := console.NewTraces()
 	mux := http.NewServeMux()
@@ -42,8 +42,8 @@ func TestFiredOrdersAreTraced(t *testing.T) {
 	}
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.URL)
 	folder := t.TempDir()
-	if _, exit := execute(t, "fire", "--orders", "5", "--concurrency", "1", "--goods", "2", "--trace-sample", "1",
-		"--out", folder); exit != command.Passed {
+	if _, exit := execute(t, "fire", "--orders", "5", "--concurrency", "1", "--goods", "2", "--seed", "1",
+		"--trace-sample", "1", "--out", folder); exit != command.Passed {
 		t.Fatalf("exit code %d", exit)
 	}
 	order := firedOrder(t, folder)

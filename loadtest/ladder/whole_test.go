@@ -1,6 +1,7 @@
 package ladder_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/system/systemtest"
+	"orderstock/loadtest/verify"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
 )
@@ -27,12 +29,21 @@ func TestASmallLadder(t *testing.T) {
 		Bin:     systemtest.Build(t), Dir: t.TempDir(),
 		Warmup: 20 * time.Millisecond, Measure: time.Second,
 	}
-	r, err := cfg.Run(t.Context(), ladder.Plan{
-		Strategies: []string{ladder.Default, ladder.Direct}, Replicas: []int{1}, Clients: []int{32}, Goods: []int{1},
-		Paths: []history.Path{history.PathDeduct, history.PathOrder}, Faults: true, SellOut: true,
-	})
-	if err != nil {
-		t.Fatal(err)
+	run := func() (r *ladder.Result, told bool) {
+		r, err := cfg.Run(t.Context(), ladder.Plan{
+			Strategies: []string{ladder.Default, ladder.Direct}, Replicas: []int{1}, Clients: []int{32}, Goods: []int{1},
+			Paths: []history.Path{history.PathDeduct, history.PathOrder}, Faults: true, SellOut: true,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r, !slices.ContainsFunc(slices.Concat(r.Rows, r.Survival), func(row ladder.Row) bool {
+			return row.Verdict == verify.Unknown
+		})
+	}
+	r, told := run()
+	if !told { // a machine that stands still for a second leaves too little calm to tell
+		r, _ = run()
 	}
 	for _, row := range r.Rows {
 		if row.Verdict != "pass" || row.DonePerS <= 0 {

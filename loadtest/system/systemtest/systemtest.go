@@ -53,7 +53,7 @@ func Config(t *testing.T, bin string) system.Config {
 	on := &system.Servers{MySQL: serverstest.MySQL(t), Redis: serverstest.Redis(t), ZooKeeper: serverstest.ZooKeeper(t)}
 	made := *on // a test may replace the server, and stop the new one before this
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
 		if err := made.Drop(ctx, a); err != nil {
 			t.Error(err)
