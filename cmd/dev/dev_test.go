@@ -127,9 +127,9 @@ func TestRunKillsAtAThirdInterrupt(t *testing.T) {
 	}
 }
 
-// awaitFile waits until the file is there, for 10 s at most.
+// awaitFile waits until the file is there, for a minute at most.
 func awaitFile(file string) {
-	for range 1000 {
+	for range 6000 {
 		if _, err := os.Stat(file); err == nil {
 			return
 		}
