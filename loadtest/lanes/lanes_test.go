@@ -259,9 +259,10 @@ func TestVanishedBeforeItsHolder(t *testing.T) {
 		})
 	}
 	late, soon := trio(1, 20, 10, 22), trio(5, 120, 125, 127)
+	const gives = "deletes its node …%d: it gives up waiting"
 	for want, events := range map[string][]faultpoint.Event{
-		"order …5 0 takes the lock, token 120 1 deletes its node …6: it gives up waiting":                   slices.Concat(late, soon),
-		"order …1 1 deletes its node …2: it gives up waiting 1 gives up waiting 0 takes the lock, token 20": late,
+		"order …5 0 takes the lock, token 120 1 " + fmt.Sprintf(gives, 6):                     slices.Concat(late, soon),
+		"order …1 1 " + fmt.Sprintf(gives, 2) + " 1 gives up waiting 0 takes the lock, token": late,
 	} {
 		r := &Run{Broken: true, History: &history.History{Goods: []history.Goods{{ID: 1}}}, Events: events}
 		s := Vanished(r)

@@ -93,7 +93,7 @@ func overwriter(all []*attempt, a *attempt) *attempt {
 }
 
 // TwoReaders shows two updates of one product that read the same level or, where that does not happen, two updates of
-// one lock. It prefers two that took the lock in the order in which they read.
+// one lock. It prefers two that took the lock in the order of their reads.
 func TwoReaders(r *Run) *Scene {
 	all := r.attempts()
 	a, b := sameLevel(all,
@@ -139,8 +139,8 @@ func (r *Run) woken(all []*attempt, f func(e faultpoint.Event, before, a *attemp
 	return nil
 }
 
-// Vanished shows a holder, a waiter that gives up, and the one behind it. Of two holders, it prefers the ones of which
-// the first held the lock when the waiter gave up: one that wakes up late may meet a later holder.
+// Vanished shows a holder, a waiter that gives up, and the one behind it. It prefers a holder that had the lock when
+// the waiter gave up: the one behind it may wake up late, and meet a later holder.
 func Vanished(r *Run) *Scene {
 	all := r.attempts()
 	gone := map[*attempt]*attempt{} // who gave up before an attempt
