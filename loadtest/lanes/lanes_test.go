@@ -365,6 +365,19 @@ func TestLateCommit(t *testing.T) {
 	if got := fmt.Sprint(steps(LateCommit(r))); !strings.Contains(got, "stands still for 2.0 s") {
 		t.Errorf("the order that was held is not shown: %s", got)
 	}
+	// On a slow machine, a client hears of its order after the commit. One that heard before is shown.
+	other := held
+	other.Flag = "3"
+	r = &Run{
+		Broken: true, History: r.History, Orders: append(r.Orders, Order{ID: "3", Status: "REJECTED"}),
+		Flows: append(r.Flows, Flow{"3", "deduct", 1, -1}),
+		Events: append(r.Events, other, event(2021, "stock-1", "3", "commit/after", faultpoint.Values{}),
+			event(2030, Client, "2", "hears/", faultpoint.Values{Said: "REJECTED"}),
+			event(2010, Client, "3", "hears/", faultpoint.Values{Said: "REJECTED"})),
+	}
+	if got := fmt.Sprint(steps(LateCommit(r))); !strings.Contains(got, "0 hears: failed 1 commits ✗ the pieces are gone") {
+		t.Errorf("of two orders, this is shown: %s", got)
+	}
 }
 
 // TestBasket shows an order that is sold out, not one before it that wants more pieces than there ever were.

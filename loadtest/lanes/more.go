@@ -81,7 +81,7 @@ func TakenFlag(r *Run) *Scene {
 
 // Repeat shows an order that is deducted, and asked for again.
 func Repeat(r *Run) *Scene {
-	if flag := r.failed(faultpoint.Error); flag != "" {
+	if flag := earliest(r.failed(faultpoint.Error)); flag != "" {
 		d := r.path(flag)
 		d.wrongAt("order", "call-stock/after", "the first attempt had deducted it")
 		return d.end(r.rows(flag))

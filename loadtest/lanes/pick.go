@@ -295,9 +295,9 @@ func (r *Run) gone(flag string) (n int64) {
 	return n
 }
 
-// failed returns an order that failed, though its pieces are gone; "" if there is none. It prefers one that the action
-// struck: others may only have waited for the lock of that one.
-func (r *Run) failed(a faultpoint.Action) string {
+// failed returns the orders that failed, though their pieces are gone. The ones that the action struck come first:
+// others may only have waited for the lock of one of these.
+func (r *Run) failed(a faultpoint.Action) []string {
 	var failed []string
 	for _, o := range r.Orders {
 		if (o.Status == "REJECTED" || o.Status == "CANCELLED") && r.gone(o.ID) > 0 {
@@ -305,7 +305,17 @@ func (r *Run) failed(a faultpoint.Action) string {
 		}
 	}
 	held := slices.DeleteFunc(r.struck(a), func(flag string) bool { return !slices.Contains(failed, flag) })
-	return earliest(append(held, failed...))
+	return append(held, failed...)
+}
+
+// late reports whether an order was deducted after its client had heard its end.
+func (r *Run) late(flag string) bool {
+	heard, ends := r.first(func(e faultpoint.Event) bool { return e.Flag == flag && e.Step == hears })
+	done, commits := r.first(func(e faultpoint.Event) bool {
+		return e.Flag == flag && e.Step == faultpoint.Commit && e.When == faultpoint.After &&
+			strings.HasPrefix(e.Process, "stock")
+	})
+	return ends && commits && heard.At < done.At
 }
 
 // earliest returns the first of the flags; "" if there is none.
@@ -349,11 +359,15 @@ func are(n int64) string {
 	return pieces(n) + " are"
 }
 
-// LateCommit shows an order whose deduction commits after its caller has given up.
+// LateCommit shows an order whose deduction commits after its caller has given up. It prefers one that commits after
+// its client has heard, too.
 func LateCommit(r *Run) *Scene {
-	flag := r.failed(faultpoint.Delay)
-	failed := flag != ""
-	if flag = cmp.Or(flag, earliest(r.struck(faultpoint.Delay))); flag == "" {
+	flag, all := earliest(r.struck(faultpoint.Delay)), r.failed(faultpoint.Delay)
+	failed := len(all) > 0
+	if failed {
+		flag = all[max(0, slices.IndexFunc(all, r.late))]
+	}
+	if flag == "" {
 		return nil
 	}
 	d := r.path(flag, r.passed(flag, "commit/after")...)
