@@ -24,14 +24,15 @@ type draft struct {
 	all   []moment
 }
 
-// moment is a step, with the event that it comes from and its weight: the lightest are left out.
+// moment is a step, with the event that it comes from.
 type moment struct {
 	Step
-	event  faultpoint.Event
-	at     time.Duration
-	weight int
-	count  int    // of the moments that it was joined of
-	once   string // their text
+	event   faultpoint.Event
+	at      time.Duration
+	product string // the name of the event's product, or of all whose locks are taken; "" if it is not said
+	staged  bool   // the experiment holds the lane, so that it happens each time
+	count   int    // of the moments that it was joined of
+	once    string // their text
 }
 
 // of says which events belong to a lane.
@@ -80,22 +81,24 @@ func (r *Run) follow(from, to time.Duration, lanes ...of) *draft {
 // begun.
 func (d *draft) add(e faultpoint.Event, lane int) {
 	text, weight := d.run.describe(e)
-	step := moment{Step: Step{Lane: lane, Text: text, To: -1}, event: e, at: begun(e), weight: weight}
-	held := moment{Step: Step{Lane: lane, To: -1, Held: heldThere}, event: e, at: e.At, weight: 3}
+	step := moment{
+		Step: Step{Lane: lane, Text: text, To: -1, Weight: weight}, event: e, at: begun(e), product: d.run.productOf(e),
+	}
+	held := moment{Step: Step{Lane: lane, To: -1, Held: heldThere, Weight: 3}, event: e, at: e.At, staged: true}
 	switch {
 	case e.Action == faultpoint.Kill:
-		held.Text, held.Held, held.weight = "dies", "killed there by the experiment", 8
+		held.Text, held.Held, held.Weight, held.staged = "dies", "killed there by the experiment", 8, false
 	case e.Action == faultpoint.Error && e.Step == faultpoint.Reply:
-		held.Text, held.Held, held.weight = "its answer is lost", "lost there by the experiment", 8
+		held.Text, held.Held, held.Weight, held.staged = "its answer is lost", "lost there by the experiment", 8, false
 	case e.Held < leastHeld:
-		held.weight = 0
+		held.Weight = 0
 	case e.Action == faultpoint.Stop:
-		held.Text, held.weight = "sleeps for "+span(e.Held), 5
+		held.Text, held.Weight = "sleeps for "+span(e.Held), 5
 	default:
 		held.Text = "stands still for " + span(e.Held)
 	}
 	for _, m := range []moment{step, held} {
-		if m.weight > 0 {
+		if m.Weight > 0 {
 			d.all = append(d.all, m)
 		}
 	}
@@ -112,11 +115,10 @@ func begun(e faultpoint.Event) time.Duration {
 	return e.At
 }
 
-// The words for a hold by the experiment, and for one whose step was left out; of a scene's later ones, only a part.
+// The words for a hold by the experiment, and for one whose step was left out.
 const (
-	heldThere = "held there by the experiment" + eachTime
-	heldUntil = "held until then by the experiment" + eachTime
-	eachTime  = ", so that it happens each time"
+	heldThere = "held there by the experiment"
+	heldUntil = "held until then by the experiment"
 )
 
 // span returns a duration in words.
@@ -156,7 +158,7 @@ func isAt(m moment, point string) bool { return faultpoint.Point(m.event.Step, m
 func (d *draft) dead(why string) {
 	for i, m := range d.all {
 		if m.event.Action == faultpoint.Kill && m.Held != "" {
-			d.all[i].Wrong, d.all[i].weight = why, 9
+			d.all[i].Wrong, d.all[i].Weight = why, 9
 		}
 	}
 }
@@ -185,7 +187,7 @@ func (d *draft) markIf(is func(moment) bool, set func(*Step)) {
 	}
 	if last >= 0 {
 		set(&d.all[last].Step)
-		d.all[last].weight = 9
+		d.all[last].Weight = 9
 	}
 }
 
@@ -213,7 +215,7 @@ func (d *draft) end(books string) *Scene {
 	for len(d.all) > mostSteps {
 		least := 0
 		for i, m := range d.all {
-			if m.weight < d.all[least].weight {
+			if m.Weight < d.all[least].Weight {
 				least = i
 			}
 		}
@@ -223,14 +225,12 @@ func (d *draft) end(books string) *Scene {
 	if len(d.all) == 0 {
 		return nil
 	}
-	s, again := &Scene{Lanes: d.lanes, Books: books}, false
+	s, why := &Scene{Lanes: d.lanes, Books: books}, ", so that it happens each time"
 	for _, m := range d.all {
-		held, holds := strings.CutSuffix(m.Held, eachTime)
-		if holds && again {
-			m.Held = held + ", too"
+		if m.staged {
+			m.Held += why
+			why = ", too"
 		}
-		again = again || holds
-		m.Weight = m.weight
 		m.AtMS = float64((m.at - d.all[0].at).Microseconds()) / 1000
 		s.Steps = append(s.Steps, m.Step)
 	}
@@ -242,8 +242,8 @@ func (d *draft) leaveOut(i int) {
 	left := d.all[i]
 	d.all = slices.Delete(d.all, i, i+1)
 	next := slices.IndexFunc(d.all[i:], func(m moment) bool { return m.Lane == left.Lane })
-	if strings.HasSuffix(left.Held, eachTime) && next >= 0 && d.all[i+next].Held == "" {
-		d.all[i+next].Held = heldUntil
+	if left.staged && next >= 0 && d.all[i+next].Held == "" {
+		d.all[i+next].Held, d.all[i+next].staged = heldUntil, true
 	}
 }
 
@@ -294,16 +294,17 @@ func (last *moment) joins(m moment) bool {
 	switch {
 	case is(faultpoint.AcquireLock) && acquires(last.event) && acquires(m.event):
 		last.count = max(last.count, 1) + 1
-		_, first, named := strings.Cut(untilToken(last.Text), " of ")
-		_, next, _ := strings.Cut(untilToken(m.Text), " of ")
-		if m.Text = report.English.Sprintf("takes %d locks", last.count); named {
-			m.Text = "takes the locks of " + first + ", " + next
+		if last.product == "" || m.product == "" {
+			m.product, m.Text = "", report.English.Sprintf("takes %d locks", last.count)
+		} else {
+			m.product = last.product + ", " + m.product
+			m.Text = "takes the locks" + ofProduct(m.product)
 		}
 	case is(faultpoint.ReleaseLock):
 		m.Text = "gives the locks back"
 	case is(faultpoint.ReadStock) && last.Text != m.Text:
 		last.count = max(last.count, 1) + 1
-		m.Text = last.Text + ", " + strings.TrimPrefix(m.Text, "reads ")
+		m.Text = last.Text + ", " + pieces(*m.event.Read) + ofProduct(m.product)
 		if last.count > mostLevels {
 			m.Text = report.English.Sprintf("reads the levels of %d products", last.count)
 		}
@@ -316,7 +317,7 @@ func (last *moment) joins(m moment) bool {
 	default:
 		return false
 	}
-	m.weight, m.count = max(m.weight, last.weight), last.count
+	m.Weight, m.count = max(m.Weight, last.Weight), last.count
 	*last = m
 	return true
 }

@@ -334,8 +334,8 @@ func TestNegative(t *testing.T) {
 		t.Errorf("of a refused order, %v is shown", s)
 	}
 	r = &Run{
-		Broken: true, History: r.History, Placed: r.Placed, Orders: []Order{{"42", "minus-five", "CONFIRMED", ""}},
-		Flows: []Flow{{"42", "deduct", 1, 5}},
+		Broken: true, History: r.History, Placed: r.Placed, Orders: []Order{{"42", "minus-five", "CONFIRMED"}},
+		Flows: []Flow{{"42", 1, 5}},
 		Events: []faultpoint.Event{
 			event(1, "stock-1", "42", "update-stock/after", faultpoint.Values{Taken: new(int64(-5)), Rows: new(int64(1))}),
 		},
@@ -354,7 +354,7 @@ func TestLateCommit(t *testing.T) {
 	r := &Run{
 		Broken: true, History: &history.History{Goods: []history.Goods{{ID: 1}}},
 		Orders: []Order{{ID: "1", Status: "REJECTED"}, {ID: "2", Status: "REJECTED"}},
-		Flows:  []Flow{{"1", "deduct", 1, -1}, {"2", "deduct", 1, -1}},
+		Flows:  []Flow{{"1", 1, -1}, {"2", 1, -1}},
 		Events: []faultpoint.Event{
 			held,
 			event(2021, "stock-1", "2", "commit/after", faultpoint.Values{}),
@@ -470,7 +470,7 @@ func TestRepeat(t *testing.T) {
 	lost.Action = faultpoint.Error
 	r := &Run{
 		Broken: true, History: &history.History{Goods: []history.Goods{{ID: 1}}},
-		Orders: []Order{{ID: "1", Status: "CANCELLED"}}, Flows: []Flow{{"1", "deduct", 1, -1}},
+		Orders: []Order{{ID: "1", Status: "CANCELLED"}}, Flows: []Flow{{"1", 1, -1}},
 		Events: []faultpoint.Event{
 			event(5, "stock-1", "1", "commit/after", faultpoint.Values{}), lost,
 			event(9, "order-1", "1", "call-stock/after", faultpoint.Values{Error: "conflict"}),
@@ -489,7 +489,7 @@ func TestRepeatOfAGroup(t *testing.T) {
 	lost.Action = faultpoint.Error
 	r := &Run{
 		History: &history.History{Goods: []history.Goods{{ID: 1}}},
-		Orders:  []Order{{ID: "1", Status: "CONFIRMED"}}, Flows: []Flow{{"1", "deduct", 1, -1}},
+		Orders:  []Order{{ID: "1", Status: "CONFIRMED"}}, Flows: []Flow{{"1", 1, -1}},
 		Events: []faultpoint.Event{
 			event(1, Client, "1", "sends/", faultpoint.Values{From: "place"}),
 			event(2, "order-1", "1", "call-stock/before", faultpoint.Values{}),

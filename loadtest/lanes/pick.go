@@ -215,7 +215,7 @@ func Sleeper(r *Run) *Scene {
 		}
 		switch {
 		case a.refused:
-			d.right(0, "update-stock/after", fmt.Sprintf("%s is lower than the row's: refused", words(a.token)))
+			d.right(0, "update-stock/after", token(a.token)+" is lower than the row's: refused")
 		case a.committed > 0:
 			verb := "forgets"
 			if c != nil { // whose level has them, and is the last
@@ -229,9 +229,6 @@ func Sleeper(r *Run) *Scene {
 	}
 	return nil
 }
-
-// words returns token without the comma.
-func words(text string) string { return strings.TrimPrefix(token(text), ", ") }
 
 func sales(n int) string {
 	if n == 1 {

@@ -34,11 +34,11 @@ type Run struct {
 }
 
 // Order is the row of an order at the end.
-type Order struct{ ID, Key, Status, Reason string }
+type Order struct{ ID, Key, Status string }
 
 // Flow is a row of the ledger.
 type Flow struct {
-	Flag, Kind string
+	Flag       string
 	Goods, Num int64
 }
 
@@ -101,6 +101,9 @@ func (r *Run) prepare() {
 	r.infer()
 }
 
+// work is what a process does under a flag or, of a group, under the token of its lock.
+type work struct{ process, name string }
+
 // refusal is committed after a roll-back.
 const refusal = "refusal"
 
@@ -108,16 +111,15 @@ const refusal = "refusal"
 // takes one for each product, by ascending id: see deduct.EachProduct. A transaction that follows a roll-back, and does
 // not look at the stock, writes the refusal.
 func (r *Run) infer() {
-	type who struct{ process, flag string }
 	type steps struct {
 		items  []operation.Item
 		at     map[faultpoint.When][]int // the events of its locks
 		goods  map[string]int64          // by the locks' tokens
 		rolled bool
 	}
-	open := map[who]steps{}
+	open := map[work]steps{}
 	for i, e := range r.timeline {
-		key := who{e.Process, e.Flag}
+		key := work{e.Process, e.Flag}
 		of := open[key]
 		switch {
 		case e.Step == faultpoint.Deduct && e.When == faultpoint.Before:
@@ -170,11 +172,10 @@ type attempt struct {
 // the hold of a lock.
 func (r *Run) attempts() (all []*attempt) {
 	r.prepare()
-	type who struct{ process, flag string }
-	open := map[who]*attempt{}
-	locks := map[who]faultpoint.Event{} // that groups take, by their tokens
+	open := map[work]*attempt{}
+	locks := map[work]faultpoint.Event{} // that groups take, by their tokens
 	for _, e := range r.timeline {
-		key, lock := who{e.Process, e.Flag}, who{e.Process, e.Token}
+		key, lock := work{e.Process, e.Flag}, work{e.Process, e.Token}
 		switch {
 		case !strings.HasPrefix(e.Process, "stock"):
 			continue

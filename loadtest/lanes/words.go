@@ -13,10 +13,7 @@ import (
 
 // describe returns an event in words, and its weight: 0 if it is left out.
 func (r *Run) describe(e faultpoint.Event) (text string, weight int) {
-	of := ""
-	if e.Goods != 0 && len(r.History.Goods) > 1 {
-		of = " of " + r.product(e.Goods)
-	}
+	of := ofProduct(r.productOf(e))
 	if strings.HasPrefix(e.Process, "order") && (e.Step == faultpoint.Commit || e.Step == faultpoint.RollBack) {
 		return "", 0
 	}
@@ -57,7 +54,10 @@ func (r *Run) describe(e faultpoint.Event) (text string, weight int) {
 	case "acquire-lock/before":
 		return "asks for the lock" + of, 1
 	case "acquire-lock/after":
-		return "takes the lock" + of + token(e.Token), 4
+		if number := token(e.Token); number != "" {
+			of += ", " + number
+		}
+		return "takes the lock" + of, 4
 	case "give-up/after":
 		if !strings.Contains(e.Error, "deadline") {
 			return "gets no lock: an error", 3
@@ -173,7 +173,7 @@ func found(state string) string {
 	return strings.ToLower(state)
 }
 
-// token returns the words for a fencing token: a number that rises from holder to holder.
+// token returns the words for a fencing token, a number that rises from holder to holder; "" for none.
 func token(text string) string {
 	b, err := hex.DecodeString(text)
 	if err != nil || len(b) != 16 {
@@ -183,13 +183,7 @@ func token(text string) string {
 	if local := binary.BigEndian.Uint64(b[8:]); local > 0 {
 		n += fmt.Sprintf("-%d", local)
 	}
-	return ", token " + n
-}
-
-// untilToken returns a step without its token.
-func untilToken(text string) string {
-	text, _, _ = strings.Cut(text, ", token ")
-	return text
+	return "token " + n
 }
 
 // node returns the number of a node in a lock's queue.
@@ -205,8 +199,19 @@ func pieces(n int64) string {
 	return report.English.Sprintf("%d pieces", n)
 }
 
-// product returns the name of a product of the run.
-func (r *Run) product(goods int64) string {
-	i, _ := r.History.Product(goods)
+// productOf returns the name of an event's product; "" if it has none, or if the run has no other.
+func (r *Run) productOf(e faultpoint.Event) string {
+	if e.Goods == 0 || len(r.History.Goods) < 2 {
+		return ""
+	}
+	i, _ := r.History.Product(e.Goods)
 	return fmt.Sprintf("product %d", i+1)
+}
+
+// ofProduct says of which product something is, if it has a name.
+func ofProduct(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " of " + name
 }

@@ -53,14 +53,14 @@ func (b Books) line() string {
 
 // readOrders reads all orders of services that no other run had, by ascending id.
 func readOrders(ctx context.Context, db *sql.DB) ([]lanes.Order, error) {
-	columns := func(o *lanes.Order) []any { return []any{&o.ID, &o.Key, &o.Status, &o.Reason} }
+	columns := func(o *lanes.Order) []any { return []any{&o.ID, &o.Key, &o.Status} }
 	return mysqldb.All(ctx, db, columns,
-		"SELECT id, COALESCE(idempotency_key, ''), status, reason FROM orders ORDER BY id")
+		"SELECT id, COALESCE(idempotency_key, ''), status FROM orders ORDER BY id")
 }
 
 // readFlows reads the ledger, without the restocks.
 func readFlows(ctx context.Context, db *sql.DB) ([]lanes.Flow, error) {
-	columns := func(f *lanes.Flow) []any { return []any{&f.Flag, &f.Kind, &f.Goods, &f.Num} }
+	columns := func(f *lanes.Flow) []any { return []any{&f.Flag, &f.Goods, &f.Num} }
 	return mysqldb.All(ctx, db, columns,
-		"SELECT flag, kind, goods_id, num FROM stock_flow WHERE kind IN ('deduct', 'restore')")
+		"SELECT flag, goods_id, num FROM stock_flow WHERE kind IN ('deduct', 'restore')")
 }
