@@ -46,17 +46,12 @@ func around(of ...string) trial.Experiment {
 		Name: "around/during/" + strings.Join(of, "+"), Group: trial.Around, Load: usual, Several: several,
 		Services: trial.Services{Env: with(Env, preferring)},
 	}
-	var first, rest []trial.Action
 	for _, fault := range of {
 		for _, a := range surrounding[fault] {
-			if a.Fault = fault; a.Wire != "" || fault == "redis-flushed" {
-				first = append(first, a.At(strikeAt))
-			} else {
-				rest = append(rest, a.At(strikeAt))
-			}
+			a.Fault = fault
+			e.Acts = append(e.Acts, a.At(strikeAt))
 		}
 	}
-	e.Acts = append(first, rest...)
 	return Cell(e)
 }
 

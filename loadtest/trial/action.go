@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -82,6 +83,18 @@ func (a Action) drawn(rng *rand.Rand) Action {
 // act closes it can block for ever, and a flush has to meet the flags of orders that other acts hold up.
 func (a Action) armedFirst() bool {
 	return a.Wire != "" && a.Step == "" || a.Action == "keep-flushing-redis"
+}
+
+// inOrder returns the actions by their time; of the same time, those that are armed first are in front. Where an
+// action counts from the ones before it, all stay as they are.
+func inOrder(all []Action) []Action {
+	if slices.ContainsFunc(all, func(a Action) bool { return a.Then }) {
+		return all
+	}
+	rank := map[bool]int{false: 1}
+	return slices.SortedStableFunc(slices.Values(all), func(a, b Action) int {
+		return cmp.Or(cmp.Compare(a.AfterMS, b.AfterMS), cmp.Compare(rank[a.armedFirst()], rank[b.armedFirst()]))
+	})
 }
 
 // silencing lists the actions that kill, stop or pause services, whose ZooKeeper sessions end or fall silent then.

@@ -118,7 +118,7 @@ func (e Experiment) begin(s *system.System, seed uint64, watch Watch, board *Boa
 	name := fnv.New64a()
 	_, _ = name.Write([]byte(e.Name)) // never fails
 	rng := rand.New(rand.NewPCG(seed, name.Sum64()))
-	for _, a := range e.Acts {
+	for _, a := range inOrder(e.Acts) {
 		r.Acts = append(r.Acts, New(s, a.drawn(rng)))
 	}
 	if board != nil {
