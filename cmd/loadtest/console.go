@@ -111,7 +111,7 @@ func serveConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) (er
 	}
 	c, err := console.Attach(console.Target{
 		Target: where.target(), Databases: where.databases(),
-		ZooKeeper: where.ZooKeeperAddrs, ZooKeeperRoot: where.ZooKeeperRoot, ZooKeeperAuth: where.ZooKeeperAuth,
+		ZooKeeperRoot: where.ZooKeeperRoot, ZooKeeperAuth: where.ZooKeeperAuth,
 		Redis: where.Redis(), Partitions: where.StockPartitions, Watched: watch, Program: cfg.Program,
 	}, cfg.Out)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
-	"orderstock/pkg/redisdb"
 )
 
 // target returns the stage's services and databases, once they are up.
@@ -27,8 +26,7 @@ func (s *stage) target(t *testing.T) console.Target {
 func TestAttachedConsoleShowsAnothersRun(t *testing.T) {
 	s := theStage(t)
 	target := s.target(t)
-	target.ZooKeeper, target.ZooKeeperRoot = strings.Split(s.lab.ZooKeeper.Addr(), ","), s.lab.ZooKeeperRoot()
-	target.Redis = redisdb.Server{Addrs: []string{s.lab.Redis.Addr()}}
+	target.ZooKeeperRoot, target.Redis = s.lab.ZooKeeperRoot(), s.lab.RedisServer()
 	for _, r := range s.lab.Replicas() {
 		target.Watched = append(target.Watched, console.Watched{
 			Kind: string(r.Kind), URL: r.URL(), Ops: "http://" + r.OpsAddr,

@@ -144,11 +144,10 @@ func (c *Console) serving() (*view, error) {
 	return nil, conflict("the services are starting; try again once they run")
 }
 
-// Target locates the parts of a stack. ZooKeeper, its user:password and the addresses of Redis may be empty.
+// Target locates the parts of a stack. The addresses of ZooKeeper, its user:password and those of Redis may be empty.
 type Target struct {
 	fire.Target
 	verify.Databases
-	ZooKeeper     []string
 	ZooKeeperRoot string
 	ZooKeeperAuth string
 	Redis         redisdb.Server

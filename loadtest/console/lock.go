@@ -64,10 +64,10 @@ func (s *view) zooKeeper(ctx context.Context) (*zklock.Session, error) {
 	if session != nil {
 		return session, nil
 	}
-	if len(s.ZooKeeper) == 0 {
+	if len(s.ZooKeeperAddrs) == 0 {
 		return nil, errors.New("no ZooKeeper to look at")
 	}
-	session, err := zklock.Connect(ctx, s.ZooKeeper, zklock.WithAuth("digest", []byte(s.ZooKeeperAuth)),
+	session, err := zklock.Connect(ctx, s.ZooKeeperAddrs, zklock.WithAuth("digest", []byte(s.ZooKeeperAuth)),
 		zklock.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return nil, err

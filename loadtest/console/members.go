@@ -71,7 +71,7 @@ var probe = &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{Di
 
 // state returns the state of a replica.
 func (m member) state(ctx context.Context) Member {
-	shown := Member{Name: m.name, Kind: m.kind, Ops: m.ops, State: stateReady}
+	shown := Member{Name: m.name, Kind: m.kind, State: stateReady}
 	if m.replica != nil {
 		if state := stateOf(m.replica); state != "" {
 			shown.State = state
@@ -134,7 +134,7 @@ func (c *Console) servers(ctx context.Context, s *view) []Member {
 	if err := s.orders.PingContext(ctx); err != nil {
 		mysql.State, mysql.Says = stateNotReady, "does not answer"
 	}
-	all := []Member{mysql, answering(ctx, "redis", s.Redis.Addrs), answering(ctx, "zookeeper", s.ZooKeeper)}
+	all := []Member{mysql, answering(ctx, "redis", s.Redis.Addrs), answering(ctx, "zookeeper", s.ZooKeeperAddrs)}
 	if c.lab != nil {
 		for i, p := range c.lab.ServerProcesses() {
 			if state := stateOf(p); state != "" {

@@ -9,7 +9,6 @@ import (
 
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
-	"orderstock/pkg/redisdb"
 	"orderstock/pkg/zklock"
 )
 
@@ -33,8 +32,7 @@ func labView(l *system.System, v trial.Services) (*view, error) {
 	partitions, _ := strconv.Atoi(v.Env["STOCK_PARTITIONS"]) // none: the default
 	s, err := openView(Target{
 		Target: l.Target(), Databases: l.Databases(),
-		ZooKeeper: strings.Split(l.ZooKeeper.Addr(), ","), ZooKeeperRoot: l.ZooKeeperRoot(),
-		Redis: redisdb.Server{Addrs: []string{l.Redis.Addr()}}, Partitions: partitions,
+		ZooKeeperRoot: l.ZooKeeperRoot(), Redis: l.RedisServer(), Partitions: partitions,
 	})
 	if err != nil {
 		return nil, err

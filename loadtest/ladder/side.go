@@ -92,8 +92,7 @@ func asOrderService(load *fire.Config, s *system.System, partitions string) (sto
 	if err != nil {
 		return func() error { return nil }, err
 	}
-	server := redisdb.Server{Addrs: []string{s.Redis.Addr()}}
-	flags := redisdb.OpenFlags(server, slog.New(slog.DiscardHandler))
+	flags := redisdb.OpenFlags(s.RedisServer(), slog.New(slog.DiscardHandler))
 	load.Deduct = func(ctx context.Context, flag string, items []history.Item) (operation.Operation, error) {
 		flags.Set(ctx, flag)
 		return client.Deduct(ctx, flag, items)

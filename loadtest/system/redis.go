@@ -12,13 +12,18 @@ import (
 	"orderstock/pkg/servers"
 )
 
+// RedisServer locates Redis, or the Sentinels of a cluster.
+func (s *Servers) RedisServer() redisdb.Server {
+	at := redisdb.Server{Addrs: strings.Split(s.Redis.Addr(), ",")}
+	if s.Cluster != nil {
+		at.Master = servers.RedisMaster
+	}
+	return at
+}
+
 // FlushRedis deletes all keys in Redis and returns how many there were.
 func (s *System) FlushRedis(ctx context.Context) (int64, error) {
-	server := redisdb.Server{Addrs: []string{s.Redis.Addr()}}
-	if s.Cluster != nil {
-		server.Addrs, server.Master = strings.Split(s.Redis.Addr(), ","), servers.RedisMaster
-	}
-	client := redisdb.Open(server, 3*time.Second)
+	client := redisdb.Open(s.RedisServer(), 3*time.Second)
 	defer func() { _ = client.Close() }()
 	var size *redis.IntCmd
 	_, err := client.TxPipelined(ctx, func(p redis.Pipeliner) error {

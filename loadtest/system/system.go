@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -236,7 +235,7 @@ func (s *System) Databases() verify.Databases {
 		OrderDSN: dsn(s.MySQL.Addr(), a.Verifier, a.OrderDB),
 		StockDSN: dsn(s.MySQL.Addr(), a.Verifier, a.StockDB),
 
-		ZooKeeperAddrs: strings.Split(s.ZooKeeper.Addr(), ","), Since: s.since,
+		ZooKeeperAddrs: s.addresses().ZooKeeper, Since: s.since,
 	}
 }
 

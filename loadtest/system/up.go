@@ -30,7 +30,7 @@ func (s *System) up(ctx context.Context) error {
 	if err := s.migrate(ctx); err != nil {
 		return err
 	}
-	s.since = verify.LastTransaction(ctx, strings.Split(s.ZooKeeper.Addr(), ","))
+	s.since = verify.LastTransaction(ctx, s.addresses().ZooKeeper)
 	s.cfg.Progress(fmt.Sprintf("starting %d stock and %d order services", max(s.cfg.StockServices, 0),
 		max(s.cfg.OrderServices, 0)))
 	var err error
