@@ -14,7 +14,6 @@ type Member struct {
 	Kind  string `json:"kind,omitempty"` // "order" or "stock"; "" for a server
 	State string `json:"state"`
 	Says  string `json:"says"`
-	Ops   string `json:"ops,omitempty"`
 }
 
 // The states of a Member.

@@ -2,6 +2,7 @@ package system
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -18,8 +19,8 @@ var files embed.FS
 type Patch struct {
 	// Name is its switch.
 	Name string
-	// Title names the defect, Text its effect.
-	Title, Text string
+	// Title names the defect. The file says more of its effect.
+	Title string
 	// CaughtBy is the invariant that must catch it.
 	CaughtBy string
 
@@ -51,18 +52,16 @@ func parse(name string, text []byte) (Patch, error) {
 		return Patch{}, fmt.Errorf("patch %s: %w", name, err)
 	}
 	p := Patch{Name: name, files: diffs}
-	var paragraphs []string
 	for line := range strings.Lines(preamble) {
 		line = strings.TrimSpace(line)
 		if by, ok := strings.CutPrefix(line, "Caught-By: "); ok {
 			p.CaughtBy = by
-		} else if line != "" {
-			paragraphs = append(paragraphs, line)
+		} else {
+			p.Title = cmp.Or(p.Title, line)
 		}
 	}
-	if len(paragraphs) == 0 || p.CaughtBy == "" || len(diffs) == 0 {
+	if p.Title == "" || p.CaughtBy == "" || len(diffs) == 0 {
 		return Patch{}, fmt.Errorf("patch %s: want a title, a line Caught-By and a diff", name)
 	}
-	p.Title, p.Text = paragraphs[0], strings.Join(paragraphs[1:], " ")
 	return p, nil
 }

@@ -103,7 +103,21 @@ const (
 	createLost   = "acquire-lock/after/reply-lost"
 )
 
-// mutants is the one table of the broken variants.
+// Mutants returns the mutants, in the order of their runs.
+func Mutants() (all []trial.Experiment) {
+	for _, part := range []struct {
+		group string
+		of    []trial.Experiment
+	}{{"mutant", mutants}, {"drawn", drawn}, {"layer", layers}} {
+		for _, e := range part.of {
+			e.Group = part.group
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// mutants are the broken variants that orders of customers meet.
 var mutants = []trial.Experiment{
 	strictly(duplicated, trial.Experiment{
 		Name: "nothing broken, requests duplicated", Load: slow, Expect: absorbed(trial.Control),
