@@ -4,7 +4,6 @@ package console_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -170,11 +169,7 @@ func (s *stage) stopped(t *testing.T, name string) bool {
 	t.Helper()
 	for _, r := range s.lab.Replicas() {
 		if r.Name() == name {
-			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.Pid()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return strings.Contains(string(stat), ") T ")
+			return r.Paused()
 		}
 	}
 	t.Fatalf("no replica %s", name)

@@ -103,7 +103,7 @@ func stateOf(p system.Process) string {
 	switch {
 	case !p.Running():
 		return stateDead
-	case system.Paused(p):
+	case p.Paused():
 		return statePaused
 	case p.Starting():
 		return stateStarting

@@ -51,7 +51,7 @@ func (s *view) figures(ctx context.Context) figures {
 		asked   sync.WaitGroup
 	)
 	for i, m := range members {
-		if m.ops == "" || m.replica != nil && (!m.replica.Running() || system.Paused(m.replica)) {
+		if m.ops == "" || m.replica != nil && (!m.replica.Running() || m.replica.Paused()) {
 			continue
 		}
 		// The tiles show a replica that does not answer.
@@ -108,7 +108,7 @@ func (c *Console) readEdges(ctx context.Context, s *view) error {
 		return nil
 	}
 	for _, m := range s.members {
-		if !m.replica.Running() || system.Paused(m.replica) {
+		if !m.replica.Running() || m.replica.Paused() {
 			continue
 		}
 		reached, err := m.replica.Reached(ctx)

@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/faultpoint"
-	"orderstock/loadtest/system"
+	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
 )
 
@@ -141,9 +141,6 @@ func (v *victim) passed() (n int) {
 	return n
 }
 
-// Pid is the process's number.
-func (v *victim) Pid() int { return v.cmd.Process.Pid }
-
 func (v *victim) fired() string {
 	v.t.Helper()
 	data, err := os.ReadFile(v.log)
@@ -219,7 +216,7 @@ func TestActions(t *testing.T) {
 	t.Run("stop freezes the process until it is continued", func(t *testing.T) {
 		v := start(t, bin)
 		v.arm(map[string]any{"step": "commit", "when": "before", "action": "stop"})
-		answered := v.held(t.Context(), "the process is stopped", func() bool { return system.Paused(v) })
+		answered := v.held(t.Context(), "the process is stopped", servers.Group(v.cmd.Process.Pid).Paused)
 		if err := v.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)
 		}

@@ -90,8 +90,8 @@ func (c *container) Running() bool { return c.state("Running") }
 // Starting implements Process.
 func (c *container) Starting() bool { return false }
 
-// Pid implements Process. Nobody needs it of a container.
-func (c *container) Pid() int { return 0 }
+// Paused implements Process.
+func (c *container) Paused() bool { return c.state("Paused") }
 
 // Kill implements Process.
 func (c *container) Kill() error { return c.docker("kill") }
@@ -101,7 +101,7 @@ func (c *container) Pause() error { return c.docker("pause") }
 
 // Resume implements Process.
 func (c *container) Resume() error {
-	if !Paused(c) {
+	if !c.Paused() {
 		return nil
 	}
 	return c.docker("unpause")

@@ -126,12 +126,7 @@ func (w *network) options(i int) servers.Options {
 	return servers.Options{Within: []string{"ip", "netns", "exec", w.namespace(i)}, Addr: w.host(i) + ":3306"}
 }
 
-// cut drops all packets between server i and the other servers.
-func (w *network) cut(ctx context.Context, i int) error { return w.routes(ctx, i, "add") }
-
-// mend ends cut.
-func (w *network) mend(ctx context.Context, i int) error { return w.routes(ctx, i, "del") }
-
+// routes adds or deletes ("add", "del") the routes that drop all packets between server i and the other servers.
 func (w *network) routes(ctx context.Context, i int, do string) error {
 	var errs []error
 	for k := range w.members {

@@ -41,14 +41,14 @@ func TestCutOff(t *testing.T) {
 	for !client(0) || !client(1) || !client(2) || !between(0, 1) {
 		time.Sleep(50 * time.Millisecond) // until they listen; the test's own limit bounds it
 	}
-	if err := w.cut(t.Context(), 0); err != nil {
+	if err := w.routes(t.Context(), 0, "add"); err != nil {
 		t.Fatal(err)
 	}
 	if between(0, 1) || between(1, 0) || between(2, 0) || !between(1, 2) || !client(0) {
 		t.Errorf("cut off: 0→1 %t, 1→0 %t, 2→0 %t, 1→2 %t, client→0 %t",
 			between(0, 1), between(1, 0), between(2, 0), between(1, 2), client(0))
 	}
-	if err := w.mend(t.Context(), 0); err != nil {
+	if err := w.routes(t.Context(), 0, "del"); err != nil {
 		t.Fatal(err)
 	}
 	for !between(0, 1) || !between(2, 0) {

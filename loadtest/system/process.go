@@ -1,12 +1,9 @@
 package system
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 	"time"
 
 	"orderstock/pkg/servers"
@@ -17,7 +14,7 @@ type Process interface {
 	Name() string
 	Running() bool
 	Starting() bool
-	Pid() int
+	Paused() bool
 	Kill() error
 	Pause() error
 	Resume() error
@@ -51,7 +48,7 @@ func Repair(ctx context.Context, p Process) error {
 }
 
 // Away reports whether a process is dead, paused or starting.
-func Away(p Process) bool { return !p.Running() || Paused(p) || p.Starting() }
+func Away(p Process) bool { return !p.Running() || p.Paused() || p.Starting() }
 
 // ServerProcesses returns MySQL, Redis and ZooKeeper, which are no cluster, or all containers.
 func (s *System) ServerProcesses() []Process {
@@ -91,18 +88,4 @@ func repair[P Process](ctx context.Context, all []P) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// Paused reports whether a process is stopped by a signal, or a container is frozen.
-func Paused(p interface{ Pid() int }) bool {
-	if c, ok := p.(*container); ok {
-		return c.state("Paused")
-	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Pid()))
-	if err != nil {
-		return false
-	}
-	// The state follows the name, which is in parentheses and may hold anything.
-	_, rest, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')'):]), " ")
-	return strings.HasPrefix(rest, "T")
 }

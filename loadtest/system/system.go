@@ -166,10 +166,10 @@ func (s *System) startServers(ctx context.Context, c Config) (err error) {
 
 // CutOff drops all packets between MySQL server i of a breakable cluster and the other two. Clients still reach the
 // server.
-func (s *System) CutOff(ctx context.Context, i int) error { return s.network.cut(ctx, i) }
+func (s *System) CutOff(ctx context.Context, i int) error { return s.network.routes(ctx, i, "add") }
 
 // CutOn ends CutOff.
-func (s *System) CutOn(ctx context.Context, i int) error { return s.network.mend(ctx, i) }
+func (s *System) CutOn(ctx context.Context, i int) error { return s.network.routes(ctx, i, "del") }
 
 // openDBs opens the administrator's databases.
 func (s *System) openDBs(names migrations.Accounts) (err error) {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"orderstock/loadtest/history"
-	"orderstock/loadtest/system"
 	"orderstock/loadtest/system/systemtest"
 )
 
@@ -102,11 +101,11 @@ func TestBoardReadsTheProcesses(t *testing.T) {
 	if got := statuses(b); !slices.Equal(got, want) {
 		t.Errorf("the acts are %q, want %q", got, want)
 	}
-	if !b.System.Redis.Running() || !system.Paused(b.System.MySQL) {
+	if !b.System.Redis.Running() || !b.System.MySQL.Paused() {
 		t.Error("Redis is dead, or MySQL runs")
 	}
-	if err := b.Heal(t.Context()); err != nil || system.Paused(b.System.MySQL) || !b.over(b.Acts()[1].act) {
-		t.Errorf("healed: %v, MySQL paused: %t, %q", err, system.Paused(b.System.MySQL), statuses(b))
+	if err := b.Heal(t.Context()); err != nil || b.System.MySQL.Paused() || !b.over(b.Acts()[1].act) {
+		t.Errorf("healed: %v, MySQL paused: %t, %q", err, b.System.MySQL.Paused(), statuses(b))
 	}
 	wantSaid := []string{
 		"log: kill-server at redis", "log: pause-server at mysql", "log: pause-server at zookeeper",

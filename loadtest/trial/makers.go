@@ -165,7 +165,7 @@ func pause(_ context.Context, p system.Process) error {
 }
 
 func resume(_ context.Context, p system.Process) error {
-	if !system.Paused(p) {
+	if !p.Paused() {
 		return conflict("%s is not paused", p.Name())
 	}
 	return p.Resume()

@@ -301,7 +301,7 @@ func (s *strike) heal(ctx context.Context) error {
 		s.hangUp = nil
 	}
 	var errs []error
-	asleep := slices.ContainsFunc(s.replicas, func(r *system.Service) bool { return system.Paused(r) })
+	asleep := slices.ContainsFunc(s.replicas, func(r *system.Service) bool { return r.Paused() })
 	if asleep && len(s.action.OtherStocks) > 0 {
 		errs = append(errs, s.holdOtherStocks(ctx))
 	}

@@ -1,7 +1,11 @@
 package servers
 
 import (
+	"bytes"
+	"fmt"
+	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 )
 
@@ -39,3 +43,14 @@ func (g Group) Resume() error { return syscall.Kill(-int(g), syscall.SIGCONT) }
 
 // Alive reports whether the leader exists.
 func (g Group) Alive() bool { return g > 0 && syscall.Kill(int(g), 0) == nil }
+
+// Paused reports whether a signal has stopped the leader. It is false on systems without /proc.
+func (g Group) Paused() bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", g))
+	if err != nil {
+		return false
+	}
+	// The state follows the name, which is in parentheses and may hold anything.
+	_, rest, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')'):]), " ")
+	return strings.HasPrefix(rest, "T")
+}

@@ -87,6 +87,9 @@ func (s *Server) Pid() int {
 // Running reports whether the process exists, even if it is paused or not ready yet.
 func (s *Server) Running() bool { return s.Pid() != 0 }
 
+// Paused reports whether the process is stopped by a signal, as Group.Paused does.
+func (s *Server) Paused() bool { return Group(s.Pid()).Paused() }
+
 // Starting reports whether Start or Restart waits until the server is ready.
 func (s *Server) Starting() bool {
 	s.mu.Lock()
