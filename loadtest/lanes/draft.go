@@ -304,7 +304,7 @@ func (last *moment) joins(m moment) bool {
 		m.Text = "gives the locks back"
 	case is(faultpoint.ReadStock) && last.Text != m.Text:
 		last.count = max(last.count, 1) + 1
-		m.Text = last.Text + ", " + pieces(*m.event.Read) + ofProduct(m.product)
+		m.Text = last.Text + ", " + report.Many(*m.event.Read, "piece") + ofProduct(m.product)
 		if last.count > mostLevels {
 			m.Text = report.English.Sprintf("reads the levels of %d products", last.count)
 		}

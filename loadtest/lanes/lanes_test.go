@@ -370,7 +370,7 @@ func TestLateCommit(t *testing.T) {
 	other.Flag = "3"
 	r = &Run{
 		Broken: true, History: r.History, Orders: append(r.Orders, Order{ID: "3", Status: "REJECTED"}),
-		Flows: append(r.Flows, Flow{"3", "deduct", 1, -1}),
+		Flows: append(r.Flows, Flow{"3", 1, -1}),
 		Events: append(r.Events, other, event(2021, "stock-1", "3", "commit/after", faultpoint.Values{}),
 			event(2030, Client, "2", "hears/", faultpoint.Values{Said: "REJECTED"}),
 			event(2010, Client, "3", "hears/", faultpoint.Values{Said: "REJECTED"})),

@@ -36,7 +36,7 @@ func Basket(r *Run) *Scene {
 			d := r.path(o.ID, a.process)
 			d.wrongAt("stock", "commit/after", "the pieces it took before are gone")
 			return d.end(fmt.Sprintf("order %s is REJECTED, the ledger has no line, and %s gone",
-				r.short(o.ID), are(a.taken)))
+				r.short(o.ID), report.Are(a.taken, "piece")))
 		case a.reads > 1 && !r.Broken:
 			d := r.path(o.ID, a.process)
 			d.rightAt("stock", "roll-back/before", "nothing is taken")
@@ -124,7 +124,7 @@ func Negative(r *Run) *Scene {
 	d := r.path(sent.Flag)
 	if added := -r.gone(sent.Flag); added > 0 {
 		d.wrongAt("stock", "update-stock/after", "nobody brought them")
-		return d.end(fmt.Sprintf("order %s put %s on the shelf", r.short(sent.Flag), pieces(added)))
+		return d.end(fmt.Sprintf("order %s put %s on the shelf", r.short(sent.Flag), report.Many(added, "piece")))
 	}
 	if len(d.lanes) == 1 { // the service refuses it before a step is passed
 		d.lanes = []Lane{{Process: Client}, {Process: r.Placed[0].Process}}

@@ -221,20 +221,13 @@ func Sleeper(r *Run) *Scene {
 			if c != nil { // whose level has them, and is the last
 				verb = "writes over"
 			}
-			d.wrong(0, "commit/after", fmt.Sprintf("it %s %s made in between", verb, sales(n)))
+			d.wrong(0, "commit/after", fmt.Sprintf("it %s %s made in between", verb, report.Many(n, "sale")))
 		default:
 			d.right(0, "roll-back/before", "its lock is lost, and nothing of this is written")
 		}
 		return d.end(r.Books)
 	}
 	return nil
-}
-
-func sales(n int) string {
-	if n == 1 {
-		return "1 sale"
-	}
-	return report.English.Sprintf("%d sales", n)
 }
 
 // path drafts all steps of one order, in the lanes of the client and the processes that worked for it, of the stock
@@ -338,22 +331,14 @@ func (r *Run) struck(a faultpoint.Action) (flags []string) {
 func (r *Run) rows(flag string) string {
 	r.prepare()
 	n, status := r.gone(flag), r.order[flag].Status
-	ledger := are(n) + " gone from the stock"
+	ledger := report.Are(n, "piece") + " gone from the stock"
 	switch {
 	case n == 0:
 		ledger = "nothing is gone from the stock"
 	case status == "CONFIRMED":
-		ledger = "the ledger has its " + pieces(n)
+		ledger = "the ledger has its " + report.Many(n, "piece")
 	}
 	return fmt.Sprintf("order %s is %s, and %s", r.short(flag), status, ledger)
-}
-
-// are returns pieces with their verb.
-func are(n int64) string {
-	if n == 1 {
-		return "1 piece is"
-	}
-	return pieces(n) + " are"
 }
 
 // LateCommit shows an order whose deduction commits after its caller has given up. It prefers one that commits after

@@ -64,7 +64,7 @@ func (r *Run) describe(e faultpoint.Event) (text string, weight int) {
 		}
 		return "gives up waiting", 3
 	case "read-stock/after":
-		return "reads " + pieces(*e.Read) + of, 4
+		return "reads " + report.Many(*e.Read, "piece") + of, 4
 	case "announce-token/after":
 		if *e.Rows == 0 {
 			return "its token is too low for the row", 2
@@ -190,13 +190,6 @@ func token(text string) string {
 func node(name string) string {
 	n, _ := strconv.Atoi(name[strings.LastIndex(name, "-")+1:]) // ZooKeeper's ten digits
 	return fmt.Sprintf("…%d", n)
-}
-
-func pieces(n int64) string {
-	if n == 1 {
-		return "1 piece"
-	}
-	return report.English.Sprintf("%d pieces", n)
 }
 
 // productOf returns the name of an event's product; "" if it has none, or if the run has no other.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"orderstock/loadtest/report"
 )
@@ -21,7 +20,7 @@ func (r *Result) Sheet() report.Sheet {
 			continue
 		}
 		load := fmt.Sprintf("%s in %s on %s",
-			plural(row.Contenders, "contender"), plural(row.Processes, "process"), plural(row.Paths, "path"))
+			report.Many(row.Contenders, "contender"), report.Many(row.Processes, "process"), report.Many(row.Paths, "path"))
 		if !slices.Contains(loads, load) {
 			loads = append(loads, load)
 		}
@@ -57,17 +56,6 @@ func (r *Result) Sheet() report.Sheet {
 	)
 	s.Add(report.Part{Title: "Every row", Table: report.TableOf(r.Rows), Detail: true})
 	return s
-}
-
-// plural returns "1 thing", or "2 things".
-func plural(n int, thing string) string {
-	switch {
-	case n != 1 && strings.HasSuffix(thing, "s"):
-		thing += "es"
-	case n != 1:
-		thing += "s"
-	}
-	return report.English.Sprintf("%d %s", n, thing)
 }
 
 // short formats a number without digits that say nothing.

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"strings"
+
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 )
@@ -15,4 +17,24 @@ func PerS(rate float64) string {
 		return English.Sprintf("%.1f", rate)
 	}
 	return English.Sprintf("%.0f", rate)
+}
+
+// Many writes a number of things: "1 piece", "1,200 pieces", "2 processes".
+func Many[N int | int64](n N, thing string) string {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(thing, "s"):
+		thing += "es"
+	default:
+		thing += "s"
+	}
+	return English.Sprintf("%d %s", n, thing)
+}
+
+// Are is Many with its verb: "1 piece is".
+func Are[N int | int64](n N, thing string) string {
+	if n == 1 {
+		return Many(n, thing) + " is"
+	}
+	return Many(n, thing) + " are"
 }

@@ -123,3 +123,18 @@ func cells(t *report.Table) string {
 	}
 	return strings.Join(rows, "; ")
 }
+
+func TestNumbersOfThings(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ got, want string }{
+		{report.Many(0, "order"), "0 orders"},
+		{report.Many(1, "process"), "1 process"},
+		{report.Many(int64(1200), "process"), "1,200 processes"},
+		{report.Are(1, "piece"), "1 piece is"},
+		{report.Are(2, "piece"), "2 pieces are"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%q, want %q", c.got, c.want)
+		}
+	}
+}

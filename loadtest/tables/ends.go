@@ -129,9 +129,9 @@ func (e Ends) miscounted() string {
 	case e.Sold > e.Stock || e.Uncounted == 0:
 		return ""
 	case e.Uncounted < 0:
-		return piecesAre(-e.Uncounted) + " gone from the stock, and nobody bought them"
+		return report.Are(-e.Uncounted, "piece") + " gone from the stock, and nobody bought them"
 	}
-	return piecesAre(e.Uncounted) + " sold, and the stock still counts them: it will sell them twice"
+	return report.Are(e.Uncounted, "piece") + " sold, and the stock still counts them: it will sell them twice"
 }
 
 // lost says which orders failed though their pieces are gone, if there are any.
@@ -143,7 +143,8 @@ func (e Ends) lost() string {
 	if e.Lost == 1 {
 		whose = "its"
 	}
-	return fmt.Sprintf("%s failed, and %s %s gone from the stock", orders(e.Lost), whose, piecesAre(e.LostPieces))
+	return fmt.Sprintf("%s failed, and %s %s gone from the stock", report.Many(e.Lost, "order"), whose,
+		report.Are(e.LostPieces, "piece"))
 }
 
 // open says how many orders hang, if some do.
@@ -155,7 +156,7 @@ func (e Ends) open(why string) string {
 	if e.Open == 1 {
 		verb = "hangs"
 	}
-	return report.English.Sprintf("%s of %d %s for ever: %s", orders(e.Open), e.Orders, verb, why)
+	return report.English.Sprintf("%s of %d %s for ever: %s", report.Many(e.Open, "order"), e.Orders, verb, why)
 }
 
 // wrong says what went wrong for people, the worst first, without knowing the cause; "" if it sees nothing.
@@ -169,7 +170,7 @@ func (e Ends) wrong() string {
 		}
 	}
 	if e.GivenUp > 0 {
-		return report.English.Sprintf("%s given up, though nobody asked for it", orders(e.GivenUp))
+		return report.English.Sprintf("%s given up, though nobody asked for it", report.Many(e.GivenUp, "order"))
 	}
 	return ""
 }
@@ -202,7 +203,7 @@ func (e Ends) sentence(f Fault, run Run, v *verify.Verdict) string {
 		if f.fewer(run.Buyers) > 0 {
 			why = ": too slow to show it, as %s came to no end in time; try fewer buyers"
 		}
-		return sold(e.Sold, e.Stock, "") + report.English.Sprintf(why, orders(n))
+		return sold(e.Sold, e.Stock, "") + report.English.Sprintf(why, report.Many(n, "order"))
 	}
 	text := e.outcome(f, run.Variant, v)
 	if run.Variant == Broken && run.Buyers < f.Load.Orders {
@@ -241,19 +242,4 @@ func firstBroken(v *verify.Verdict) string {
 		}
 	}
 	return ""
-}
-
-// piecesAre and orders write a number with its noun; piecesAre with its verb.
-func piecesAre(n int64) string {
-	if n == 1 {
-		return "1 piece is"
-	}
-	return report.English.Sprintf("%d pieces are", n)
-}
-
-func orders(n int) string {
-	if n == 1 {
-		return "1 order"
-	}
-	return report.English.Sprintf("%d orders", n)
 }

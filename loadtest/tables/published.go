@@ -84,7 +84,7 @@ begin; deduct; commit`,
 			if e.GivenUp == 0 {
 				return ""
 			}
-			return report.English.Sprintf("%s can never be deducted: each retry is taken for a repeat", orders(e.GivenUp))
+			return report.Many(e.GivenUp, "order") + " can never be deducted: each retry is taken for a repeat"
 		},
 	},
 	{
@@ -217,7 +217,7 @@ create(parent + "/lock-")`,
 				return ""
 			}
 			return report.English.Sprintf("%s of %d failed: another process had just created the parent node",
-				orders(e.Unserved), e.Orders)
+				report.Many(e.Unserved, "order"), e.Orders)
 		},
 	},
 	{
@@ -244,7 +244,7 @@ latch.await()            // for ever`,
 				return ""
 			}
 			return report.English.Sprintf("%s of %d had no outcome in time: a wake-up was missed, and the queue stood still",
-				orders(e.Unserved), e.Orders)
+				report.Many(e.Unserved, "order"), e.Orders)
 		},
 	},
 	{
@@ -399,7 +399,8 @@ UPDATE stock SET num = num - (-5)`,
 			if e.Added == 0 {
 				return ""
 			}
-			return report.English.Sprintf("%s with a negative quantity put %d pieces on the shelf", orders(e.Negative), e.Added)
+			return report.English.Sprintf("%s with a negative quantity put %d pieces on the shelf",
+				report.Many(e.Negative, "order"), e.Added)
 		},
 	},
 }
