@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -66,8 +67,12 @@ func (s *System) Judge(ctx context.Context, cfg verify.Config) (*verify.Verdict,
 	if s.compose == nil {
 		return verify.Run(ctx, cfg)
 	}
+	const kept = "history.jsonl"
+	if err := cfg.History.Save(filepath.Join(s.Dir, kept)); err != nil {
+		return nil, err
+	}
 	cmd := s.compose.Command(ctx, "run", "--rm", "--no-deps", "-T", "-v", s.Dir+":/run-to-judge:ro", "loadtest", "verify",
-		"--history", "/run-to-judge/history.jsonl", "--out", "/tmp", "--settle", cfg.Settle.String(), "--json")
+		"--history", "/run-to-judge/"+kept, "--out", "/tmp", "--settle", cfg.Settle.String(), "--json")
 	var out, failure bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &failure
 	failed := cmd.Run() // also if the verdict is no pass

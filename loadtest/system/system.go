@@ -272,13 +272,8 @@ func (s *System) StartServices(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// ServicesDir returns the folder of the services' logs, or of a run's history if they run already.
-func (s *System) ServicesDir() string {
-	if s.attached {
-		return s.Dir
-	}
-	return s.cfg.Dir
-}
+// ServicesDir returns the folder of the logs of services that it has started.
+func (s *System) ServicesDir() string { return s.cfg.Dir }
 
 func (s *System) firedLog() string { return filepath.Join(s.Dir, "fired.log") }
 

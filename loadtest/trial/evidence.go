@@ -34,10 +34,9 @@ func keepEvidence(ctx context.Context, l *system.System, r *Result, out string) 
 	}
 	errs = append(errs, history.SaveJSON(filepath.Join(dir, "run.json"), r),
 		history.SaveJSON(filepath.Join(dir, "books.json"), kept))
-	logs := filepath.Join(dir, "logs")
-	errs = append(errs, os.CopyFS(logs, os.DirFS(l.ServicesDir())))
-	if r.Verdict != nil { // the history was saved next to the services' logs
-		errs = append(errs, os.Rename(filepath.Join(logs, "history.jsonl"), filepath.Join(dir, "history.jsonl")))
+	errs = append(errs, os.CopyFS(filepath.Join(dir, "logs"), os.DirFS(l.ServicesDir())))
+	if r.History != nil {
+		errs = append(errs, r.History.Save(filepath.Join(dir, "history.jsonl")))
 	}
 	if l.Cluster == nil {
 		sessions, err := l.ZooKeeper.Command(ctx, "dump")

@@ -63,8 +63,16 @@ func TestRun(t *testing.T) {
 	if len(r.SettleMS) == 0 || slices.Max(r.SettleMS) == 0 {
 		t.Errorf("orders ended %v ms after the heal; want some that had to wait", r.SettleMS)
 	}
-	if h, err := history.Open(filepath.Join(st.ServicesDir(), "history.jsonl")); err != nil || h.Orders() != 200 {
+	out := t.TempDir()
+	if err := keepEvidence(t.Context(), st, r, out); err != nil {
+		t.Fatal(err)
+	}
+	h, err := history.Open(filepath.Join(out, "killed@1", "history.jsonl"))
+	if err != nil || h.Orders() != 200 {
 		t.Errorf("kept history: %v; want 200 orders", err)
+	}
+	if logs, err := filepath.Glob(filepath.Join(out, "killed@1", "logs", "*.log")); err != nil || len(logs) < 2 {
+		t.Errorf("kept logs: %q, %v; want one of each service", logs, err)
 	}
 }
 

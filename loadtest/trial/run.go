@@ -8,7 +8,6 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -53,11 +52,6 @@ func (r *Run) run(ctx context.Context) error {
 	r.show("phase", Firing)
 	if err := r.fire(ctx); err != nil {
 		return err
-	}
-	if dir := r.System.ServicesDir(); dir != "" { // next to the services' logs
-		if err := r.History.Save(filepath.Join(dir, "history.jsonl")); err != nil {
-			return err
-		}
 	}
 	r.judgeStrikes()
 	r.show("phase", Settling)
