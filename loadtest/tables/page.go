@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"orderstock/loadtest/lanes"
 	"orderstock/loadtest/texts"
 )
 
@@ -67,17 +66,13 @@ func Played(page string) string {
 func (p Pair) Played() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Recorded on %s, with seed %d.\n\n", p.Broken.At.Format(time.DateOnly), p.Broken.Seed)
-	for _, of := range []struct {
-		name  string
-		run   Run
-		scene *lanes.Scene
-	}{{"Broken", p.Broken, p.BrokenScene}, {"Fixed", p.Fixed, p.FixedScene}, {"As it runs here", p.Here, p.HereScene}} {
+	for _, of := range p.sides() {
 		if of.run.Sentence == "" { // recorded before there was this variant
 			continue
 		}
 		fmt.Fprintf(&b, "**%s: %s.**\n\n", of.name, of.run.Sentence)
-		if of.scene != nil {
-			b.WriteString(of.scene.Markdown() + "\n")
+		if scene := *of.scene; scene != nil {
+			b.WriteString(scene.Markdown() + "\n")
 		}
 	}
 	if times := p.Fixed.OrdersPerS / max(p.Broken.OrdersPerS, 0.1); p.Kind == "time" {

@@ -25,6 +25,23 @@ type Pair struct {
 	HereScene   *lanes.Scene `json:"here_scene"`
 }
 
+// played is the run of a side, with its name in a document.
+type played struct {
+	side  Side
+	name  string
+	run   *Run
+	scene **lanes.Scene
+}
+
+// sides lists the sides in the order of their runs.
+func (p *Pair) sides() []played {
+	return []played{
+		{Broken, "Broken", &p.Broken, &p.BrokenScene},
+		{Fixed, "Fixed", &p.Fixed, &p.FixedScene},
+		{Here, "As it runs here", &p.Here, &p.HereScene},
+	}
+}
+
 // shownBy is how many times the rate of the broken variant the fixed one's must be to show a fault of time. Two runs
 // of one variant differ by less.
 const shownBy = 1.2
@@ -46,15 +63,7 @@ func (p Pair) right() bool { return p.Fixed.Verdict == verify.Pass && p.Here.Ver
 func (p *Player) All(ctx context.Context, f Fault, seed uint64) (Pair, error) {
 	seed = cmp.Or(seed, FirstSeed)
 	pair := Pair{Letter: f.Letter, Title: f.Title, Kind: f.Kind()}
-	for _, of := range []struct {
-		side  Side
-		run   *Run
-		scene **lanes.Scene
-	}{
-		{Broken, &pair.Broken, &pair.BrokenScene},
-		{Fixed, &pair.Fixed, &pair.FixedScene},
-		{Here, &pair.Here, &pair.HereScene},
-	} {
+	for _, of := range pair.sides() {
 		e, run := f.Play(of.side, seed)
 		r, err := p.Play(ctx, e, run)
 		if err != nil {
@@ -123,8 +132,8 @@ func (pairs Pairs) Sheet() report.Sheet {
 		s.Add(report.Part{Title: "Every fault", Says: says, Table: table})
 	}
 	for _, p := range pairs {
-		for i, scene := range []*lanes.Scene{p.BrokenScene, p.FixedScene, p.HereScene} {
-			part := scene.Part(fmt.Sprint(p.Letter, ", ", Sides[i]))
+		for _, of := range p.sides() {
+			part := (*of.scene).Part(fmt.Sprint(p.Letter, ", ", of.side))
 			part.Detail = true
 			s.Add(part)
 		}
