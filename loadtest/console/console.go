@@ -144,7 +144,7 @@ func (c *Console) serving() (*view, error) {
 	return nil, conflict("the services are starting; try again once they run")
 }
 
-// Target locates the parts of a stack. The addresses of ZooKeeper, its user:password and those of Redis may be empty.
+// Target locates the parts of a stack. The addresses of ZooKeeper and Redis, and the user:password, may be empty.
 type Target struct {
 	fire.Target
 	verify.Databases

@@ -101,7 +101,7 @@ func (r *Run) prepare() {
 	r.infer()
 }
 
-// work is what a process does under a flag or, of a group, under the token of its lock.
+// work is the work of a process under a flag or, of a group, under the token of its lock.
 type work struct{ process, name string }
 
 // refusal is committed after a roll-back.

@@ -201,7 +201,7 @@ func (r *Run) productOf(e faultpoint.Event) string {
 	return fmt.Sprintf("product %d", i+1)
 }
 
-// ofProduct says of which product something is, if it has a name.
+// ofProduct returns the words after a level or a lock: its product, if that has a name.
 func ofProduct(name string) string {
 	if name == "" {
 		return ""

@@ -85,8 +85,8 @@ func (a Action) armedFirst() bool {
 	return a.Wire != "" && a.Step == "" || a.Action == "keep-flushing-redis"
 }
 
-// inOrder returns the actions by their time; of the same time, those that are armed first are in front. Where an
-// action counts from the ones before it, all stay as they are.
+// inOrder sorts the actions by their time and, of one time, puts in front what is armed first. If an action counts
+// from the ones before it, all stay as they are.
 func inOrder(all []Action) []Action {
 	if slices.ContainsFunc(all, func(a Action) bool { return a.Then }) {
 		return all
