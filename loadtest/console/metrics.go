@@ -101,12 +101,8 @@ var edges = map[string]string{
 	"commit/after":       "stock_mysql",
 }
 
-// readEdges adds up the steps that the replicas have taken. The counts of a replica
-// that died are kept.
+// readEdges adds up the steps that the replicas of a lab have taken. The counts of a replica that died are kept.
 func (c *Console) readEdges(ctx context.Context, s *view) error {
-	if c.lab == nil {
-		return nil
-	}
 	for _, m := range s.members {
 		if !m.replica.Running() || m.replica.Paused() {
 			continue
