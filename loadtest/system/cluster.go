@@ -55,6 +55,24 @@ func StartCluster(ctx context.Context, dir string, member func(i int) servers.Op
 	}, nil
 }
 
+// repair starts dead servers, which may need each other to be ready, and resumes paused ones.
+func (c *Cluster) repair(ctx context.Context) error {
+	for _, s := range c.All() {
+		if s.Running() {
+			if err := s.Resume(); err != nil {
+				return err
+			}
+		} else if err := s.Launch(); err != nil {
+			return err
+		}
+	}
+	if err := mysqlgroup.Up(ctx, c.Group); err == nil {
+		return nil
+	}
+	_, err := mysqlgroup.Reboot(ctx, c.Group, false)
+	return err
+}
+
 // All returns every server.
 func (c *Cluster) All() servers.Fleet {
 	return slices.Concat(c.MySQL.Fleet, c.Redis.Fleet, c.ZooKeeper.Fleet)

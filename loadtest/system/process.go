@@ -58,8 +58,13 @@ func (s *System) ServerProcesses() []Process {
 	return []Process{s.MySQL, s.Redis, s.ZooKeeper}
 }
 
-// RepairServers restarts dead servers and resumes paused ones.
-func (s *System) RepairServers(ctx context.Context) error { return repair(ctx, s.ServerProcesses()) }
+// RepairServers restarts dead servers and resumes paused ones. It forms the group of a cluster again.
+func (s *System) RepairServers(ctx context.Context) error {
+	if s.Cluster != nil {
+		return s.Cluster.repair(ctx)
+	}
+	return repair(ctx, s.ServerProcesses())
+}
 
 // MendWires ends the faults of all connections, and the duplication of requests.
 func (s *System) MendWires(ctx context.Context) error {

@@ -16,7 +16,6 @@ import (
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/system"
 	"orderstock/loadtest/verify"
-	"orderstock/pkg/mysqlgroup"
 )
 
 // Suite runs a table of experiments. The zero value of a field means its default.
@@ -246,7 +245,7 @@ func (w *lane) run(ctx context.Context, e Experiment, seed uint64) (*Result, err
 		err = keepEvidence(ctx, w.lab, r, filepath.Join(w.suite.Out, w.suite.Table))
 	}
 	w.since = freshAfter // the traces of a broken run must not be found again by the next
-	return r, errors.Join(err, w.repair(ctx))
+	return r, errors.Join(err, w.lab.RepairServers(ctx))
 }
 
 // start starts the services.
@@ -266,28 +265,6 @@ func (v Services) shareable() bool {
 func (v Services) like(other Services) bool {
 	return other.shareable() && v.Strategy == other.Strategy && v.Replicas == other.Replicas && v.Build == other.Build &&
 		maps.Equal(v.Env, other.Env)
-}
-
-// repair starts the servers again that a run left dead.
-func (w *lane) repair(ctx context.Context) error {
-	c := w.lab.Cluster
-	if c == nil {
-		return w.lab.RepairServers(ctx)
-	}
-	for _, s := range c.All() {
-		if s.Running() {
-			if err := s.Resume(); err != nil {
-				return err
-			}
-		} else if err := s.Launch(); err != nil {
-			return err
-		}
-	}
-	if err := mysqlgroup.Up(ctx, c.Group); err == nil {
-		return nil
-	}
-	_, err := mysqlgroup.Reboot(ctx, c.Group, false)
-	return err
 }
 
 func (w *lane) close() error {
