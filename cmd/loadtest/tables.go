@@ -132,15 +132,7 @@ func (cfg *runConfig) storm(cmd *cobra.Command, local bool, seed uint64) (err er
 	}}
 	servers, replicas := []string{"mysql", "redis", "zookeeper"}, []string{"order-1", "order-2", "stock-1", "stock-2"}
 	if !local {
-		compose, err := system.NewCompose(cmd.Context(), cfg.Compose)
-		if err != nil {
-			return err
-		}
-		dir, err := filepath.Abs(cfg.Out)
-		if err != nil {
-			return err
-		}
-		if s.On, err = system.AttachCompose(cmd.Context(), compose, dir); err != nil {
+		if s.On, err = system.AttachCompose(cmd.Context(), cfg.Compose, cfg.Out); err != nil {
 			return err
 		}
 		servers, replicas = nil, nil

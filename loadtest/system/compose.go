@@ -9,22 +9,21 @@ import (
 	"strings"
 )
 
-// Compose is a stack of the compose file.
-type Compose struct {
-	// Dir is the folder of docker-compose.yml.
-	Dir string
-	// Program is docker-compose or docker compose.
-	Program []string
+// compose is the stack of the module's compose file.
+type compose struct {
+	dir     string   // of docker-compose.yml
+	program []string // docker-compose or docker compose
 }
 
-// NewCompose returns the module's compose file's stack. program is the compose program; "" stands for docker compose,
-// or for docker-compose if only that is installed.
-func NewCompose(ctx context.Context, program string) (c Compose, err error) {
-	if c.Dir, err = ModuleRoot(); err != nil {
-		return c, err
+// newCompose returns the stack. program is as for AttachCompose.
+func newCompose(ctx context.Context, program string) (*compose, error) {
+	dir, err := ModuleRoot()
+	if err != nil {
+		return nil, err
 	}
-	if c.Program = strings.Fields(program); len(c.Program) == 0 {
-		c.Program, err = composeProgram(ctx)
+	c := &compose{dir, strings.Fields(program)}
+	if len(c.program) == 0 {
+		c.program, err = composeProgram(ctx)
 	}
 	return c, err
 }
@@ -39,21 +38,21 @@ func composeProgram(ctx context.Context) ([]string, error) {
 	return nil, errors.New("neither docker compose nor docker-compose is there: install one")
 }
 
-// Command returns the compose program with the arguments.
-func (p Compose) Command(ctx context.Context, args ...string) *exec.Cmd {
-	all := slices.Concat(p.Program, args)
+// command returns the compose program with the arguments.
+func (c *compose) command(ctx context.Context, args ...string) *exec.Cmd {
+	all := slices.Concat(c.program, args)
 	cmd := exec.CommandContext(ctx, all[0], all[1:]...)
-	cmd.Dir = p.Dir
+	cmd.Dir = c.dir
 	return cmd
 }
 
-// Run runs the compose program, and returns its output as Output does.
-func (p Compose) Run(ctx context.Context, args ...string) (string, error) {
-	return Output(p.Command(ctx, args...))
+// run runs the compose program, and returns its output as the function output does.
+func (c *compose) run(ctx context.Context, args ...string) (string, error) {
+	return output(c.command(ctx, args...))
 }
 
-// Output runs a command and returns its output, trimmed. An error has the command's error output.
-func Output(cmd *exec.Cmd) (string, error) {
+// output runs a command and returns its output, trimmed. An error has the command's error output.
+func output(cmd *exec.Cmd) (string, error) {
 	var failure strings.Builder
 	cmd.Stderr = &failure
 	out, err := cmd.Output()

@@ -24,12 +24,20 @@ var errDown = errors.New(
 	`the stack is not up: run "docker-compose up -d --build" first, with the same COMPOSE_PROJECT_NAME`)
 
 // AttachCompose returns the running stack of the compose file. Its ServerProcesses are the containers, "redis-1",
-// "stock-service-2" and so on. The histories of its runs, which the load tester's container judges, are kept in dir.
-func AttachCompose(ctx context.Context, c Compose, dir string) (*System, error) {
-	s := &System{Servers: &Servers{}, Dir: dir, attached: true, compose: &c}
+// "stock-service-2" and so on. program is the compose program; "" stands for docker compose, or for docker-compose if
+// only that is installed. The histories of its runs, which the load tester's container judges, are kept in dir.
+func AttachCompose(ctx context.Context, program, dir string) (*System, error) {
+	c, err := newCompose(ctx, program)
+	if err != nil {
+		return nil, err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	s := &System{Servers: &Servers{}, Dir: dir, attached: true, compose: c}
 	s.target.Limited = true // the compose file limits the rate of orders
 	for _, service := range breakable {
-		ids, err := c.Run(ctx, "ps", "-q", service)
+		ids, err := c.run(ctx, "ps", "-q", service)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errDown, err)
 		}
@@ -41,14 +49,13 @@ func AttachCompose(ctx context.Context, c Compose, dir string) (*System, error) 
 		}
 	}
 	for port, urls := range map[string]*[]string{"8000": &s.target.OrderURLs, "8081": &s.target.StockURLs} {
-		at, err := c.Run(ctx, "port", "front", port)
+		at, err := c.run(ctx, "port", "front", port)
 		if err != nil {
 			return nil, err
 		}
 		*urls = []string{"http://" + at}
 	}
-	var err error
-	s.target.StockToken, err = c.Run(ctx, "exec", "-T", "console", "loadtest", "token")
+	s.target.StockToken, err = c.run(ctx, "exec", "-T", "console", "loadtest", "token")
 	return s, err
 }
 
@@ -71,7 +78,7 @@ func (s *System) Judge(ctx context.Context, cfg verify.Config) (*verify.Verdict,
 	if err := cfg.History.Save(filepath.Join(s.Dir, kept)); err != nil {
 		return nil, err
 	}
-	cmd := s.compose.Command(ctx, "run", "--rm", "--no-deps", "-T", "-v", s.Dir+":/run-to-judge:ro", "loadtest", "verify",
+	cmd := s.compose.command(ctx, "run", "--rm", "--no-deps", "-T", "-v", s.Dir+":/run-to-judge:ro", "loadtest", "verify",
 		"--history", "/run-to-judge/"+kept, "--out", "/tmp", "--settle", cfg.Settle.String(), "--json")
 	var out, failure bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &failure
@@ -133,5 +140,5 @@ func (c *container) docker(do string) error {
 // output runs docker. What is broken is mended after an interrupt, too.
 func (c *container) output(args ...string) (string, error) {
 	ctx := context.Background() //nolint:forbidigo // see above
-	return Output(exec.CommandContext(ctx, "docker", append(args, c.id)...))
+	return output(exec.CommandContext(ctx, "docker", append(args, c.id)...))
 }

@@ -12,5 +12,5 @@
 //
 // A Service can be killed, paused, restarted and, if it is breakable, armed at a named point of the protocol (package
 // faultpoint). A Wire can be cut, reset, slowed, made one-way or made to lose replies; the wire between the services
-// can also deliver every request twice. A Compose is a stack of the compose file.
+// can also deliver every request twice. AttachCompose returns the stack of the compose file.
 package system

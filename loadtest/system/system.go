@@ -50,7 +50,7 @@ type System struct {
 	attached   bool
 	target     fire.Target
 	databases  verify.Databases
-	compose    *Compose
+	compose    *compose
 	containers []Process
 
 	mu    sync.Mutex // guards wires, which services that start together ask for
