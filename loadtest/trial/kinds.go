@@ -53,12 +53,22 @@ var Kinds = []Kind{
 	{"lose-replies", "let requests through and drop what comes back", OnWire, onWire((*system.Wire).LoseReplies)},
 	{"lose-requests", "drop sent data; the sender gets no error", OnWire, onWire((*system.Wire).LoseRequests)},
 	{"reset", "answer every connection with a reset", OnWire, onWire((*system.Wire).Reset)},
-	{"arm-kill", "kill the process at this step", AtStep, armed},
-	{"arm-pause", "pause the process at this step", AtStep, armed},
-	{"arm-error", "fail this step three times", AtStep, armed},
-	{"arm-delay", "delay this step by 1 s three times", AtStep, armed},
-	{"arm-reply-lost", "let this step take effect, and lose its reply with the connection", AtStep, armed},
-	{"arm-connection-reset", "reset every connection to the server of this step", AtStep, armed},
+	{"arm-kill", "kill the process at this step", AtStep, arm(faultpoint.Rule{Action: faultpoint.Kill, Times: 1})},
+	{"arm-pause", "pause the process at this step", AtStep, arm(faultpoint.Rule{Action: faultpoint.Stop, Times: 1})},
+	{"arm-error", "fail this step three times", AtStep, arm(faultpoint.Rule{Action: faultpoint.Error, Times: 3})},
+	{
+		"arm-delay", "delay this step by 1 s three times", AtStep,
+		arm(faultpoint.Rule{Action: faultpoint.Delay, Times: 3, DelayMS: 1000}),
+	},
+	// The wire goes deaf just before the step, so the step loses its own reply.
+	{
+		"arm-reply-lost", "let this step take effect, and lose its reply with the connection", AtStep,
+		arm(faultpoint.Rule{When: faultpoint.Before, Action: faultpoint.Call, Times: 1}),
+	},
+	{
+		"arm-connection-reset", "reset every connection to the server of this step", AtStep,
+		arm(faultpoint.Rule{Action: faultpoint.Call, Times: 1}),
+	},
 }
 
 // Nothing is the name of an action that breaks nothing: the run waits until the system serves.
@@ -72,17 +82,6 @@ var ofOneTable = []Kind{
 	{Name: "mislead-leader", in: misleadLeader},
 	{Name: Nothing, in: func(*system.System, Action) *Act { return &Act{Do: noAction} }},
 	{Name: "stop-and-start-server", in: onServer(stopAndStart, nil)},
-}
-
-// rules are the rules of the actions at a step.
-var rules = map[string]faultpoint.Rule{
-	"arm-kill":  {Action: faultpoint.Kill, Times: 1},
-	"arm-pause": {Action: faultpoint.Stop, Times: 1},
-	"arm-error": {Action: faultpoint.Error, Times: 3},
-	"arm-delay": {Action: faultpoint.Delay, Times: 3, DelayMS: 1000},
-	// The wire goes deaf just before the step, so the step loses its own reply.
-	"arm-reply-lost":       {When: faultpoint.Before, Action: faultpoint.Call, Times: 1},
-	"arm-connection-reset": {Action: faultpoint.Call, Times: 1},
 }
 
 // kindOf returns the kind of that name, or nil.

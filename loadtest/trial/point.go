@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,16 +58,16 @@ type strike struct {
 	poisoned []*system.Wire
 }
 
-// armed strikes at a step in replicas.
-func armed(l *system.System, a Action) *Act {
-	s := &strike{lab: l, action: a, rule: rules[a.Action]}
-	s.rule.Step, s.rule.Skip, s.rule.Outlast = faultpoint.Step(a.Step), a.skip, a.Outlast
-	if s.rule.When == "" {
-		s.rule.When = faultpoint.When(a.When)
-	}
-	return &Act{
-		find: s.find, Do: s.arm, Undo: s.heal, On: s.on,
-		Count: func(context.Context) (int, error) { return l.Fired(s.rule) },
+// arm strikes by a rule at the action's step in replicas.
+func arm(rule faultpoint.Rule) maker {
+	return func(l *system.System, a Action) *Act {
+		s := &strike{lab: l, action: a, rule: rule}
+		s.rule.Step, s.rule.Skip, s.rule.Outlast = faultpoint.Step(a.Step), a.skip, a.Outlast
+		s.rule.When = cmp.Or(rule.When, faultpoint.When(a.When))
+		return &Act{
+			find: s.find, Do: s.arm, Undo: s.heal, On: s.on,
+			Count: func(context.Context) (int, error) { return l.Fired(s.rule) },
+		}
 	}
 }
 
