@@ -12,9 +12,6 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// seedsOfMutant is the number of seeds for a mutant: some need two orders to meet at the wrong moment.
-const seedsOfMutant = 3
-
 // caught and absorbed are what is expected of a mutant: that it violates a requirement, or that a layer makes up for
 // it.
 func caught(by string) trial.Expect   { return trial.Expect{Broken: by} }
@@ -24,7 +21,7 @@ func absorbed(by string) trial.Expect { return trial.Expect{Absorbed: by} }
 // strategy sequential.
 func under(cell string, e trial.Experiment) trial.Experiment {
 	c, _ := FindCell(cell) // TestTable looks for it
-	e.Acts, e.Tries = c.Acts, seedsOfMutant
+	e.Acts, e.Tries = c.Acts, tries
 	if e.Load.Orders == 0 {
 		e.Load = light
 	}
@@ -49,7 +46,7 @@ func lasting(outage time.Duration, e trial.Experiment) trial.Experiment {
 
 // calm returns a mutant that runs without a fault, by default with the load little.
 func calm(e trial.Experiment) trial.Experiment {
-	e.Services, e.Tries, e.Settle = ready(e.Services, atOnce), seedsOfMutant, 2*time.Second
+	e.Services, e.Tries, e.Settle = ready(e.Services, atOnce), tries, 2*time.Second
 	if e.Load.Orders == 0 {
 		e.Load = little
 	}

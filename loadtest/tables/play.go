@@ -12,8 +12,8 @@ import (
 	"orderstock/stock-service/deduct"
 )
 
-// tries is the number of seeds that a broken variant gets before it counts as not caught: a machine may stand still for
-// longer than an act waits.
+// tries is the number of seeds that a broken variant gets before it counts as not caught: some need two orders to meet
+// at the wrong moment, and a machine may stand still for longer than an act waits.
 const tries = 3
 
 // FirstSeed is the first seed of a published fault.
