@@ -22,6 +22,8 @@ type Row struct {
 	SettleP99MS float64 `json:"settle_p99_ms" col:"Settled within, ms" fmt:"%.0f"`
 	// WritesAgainS is the maximum over the runs, in seconds; nil unless the experiment is on a cluster.
 	WritesAgainS *float64 `json:"writes_again_s,omitempty"`
+	// ReadFrom is the group member that the last run's verdict was read from: its primary by then.
+	ReadFrom string `json:"read_from,omitempty"`
 	// Unknown counts the inconclusive runs.
 	Unknown int `json:"unknown" col:"Proved nothing"`
 	// Broken lists every requirement found broken.
@@ -99,6 +101,9 @@ func (row *Row) add(run *Result) {
 	}
 	if run.WritesAgainS != nil && (row.WritesAgainS == nil || *row.WritesAgainS < *run.WritesAgainS) {
 		row.WritesAgainS = run.WritesAgainS
+	}
+	if run.Verdict != nil {
+		row.ReadFrom = run.Verdict.ReadFrom
 	}
 	row.settle, row.Says = append(row.settle, run.SettleMS...), append(row.Says, run.Says...)
 	if run.Outcome == verify.Unknown {
