@@ -31,14 +31,13 @@ func open(t *testing.T, n int) (*gorm.DB, []*orderdb.DB) {
 	return openWaiting(t, n, time.Second)
 }
 
-// openWaiting is open where a statement waits so long for a row. The server bears with a client that stands still for a
-// moment.
+// openWaiting is open where a statement waits so long for a row.
 func openWaiting(t *testing.T, n int, lockWait time.Duration) (*gorm.DB, []*orderdb.DB) {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(serverstest.Database(t))
 	must(t, err)
 	cfg.ParseTime = true
-	db, err := mysqldb.Open(cfg.FormatDSN(), mysqldb.Options{LockWait: lockWait, IdleTimeout: time.Minute})
+	db, err := mysqldb.Open(cfg.FormatDSN(), mysqldb.Options{LockWait: lockWait})
 	must(t, err)
 	pool, err := db.DB()
 	must(t, err)

@@ -278,7 +278,7 @@ func ledgerThrough(t *testing.T, p *stocktest.Place, cut func(sent []byte) bool)
 	cfg, err := mysql.ParseDSN(p.DSN)
 	must(t, err)
 	cfg.Addr = serverstest.NewProxy(t, cfg.Addr, cut).Addr
-	return ledgerAt(t, cfg.FormatDSN(), mysqldb.Options{LockWait: 8 * time.Second, IdleTimeout: time.Minute})
+	return ledgerAt(t, cfg.FormatDSN(), mysqldb.Options{LockWait: 8 * time.Second})
 }
 
 func ledgerAt(t *testing.T, dsn string, opts mysqldb.Options) *stockdb.DB {

@@ -119,10 +119,9 @@ func database(t *testing.T, schema string) (db *gorm.DB, dsn string) {
 	return db, dsn
 }
 
-// open opens a database as a service does, but its server bears with a client that stands still for a moment.
+// open opens a database as a service does.
 func open(t *testing.T, dsn string, opts mysqldb.Options) *gorm.DB {
 	t.Helper()
-	opts.IdleTimeout = time.Minute
 	db, err := mysqldb.Open(dsn, opts)
 	must(t, err)
 	t.Cleanup(func() { must(t, mysqldb.Close(db)) })

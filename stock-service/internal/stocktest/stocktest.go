@@ -38,8 +38,7 @@ type Place struct {
 }
 
 // New returns a new place. At the test's end the ledger is checked, and the place is closed. A row is waited for long
-// enough that many callers can take turns on a slow machine, and less long than for an answer of the database. The
-// server does not drop the connection of a test that stands still for a moment.
+// enough that many callers can take turns on a slow machine, and less long than for an answer of the database.
 func New(t testing.TB) *Place {
 	t.Helper()
 	return NewWaiting(t, 8*time.Second)
@@ -50,7 +49,7 @@ func NewWaiting(t testing.TB, lockWait time.Duration) *Place {
 	t.Helper()
 	p := &Place{t: t, DSN: serverstest.Database(t)}
 	var err error
-	p.DB, err = mysqldb.Open(p.DSN, mysqldb.Options{MaxConns: 32, LockWait: lockWait, IdleTimeout: time.Minute})
+	p.DB, err = mysqldb.Open(p.DSN, mysqldb.Options{MaxConns: 32, LockWait: lockWait})
 	must(t, err)
 	pool, err := p.DB.DB()
 	must(t, err)
