@@ -85,7 +85,7 @@ func (a Action) armedFirst() bool {
 	return a.Wire != "" && a.Step == "" || a.Action == "keep-flushing-redis"
 }
 
-// inOrder sorts the actions by their time and, of one time, puts in front what is armed first. If an action counts
+// inOrder sorts the actions by their time and, of one time, puts the ones armed first in front. If an action counts
 // from the ones before it, all stay as they are.
 func inOrder(all []Action) []Action {
 	if slices.ContainsFunc(all, func(a Action) bool { return a.Then }) {
