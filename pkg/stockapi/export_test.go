@@ -10,6 +10,9 @@ import (
 // HedgeDelay is the hedging delay, unless Hedged sets it.
 const HedgeDelay = hedgeDelay
 
+// FirstEjection is how long a replica that left a request unanswered is passed over.
+const FirstEjection = firstEjection
+
 // Hedged returns the config with that hedging delay.
 func (c Config) Hedged(delay time.Duration) Config {
 	c.hedge = delay

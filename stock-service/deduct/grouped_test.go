@@ -74,10 +74,10 @@ func TestAStuckHolderOfOneLockIsPassedBy(t *testing.T) {
 	s := p.Open(t, "grouped", func(c *compared.Config) {
 		c.Root, c.Partitions, c.LockPatience = root, partitions, 200*time.Millisecond
 	})
+	items, err := operation.NewItems([]operation.Item{{GoodsID: stuck, Num: 1}, {GoodsID: free, Num: 1}})
+	must(t, err)
 	both := func() operation.Operation {
-		r := one(p, stuck)
-		r.Items = append(r.Items, operation.Item{GoodsID: free, Num: 1})
-		op, err := s.Deduct(t.Context(), r)
+		op, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: items})
 		if err != nil || op.State != operation.Done {
 			t.Errorf("over both: %+v, %v; want it done", op, err)
 		}
@@ -86,7 +86,7 @@ func TestAStuckHolderOfOneLockIsPassedBy(t *testing.T) {
 	if op := both(); !op.Token.IsZero() {
 		t.Errorf("while one lock is held by another: token %s; want none", op.Token)
 	}
-	eventually(t, "a deduction of the free partition under its lock", func() bool { // ZooKeeper may be slower than patience
+	eventually(t, "a deduction of the free partition under its lock", func() bool { // ZooKeeper may be slow
 		op, err := s.Deduct(t.Context(), one(p, free))
 		must(t, err)
 		return !op.Token.IsZero()
