@@ -6,8 +6,10 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -81,6 +83,66 @@ func (t dyingTx) Commit() error {
 		return err
 	}
 	return t.Tx.Commit()
+}
+
+// standing is a connector whose process stands still before its first commit, for longer than the server keeps its
+// silent connections.
+type standing struct {
+	dying
+	once *sync.Once
+}
+
+func (s standing) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := s.dying.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return standingConn{conn.(dyingConn), s.once}, nil
+}
+
+type standingConn struct {
+	dyingConn
+	once *sync.Once
+}
+
+// BeginTx begins a transaction that stands still before its commit.
+func (c standingConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	tx, err := c.dyingConn.BeginTx(ctx, opts)
+	return standingTx{tx, c.once}, err
+}
+
+type standingTx struct {
+	driver.Tx
+	once *sync.Once
+}
+
+func (t standingTx) Commit() error {
+	t.once.Do(func() { time.Sleep(1500 * time.Millisecond) }) // the server's limit is a second
+	return t.Tx.Commit()
+}
+
+// TestUpMayStandStill, also with the connections of a service's pool.
+func TestUpMayStandStill(t *testing.T) {
+	t.Parallel()
+	cfg, err := mysql.ParseDSN(serverstest.Database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Params = map[string]string{"wait_timeout": "1"}
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left atomic.Int64
+	left.Store(1 << 30)
+	db := sql.OpenDB(standing{dying{connector, &left}, new(sync.Once)})
+	t.Cleanup(func() { _ = db.Close() })
+	if err := migrations.Up(t.Context(), db, migrations.Stock); err != nil {
+		t.Fatal(err)
+	}
+	if err := complete(t, db, migrations.Stock); err != nil {
+		t.Error(err)
+	}
 }
 
 // Each first run is killed one statement later than the one before it, until

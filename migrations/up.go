@@ -3,12 +3,14 @@ package migrations
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io/fs"
 	"sync"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/pressly/goose/v3"
 )
 
@@ -27,7 +29,7 @@ const lockWait = 60 * time.Second
 // Up brings db to the newest version of a schema; which is Order or Stock. Up may be called again, also by several
 // processes at once: a named lock of the server serializes them. It returns ErrBusy if it does not get the lock in a
 // minute. If a run is killed, the next one finishes its work: MySQL commits each DDL statement separately, so each
-// statement of a migration must be repeatable.
+// statement of a migration must be repeatable. Up does so itself if it loses the connection of its work, twice at most.
 //
 // The user needs DDL rights, and the pool must allow two connections.
 func Up(ctx context.Context, db *sql.DB, which string) error {
@@ -36,14 +38,28 @@ func Up(ctx context.Context, db *sql.DB, which string) error {
 		return err
 	}
 	return locked(ctx, db, "migrate", func(ctx context.Context) error {
-		if err := dropUnfinished(ctx, db); err != nil {
-			return fmt.Errorf("migrate %s: %w", which, err)
+		for tries := mostTries; ; tries-- {
+			err := dropUnfinished(ctx, db)
+			if err == nil {
+				_, err = provider.Up(ctx)
+			}
+			switch {
+			case err == nil:
+				return nil
+			case tries == 1 || ctx.Err() != nil || !lost(err):
+				return fmt.Errorf("migrate %s: %w", which, err)
+			}
 		}
-		if _, err := provider.Up(ctx); err != nil {
-			return fmt.Errorf("migrate %s: %w", which, err)
-		}
-		return nil
 	})
+}
+
+// mostTries bounds how often Up works on after it has lost a connection.
+const mostTries = 3
+
+// lost reports whether a connection was lost: the server closes a service's that is silent for a second, which is less
+// than a process may stand still between two statements.
+func lost(err error) bool {
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, sql.ErrConnDone)
 }
 
 // Version returns the current version of the database, 0 before the first
