@@ -560,9 +560,18 @@ func TestAnAnnouncedStop(t *testing.T) {
 		}))
 		t.Cleanup(front.Close)
 		cfg := s.config()
-		cfg.Orders, cfg.Rate, cfg.OrderURLs = 20, 20, []string{front.URL}
+		cfg.Orders, cfg.Rate, cfg.OrderURLs = 1000, 20, []string{front.URL}
+		cfg.Enough = func() bool { return asked.Load() > 4 } // it has been back
 		h, _ := run(t, cfg)
-		if len(h.Away) != 1 || h.Away[0].Announced != announced || h.Away[0].To <= h.Away[0].From {
+		// A machine that stands still for a second makes more of them, which are not announced.
+		away, said := slices.DeleteFunc(slices.Clone(h.Away), func(a history.Away) bool { return a.Address != front.URL }), 0
+		for _, a := range away {
+			if a.Announced {
+				said++
+			}
+		}
+		if len(away) == 0 || away[0].Announced != announced || said > 1 || said > 0 != announced ||
+			away[0].To <= away[0].From {
 			t.Errorf("away: %+v; want once, announced: %t", h.Away, announced)
 		}
 	}
@@ -760,6 +769,9 @@ func TestCallsWithoutAnEndAreRepeated(t *testing.T) {
 			cfg := s.config()
 			cfg.Orders, cfg.Disturbed = 10, true
 			cfg.Healed = func() bool { over.Store(heals); return true }
+			if heals { // each ends when it is repeated, however slow the machine
+				cfg.Patience = time.Minute
+			}
 			h, _ := run(t, cfg)
 			ended := 0
 			for i := range h.Calls {
@@ -791,7 +803,7 @@ func TestFireDoesNotWaitForADay(t *testing.T) {
 		}
 	})
 	cfg := s.config()
-	cfg.Orders, cfg.Concurrency = 10, 1
+	cfg.Orders, cfg.Concurrency, cfg.Patience = 10, 1, 2*time.Second
 	h, _ := run(t, cfg)
 	sent, postponed := map[int32]int{}, map[int32]int{}
 	for _, c := range h.Calls {
