@@ -229,7 +229,22 @@ func (e Ends) outcome(f Fault, side Side, v *verify.Verdict) (text string) {
 		return firstBroken(v)
 	}
 	if text == "" {
-		text = sold(e.Sold, e.Stock, "")
+		text = e.right(f, v)
+	}
+	return text
+}
+
+// right says what no violation has disproved: of a fault that costs orders, what became of the orders; of one that
+// costs pieces though there are enough, what became of all pieces.
+func (e Ends) right(f Fault, v *verify.Verdict) string {
+	text := sold(e.Sold, e.Stock, "")
+	switch {
+	case v.Outcome != verify.Pass:
+	case f.Went != nil:
+		return report.English.Sprintf("each of %s is sold or refused, and each of %d pieces has a buyer",
+			orders(e.Orders), e.Sold)
+	case f.Letter != "" && !f.oversells():
+		text += report.English.Sprintf(", and the stock counts the other %d", e.Stock-e.Sold)
 	}
 	return text
 }

@@ -15,6 +15,7 @@ import (
 // Each published fault has a sentence by the numbers of its rows, and none names an invariant.
 func TestSentences(t *testing.T) {
 	wrong, right := &verify.Verdict{Outcome: verify.Violation}, &verify.Verdict{Outcome: verify.Pass}
+	unknown := &verify.Verdict{Outcome: verify.Unknown}
 	for _, test := range []struct {
 		letter string
 		side   Side
@@ -38,6 +39,14 @@ func TestSentences(t *testing.T) {
 		{"H", Fixed, Ends{OrdersPerS: 53}, right, "53.0 orders a second: a lock for each product"},
 		{"H", Here, Ends{OrdersPerS: 70}, right, "70.0 orders a second"},
 		{"A", Here, Ends{Stock: 300, Sold: 300}, right, "sold 300 of 300"},
+		{
+			"E", Fixed, Ends{Orders: 200, Stock: 19_997, Sold: 445}, right,
+			"each of 200 orders is sold or refused, and each of 445 pieces has a buyer",
+		},
+		{"D", Broken, Ends{Orders: 200, Stock: 20_000, Sold: 445}, unknown, "sold 445 of 20,000"},
+		{"M", Here, Ends{Stock: 400, Sold: 191}, right, "sold 191 of 400, and the stock counts the other 209"},
+		{"O", Fixed, Ends{Stock: 400, Sold: 191}, unknown, "sold 191 of 400"},
+		{"", "", Ends{Stock: 400, Sold: 191}, right, "sold 191 of 400"},
 		{"I", Broken, Ends{Unserved: 133, Orders: 300}, wrong, "133 orders of 300 failed"},
 		{"J", Broken, Ends{Unserved: 1, Orders: 12}, wrong, "1 order of 12 had no outcome in time"},
 		{"K", Broken, Ends{Stock: 60, Sold: 370}, wrong, "sold 370 of 60: 310 more"},
@@ -52,6 +61,7 @@ func TestSentences(t *testing.T) {
 		f, _ := Find(test.letter)
 		_, run := f.Play(test.side, 1)
 		if got := test.ends.sentence(f, run, test.of); !strings.HasPrefix(got, test.want) ||
+			test.of.Outcome != verify.Violation && strings.Contains(got, " and ") != strings.Contains(test.want, " and ") ||
 			strings.Contains(got, "as it runs here") { // its side is named beside it
 			t.Errorf("%s, %s: %q, want %q", test.letter, test.side, got, test.want)
 		}

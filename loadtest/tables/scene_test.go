@@ -308,9 +308,12 @@ func TestWhatHappened(t *testing.T) {
 			t.Run(fmt.Sprint(f.Letter, "/", side), func(t *testing.T) {
 				r, e := play(t, f, side, tables.FirstSeed)
 				e.balance(r.Scene)
-				if r.Compare != nil {
+				switch {
+				case r.Compare != nil:
 					e.compare(rate(e))
-				} else {
+				case f.Went != nil: // what became of the orders
+					e.compare([]float64{float64(e.history.Orders()), sold(e)[0]})
+				default:
 					e.compare(sold(e))
 				}
 				if r.Run.Verdict != verify.Pass {
