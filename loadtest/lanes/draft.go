@@ -168,6 +168,15 @@ func (d *draft) stress(lane int, point, more string) {
 	d.mark(lane, point, func(s *Step) { s.Text += more })
 }
 
+// keep keeps all steps at a point.
+func (d *draft) keep(point string) {
+	for i, m := range d.all {
+		if isAt(m, point) && m.Held == "" {
+			d.all[i].Weight = max(m.weight, 8)
+		}
+	}
+}
+
 func (d *draft) mark(lane int, point string, set func(*Step)) {
 	d.markIf(func(m moment) bool { return m.Lane == lane && isAt(m, point) }, set)
 }

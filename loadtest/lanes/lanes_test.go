@@ -90,6 +90,45 @@ func TestTwoReaders(t *testing.T) {
 	}
 }
 
+// TestNamesAreSortedByAPiece says by which piece of its name a node is before the holder's.
+func TestNamesAreSortedByAPiece(t *testing.T) {
+	r := &Run{Broken: true, Books: "9 in", History: &history.History{Goods: []history.Goods{{ID: 1}}}}
+	r.Events = append(deduction("stock-1", "1", 7, 6, 10, 90, 20, 70, 80),
+		event(9, "stock-1", "1", "queue/after", faultpoint.Values{Node: "_c_11111111-9a3f-4-5-6-lock-0000000000"}))
+	r.Events = append(r.Events, deduction("stock-2", "2", 7, 5, 30, 95, 40, 91, 92)...)
+	r.Events = append(r.Events, event(30, "stock-2", "2", "queue/after",
+		faultpoint.Values{Node: "_c_99999999-7ffe-4-5-6-lock-0000000013"}))
+	if got := fmt.Sprint(steps(TwoReaders(r))); !strings.Contains(got, "1 is first in the queue: …13 "+
+		"✗ 7ffe in its name is before 9a3f in that of order …1, which holds the lock") {
+		t.Errorf("of a node that is sorted by a piece of its name, %s is shown", got)
+	}
+}
+
+// TestFirstChild: the sleeper does not know that its lock is another one's.
+func TestFirstChild(t *testing.T) {
+	queued := func(ms int, flag, node string) faultpoint.Event {
+		return event(ms, "stock-"+flag, flag, "queue/after", faultpoint.Values{Node: node})
+	}
+	deletes := event(60, "stock-1", "1", "delete-node/before", faultpoint.Values{Node: "a-1", Deleted: "b-2"})
+	deleted := deletes
+	deleted.When, deleted.At = faultpoint.After, 61*time.Millisecond
+	r := &Run{Broken: true, History: &history.History{Goods: []history.Goods{{ID: 1}}}}
+	r.Events = append(deduction("stock-1", "1", 9, 8, 1, 55, 2, 3, 4), queued(1, "1", "a-1"), deletes, deleted)
+	r.Events[7].At = 70 * time.Millisecond // its end
+	r.Events = append(r.Events, deduction("stock-2", "2", 8, 7, 50, 99, 51, 90, 91)...)
+	r.Events = append(r.Events, queued(50, "2", "b-2"))
+	r.Events = append(r.Events, deduction("stock-3", "3", 8, 6, 65, 80, 66, 67, 68)...)
+	got := fmt.Sprint(steps(FirstChild(r)))
+	for _, want := range []string{
+		"1 takes the lock, token 50: the sleeper's session is over", "0 gives the lock back: it has lost it, and does not know",
+		"0 deletes …2 ✗ that is the node of order …2",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %s", want, got)
+		}
+	}
+}
+
 // TestSceneHasTwelveSteps: the lightest are left out, never a marked one, and the text keeps to its width.
 func TestSceneHasTwelveSteps(t *testing.T) {
 	r := &Run{History: &history.History{Goods: []history.Goods{{ID: 1}}}}
@@ -196,6 +235,9 @@ func TestSecondLook(t *testing.T) {
 		if !slices.Contains(got, want) || strings.Contains(fmt.Sprint(got), "✗") {
 			t.Errorf("no step %q in\n%s", want, strings.Join(got, "\n"))
 		}
+	}
+	if woken := Vanished(r).Steps[3]; woken.Text != "wakes up: …2 is gone" || woken.Weight != 9 {
+		t.Errorf("it looks again, and why may be left out: %+v", woken)
 	}
 	// Broken: it takes the lock at once.
 	r = &Run{
@@ -378,6 +420,29 @@ func TestLateCommit(t *testing.T) {
 	if got := fmt.Sprint(steps(LateCommit(r))); !strings.Contains(got, "0 hears: failed 1 commits ✗ the pieces are gone") {
 		t.Errorf("of two orders, this is shown: %s", got)
 	}
+	// As it runs here, the group of the order is held.
+	held.Flag = "group-1"
+	r = &Run{
+		History: r.History, Orders: []Order{{ID: "1", Status: "CONFIRMED"}, {ID: "2", Status: "CONFIRMED"}},
+		Events: []faultpoint.Event{
+			event(1, "stock-2", "1", "lookup-flow/after", faultpoint.Values{}), // in another process
+			event(2, "stock-1", "2", "lookup-flow/after", faultpoint.Values{}),
+			event(2, "order-1", "2", "call-stock/before", faultpoint.Values{}),
+			event(9, "stock-1", "group-1", "deduct/before", faultpoint.Values{Said: "2"}),
+			event(9, "stock-1", "3", "lookup-flow/after", faultpoint.Values{}), // too late for the group
+			event(10, "stock-1", "group-1", "update-stock/after", faultpoint.Values{}), held,
+			event(1999, "order-1", "3", "call-stock/after", faultpoint.Values{Error: "deadline"}),
+			event(2000, "order-1", "1", "call-stock/after", faultpoint.Values{Error: "deadline"}),
+			event(2001, "order-1", "2", "call-stock/after", faultpoint.Values{Error: "deadline"}),
+			event(2021, "stock-1", "group-1", "commit/after", faultpoint.Values{}),
+			event(2030, "order-1", "2", "confirm/after", faultpoint.Values{Said: "DONE"}),
+		},
+	}
+	got := fmt.Sprint(steps(LateCommit(r)))
+	if !strings.Contains(got, "1 writes the levels 1 stands still for 2.0 s") || !strings.Contains(got,
+		"0 hears: nothing in time ✓ the order stays PENDING 1 commits 0 reads the ledger: done ✓ the ledger decides") {
+		t.Errorf("of an order whose group was held, %s is shown", got)
+	}
 }
 
 // TestBasket shows an order that is sold out, not one before it that wants more pieces than there ever were.
@@ -395,8 +460,14 @@ func TestBasket(t *testing.T) {
 	}
 	rejected := []Order{{ID: "1", Status: "REJECTED"}, {ID: "2", Status: "REJECTED"}}
 	r := &Run{Broken: true, History: h, Orders: rejected, Events: append(both(0, "1", 2147483245), both(10, "2", 3)...)}
-	if got := fmt.Sprint(steps(Basket(r))); !strings.Contains(got, "takes 1, takes 3: refused, commits") {
+	const shown = "takes 1, takes 3: refused, commits ✗ 1 piece is gone, and the order fails"
+	if got := fmt.Sprint(steps(Basket(r))); !strings.Contains(got, shown) {
 		t.Errorf("of two refused orders, %s is shown", got)
+	}
+	twice := slices.Insert(both(0, "1", 3), 1, took(0, "1", 2, 0))
+	r = &Run{Broken: true, History: h, Orders: rejected, Events: append(twice, both(10, "2", 3)...)}
+	if got := fmt.Sprint(steps(Basket(r))); !strings.Contains(got, "["+"0 "+shown) {
+		t.Errorf("of two orders, the one that is refused only at its last product is plainer: %s is shown", got)
 	}
 	reads := func(ms int, flag string, levels ...int64) (all []faultpoint.Event) {
 		all = append(all, event(ms, "stock-1", flag, "deduct/before", faultpoint.Values{}))
@@ -409,9 +480,14 @@ func TestBasket(t *testing.T) {
 	repeat := event(90, "stock-2", "2", "roll-back/before", faultpoint.Values{}) // of the same order, elsewhere
 	r.Events = append(r.Events, repeat)
 	r.Events = append(r.Events, event(17, "stock-1", "2", "commit/after", faultpoint.Values{}))
-	if got := fmt.Sprint(steps(Basket(r))); got != "[0 reads 9 pieces, 0 pieces 0 rolls back ✓ nothing is taken "+
-		"0 commits the refusal]" {
+	if got := fmt.Sprint(steps(Basket(r))); got != "[0 reads 9 pieces, 0 pieces 0 rolls back "+
+		"0 commits the refusal ✓ nothing is taken]" {
 		t.Errorf("of two orders that are rolled back, %s is shown", got)
+	}
+	short := slices.DeleteFunc(reads(10, "2", 9, 0), func(e faultpoint.Event) bool { return e.Step == faultpoint.RollBack })
+	r = &Run{History: h, Orders: rejected, Events: append(short, event(17, "stock-1", "2", "commit/after", faultpoint.Values{}))}
+	if got := fmt.Sprint(steps(Basket(r))); got != "[0 reads 9 pieces, 0 pieces 0 commits the refusal ✓ nothing is taken]" {
+		t.Errorf("of an order that is refused at once, %s is shown", got)
 	}
 }
 
@@ -440,7 +516,7 @@ func TestOrphan(t *testing.T) {
 		})),
 	}
 	if got := fmt.Sprint(steps(Orphan(r))); !strings.Contains(got, "1 reads the ledger: nothing yet "+
-		"1 the order is CANCELLED ✓ a reconciler has found the order") || strings.Contains(got, "nobody") {
+		"✓ a reconciler has found the order 1 the order is CANCELLED") || strings.Contains(got, "nobody") {
 		t.Errorf("of an order that is found, %s is shown", got)
 	}
 }
@@ -462,6 +538,18 @@ func TestTakenFlag(t *testing.T) {
 	if got := fmt.Sprint(steps(TakenFlag(r))); !strings.Contains(got, "finds no flag in Redis ✗ it takes the order") {
 		t.Errorf("of a flag that is taken, %v is shown", got)
 	}
+	// Where there is little place, that the flag was there and is gone matters more than the levels.
+	r = &Run{History: r.History, Orders: []Order{{ID: "1", Status: "CONFIRMED"}}, Events: slices.Clone(r.Events[:4])}
+	r.Events = append(r.Events, event(71, "stock-2", "1", "lookup-flow/after", faultpoint.Values{}))
+	for i := range 12 {
+		r.Events = append(r.Events, event(72+i, "stock-2", "1", "acquire-lock/after", faultpoint.Values{}),
+			event(72+i, "order-1", "1", "set-status/after", faultpoint.Values{Said: "true"}))
+	}
+	r.Events = append(r.Events, event(90, "stock-2", "1", "release-lock/before", faultpoint.Values{}))
+	got := fmt.Sprint(steps(TakenFlag(r)))
+	if !strings.Contains(got, "1 takes the flag from Redis") || !strings.Contains(got, "2 finds no flag in Redis") {
+		t.Errorf("of a flag that is gone, %s is shown", got)
+	}
 }
 
 // TestRepeat shows that the first answer is lost.
@@ -473,10 +561,12 @@ func TestRepeat(t *testing.T) {
 		Orders: []Order{{ID: "1", Status: "CANCELLED"}}, Flows: []Flow{{"1", 1, -1}},
 		Events: []faultpoint.Event{
 			event(5, "stock-1", "1", "commit/after", faultpoint.Values{}), lost,
+			event(8, "stock-1", "1", "lookup-flow/after", faultpoint.Values{Said: "DONE"}),
 			event(9, "order-1", "1", "call-stock/after", faultpoint.Values{Error: "conflict"}),
 		},
 	}
 	want := "[1 commits 1 its answer is lost ‖ lost there by the experiment " +
+		"1 looks into the ledger: done ✗ it finds the outcome, and answers only that this is a repeat " +
 		"0 hears: a repeat, and no outcome ✗ the first attempt had deducted it]"
 	if got := fmt.Sprint(steps(Repeat(r))); got != want {
 		t.Errorf("%s is shown, want %s", got, want)

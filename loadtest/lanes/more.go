@@ -34,22 +34,22 @@ func Basket(r *Run) *Scene {
 		case o.Status != "REJECTED":
 		case a.taken > 0 && a.committed > 0:
 			d := r.path(o.ID, a.process)
-			d.wrongAt("stock", "commit/after", "the pieces it took before are gone")
+			d.wrongAt("stock", "commit/after", report.Are(a.taken, "piece")+" gone, and the order fails")
 			return d.end(fmt.Sprintf("order %s is REJECTED, the ledger has no line, and %s gone",
 				r.short(o.ID), report.Are(a.taken, "piece")))
 		case a.reads > 1 && !r.Broken:
 			d := r.path(o.ID, a.process)
-			d.rightAt("stock", "roll-back/before", "nothing is taken")
+			d.rightAt("stock", "commit/after", "nothing is taken")
 			return d.end(r.rows(o.ID))
 		}
 	}
 	return nil
 }
 
-// outOfReach returns 1 for an attempt that asks for more pieces than there ever were, or is refused before its last
-// product or, where it does not say how many it asks for, that finds no product sold out; else 0.
+// outOfReach returns 1 for an attempt that asks for more pieces than there ever were, or is refused not only at its
+// last product or, where it does not say how many it asks for, that finds no product sold out; else 0.
 func (r *Run) outOfReach(a *attempt) int {
-	if !r.Broken && a.soldOut || r.Broken && a.refused && a.asks <= r.stocked() {
+	if !r.Broken && a.soldOut || r.Broken && a.refused && a.refusals == 1 && a.asks <= r.stocked() {
 		return 0
 	}
 	return 1
@@ -70,6 +70,7 @@ func TakenFlag(r *Run) *Scene {
 		return nil
 	}
 	d := r.path(flag, r.passed(flag, "take-flag/after")...)
+	d.keep("take-flag/after")
 	if r.Broken {
 		d.wrongAt("stock", "take-flag/after", "it takes the order for a repeat")
 		d.wrongAt("order", "call-stock/after", "nothing was ever deducted")
@@ -83,6 +84,7 @@ func TakenFlag(r *Run) *Scene {
 func Repeat(r *Run) *Scene {
 	if flag := earliest(r.failed(faultpoint.Error)); flag != "" {
 		d := r.path(flag)
+		d.wrongAt("stock", "lookup-flow/after", "it finds the outcome, and answers only that this is a repeat")
 		d.wrongAt("order", "call-stock/after", "the first attempt had deducted it")
 		return d.end(r.rows(flag))
 	}
@@ -99,18 +101,25 @@ func Repeat(r *Run) *Scene {
 
 // Orphan shows an order whose process died after it was written.
 func Orphan(r *Run) *Scene {
-	flag := earliest(r.struck(faultpoint.Kill))
-	if flag == "" {
+	died, ok := r.first(func(e faultpoint.Event) bool { return e.Action == faultpoint.Kill && one(e) })
+	if !ok {
 		return nil
 	}
+	flag := died.Flag
 	d := r.path(flag)
+	d.keep("insert-order/after")
 	if o := r.order[flag]; o.Status == "PENDING" {
 		d.dead("nobody looks for the order again")
 		if heard, ok := r.first(func(e faultpoint.Event) bool { return e.Flag == flag && e.Step == hears }); ok {
 			d.until(heard.At) // later ones only find it as it is
 		}
 	} else {
-		d.rightAt("order", "set-status/after", "a reconciler has found the order")
+		found := slices.IndexFunc(d.all, func(m moment) bool {
+			return m.event.At > died.At && strings.HasPrefix(m.event.Process, "order")
+		})
+		if found >= 0 {
+			d.rightIn(d.all[found].event, "a reconciler has found the order")
+		}
 	}
 	return d.end(r.rows(flag))
 }
@@ -276,6 +285,8 @@ func FirstChild(r *Run) *Scene {
 	}
 	d := r.follow(a.acquired, max(b.committed, c.committed), r.by(a), r.by(b), r.by(c))
 	d.stress(0, "acquire-lock/after", "")
+	d.stress(1, "acquire-lock/after", sleptOver)
+	d.stress(0, "release-lock/before", ": it has lost it, and does not know")
 	d.wrong(0, "delete-node/before", "that is the node of order "+r.short(b.flag))
 	d.wrong(2, "acquire-lock/after", "order "+r.short(b.flag)+" still works")
 	if b.written != nil && c.written != nil {
@@ -290,6 +301,7 @@ func (r *Run) wakesLate(all []*attempt) *Scene {
 		for _, b := range all {
 			if a.slept > time.Second && b.goods == a.goods && b.acquired > a.committed && b.holds(a.released) {
 				d := r.follow(a.acquired, b.last(), r.by(a), r.by(b))
+				d.stress(1, "acquire-lock/after", sleptOver)
 				d.right(0, "release-lock/before", "its own node is gone, and it leaves the one of order "+r.short(b.flag)+" alone")
 				return d.end(r.Books)
 			}

@@ -104,9 +104,17 @@ func TwoReaders(r *Run) *Scene {
 	d := r.follow(min(a.acquired, b.acquired), max(a.ended, b.ended), r.by(a), r.by(b))
 	d.forgets(a, b, 0, 1)
 	if b.node != "" && a.holds(b.acquired) {
-		d.wrong(1, "queue/after", "order "+r.short(a.flag)+" holds the lock, with "+node(a.node))
+		d.wrong(1, "queue/after", fmt.Sprintf("%s in its name is before %s in that of order %s, which holds the lock",
+			piece(b.node), piece(a.node), r.short(a.flag)))
 	}
 	return d.end(r.Books)
+}
+
+// piece returns the piece of a node's name that fault N sorts by.
+func piece(node string) string {
+	_, rest, _ := strings.Cut(node, "-")
+	of, _, _ := strings.Cut(rest, "-")
+	return of
 }
 
 // turns shows two holders of a lock, one after the other.
@@ -158,6 +166,7 @@ func Vanished(r *Run) *Scene {
 		}
 		d := r.follow(min(a.asked, c.asked), b.last(), r.by(a), r.by(c), r.by(b))
 		d.right(1, "delete-node/before", "it gives up, and leaves no node behind")
+		d.markIf(func(m moment) bool { return m.event == e }, func(*Step) {}) // why it looks again
 		d.rightIn(again, "it looks again, and order "+r.short(a.flag)+" is before it")
 		return d.end(r.Books)
 	})
@@ -178,6 +187,9 @@ func Vanished(r *Run) *Scene {
 	d.forgets(a, b, 0, 2)
 	return d.end(r.Books)
 }
+
+// sleptOver says why a second holder gets the lock of one that sleeps.
+const sleptOver = ": the sleeper's session is over"
 
 // Sleeper shows a holder that sleeps for longer than its session, and the next holder.
 func Sleeper(r *Run) *Scene {
@@ -205,7 +217,7 @@ func Sleeper(r *Run) *Scene {
 			lanes, last = append(lanes, r.by(c)), max(last, c.ended)
 		}
 		d := r.follow(a.acquired, last, lanes...)
-		d.stress(1, "acquire-lock/after", ": the sleeper's session is over")
+		d.stress(1, "acquire-lock/after", sleptOver)
 		if c != nil { // its steps do not displace the sleeper's
 			d.overwrites(c, a, 2)
 			for _, point := range []string{"acquire-lock/after", "read-stock/after", "update-stock/after"} {
@@ -232,7 +244,10 @@ func Sleeper(r *Run) *Scene {
 
 // path drafts all steps of one order, in the lanes of the client and the processes that worked for it, of the stock
 // services only these, unless none is named. If the lanes are many, others are left out that changed nothing.
-func (r *Run) path(flag string, stocks ...string) *draft {
+func (r *Run) path(flag string, stocks ...string) *draft { return r.pathIn("", flag, stocks...) }
+
+// pathIn is path with the steps of a group, if it is not "", that the order was deducted in.
+func (r *Run) pathIn(group, flag string, stocks ...string) *draft {
 	var lanes []of
 	for _, process := range r.passed(flag) {
 		lane := Lane{Process: process}
@@ -240,7 +255,9 @@ func (r *Run) path(flag string, stocks ...string) *draft {
 			lane.Order = "order " + r.short(flag)
 		}
 		if len(stocks) == 0 || !strings.HasPrefix(process, "stock") || slices.Contains(stocks, process) {
-			lanes = append(lanes, of{lane, func(o faultpoint.Event) bool { return o.Flag == flag && o.Process == process }})
+			lanes = append(lanes, of{lane, func(o faultpoint.Event) bool {
+				return o.Process == process && (o.Flag == flag || group != "" && o.Flag == group)
+			}})
 		}
 	}
 	slices.SortStableFunc(lanes, func(a, b of) int { return strings.Compare(rank(a.lane), rank(b.lane)) })
@@ -320,12 +337,15 @@ func earliest(flags []string) string {
 func (r *Run) struck(a faultpoint.Action) (flags []string) {
 	r.prepare()
 	for _, e := range r.timeline {
-		if e.Action == a && e.Flag != "" && !faultpoint.IsGroup(e.Flag) {
+		if e.Action == a && one(e) {
 			flags = append(flags, e.Flag)
 		}
 	}
 	return flags
 }
+
+// one reports whether an event is of one operation.
+func one(e faultpoint.Event) bool { return e.Flag != "" && !faultpoint.IsGroup(e.Flag) }
 
 // rows sums up the order's row and the ledger's.
 func (r *Run) rows(flag string) string {
@@ -349,10 +369,14 @@ func LateCommit(r *Run) *Scene {
 	if failed {
 		flag = all[max(0, slices.IndexFunc(all, r.late))]
 	}
-	if flag == "" {
+	var d *draft
+	if flag != "" {
+		d = r.path(flag, r.passed(flag, "commit/after")...)
+	} else if group, in := r.delayed(); in != "" {
+		flag, d = in, r.pathIn(group.Flag, in, group.Process)
+	} else {
 		return nil
 	}
-	d := r.path(flag, r.passed(flag, "commit/after")...)
 	if failed {
 		d.wrongAt("order", "set-status/after", "it cannot know that: the deduction is still at work")
 		d.wrongAt("stock", "commit/after", "the pieces are gone, and nobody owns them")
@@ -361,6 +385,24 @@ func LateCommit(r *Run) *Scene {
 		d.rightAt("order", "confirm/after", "the ledger decides")
 	}
 	return d.end(r.rows(flag))
+}
+
+// delayed returns the beginning of the first group that is delayed, and the flag of the first order that had come to
+// its process by then and whose caller heard nothing in time; "" if there is none.
+func (r *Run) delayed() (group faultpoint.Event, flag string) {
+	late, _ := r.first(func(e faultpoint.Event) bool { return e.Action == faultpoint.Delay && faultpoint.IsGroup(e.Flag) })
+	waits := map[string]bool{}
+	for _, e := range r.timeline {
+		switch {
+		case e.Process == late.Process && e.Flag == late.Flag && e.Step == faultpoint.Deduct && e.When == faultpoint.Before:
+			group = e
+		case e.Process == late.Process && group.Flag == "" && one(e):
+			waits[e.Flag] = e.Step != faultpoint.Reply
+		case group.Flag != "" && e.Step == faultpoint.CallStock && waits[e.Flag] && answer(e) == "nothing in time":
+			return group, e.Flag
+		}
+	}
+	return group, ""
 }
 
 // goods returns the products of the flag's deduction.

@@ -104,18 +104,18 @@ func (r *Run) prepare() {
 // work is the work of a process under a flag or, of a group, under the token of its lock.
 type work struct{ process, name string }
 
-// refusal is committed after a roll-back.
+// refusal is what a transaction commits that takes nothing.
 const refusal = "refusal"
 
 // infer adds to the events the values that follow from others of their attempt. An attempt that asks for several locks
-// takes one for each product, by ascending id: see deduct.EachProduct. A transaction that follows a roll-back, and does
-// not look at the stock, writes the refusal.
+// takes one for each product, by ascending id: see deduct.EachProduct. The transaction of one operation that commits no
+// update of a level writes the refusal.
 func (r *Run) infer() {
 	type steps struct {
-		items  []operation.Item
-		at     map[faultpoint.When][]int // the events of its locks
-		goods  map[string]int64          // by the locks' tokens
-		rolled bool
+		items   []operation.Item
+		at      map[faultpoint.When][]int // the events of its locks
+		goods   map[string]int64          // by the locks' tokens
+		refuses bool                      // no level is updated yet
 	}
 	open := map[work]steps{}
 	for i, e := range r.timeline {
@@ -124,11 +124,13 @@ func (r *Run) infer() {
 		switch {
 		case e.Step == faultpoint.Deduct && e.When == faultpoint.Before:
 			items, _ := operation.DecodeItems(e.Said) // none: a group
-			open[key] = steps{items: items, at: map[faultpoint.When][]int{}, goods: map[string]int64{}}
-		case e.Step == faultpoint.RollBack || e.Step == faultpoint.ReadStock || e.Step == faultpoint.UpdateStock:
-			of.rolled = e.Step == faultpoint.RollBack
+			open[key] = steps{
+				items: items, at: map[faultpoint.When][]int{}, goods: map[string]int64{}, refuses: !faultpoint.IsGroup(e.Flag),
+			}
+		case e.Step == faultpoint.RollBack || e.Step == faultpoint.UpdateStock || e.Step == faultpoint.Deduct:
+			of.refuses = e.Step == faultpoint.RollBack && !faultpoint.IsGroup(e.Flag)
 			open[key] = of
-		case e.Step == faultpoint.Commit && of.rolled:
+		case e.Step == faultpoint.Commit && of.refuses:
 			r.timeline[i].Said = refusal
 		case e.Step == faultpoint.AcquireLock && len(of.items) > 1:
 			of.at[e.When] = append(of.at[e.When], i)
@@ -162,6 +164,7 @@ type attempt struct {
 	reads                                                             int   // of levels
 	soldOut                                                           bool  // a level was zero
 	refused                                                           bool  // the update changed no row
+	refusals                                                          int   // of its updates
 	slept                                                             time.Duration
 	left                                                              time.Duration // when it deleted its node
 	gaveUp                                                            bool
@@ -238,7 +241,10 @@ func (a *attempt) add(e faultpoint.Event) {
 		if e.Taken != nil {
 			a.asks = max(a.asks, *e.Taken)
 		}
-		if a.refused = e.Rows != nil && *e.Rows == 0; e.Taken != nil && !a.refused {
+		a.refused = e.Rows != nil && *e.Rows == 0
+		if a.refused {
+			a.refusals++
+		} else if e.Taken != nil {
 			a.taken += *e.Taken
 		}
 	case "commit/after":

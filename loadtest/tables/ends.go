@@ -242,7 +242,7 @@ func (e Ends) right(f Fault, v *verify.Verdict) string {
 	case v.Outcome != verify.Pass:
 	case f.Went != nil:
 		return report.English.Sprintf("each of %s is sold or refused, and each of %d pieces has a buyer",
-			orders(e.Orders), e.Sold)
+			report.Many(e.Orders, "order"), e.Sold)
 	case f.Letter != "" && !f.oversells():
 		text += report.English.Sprintf(", and the stock counts the other %d", e.Stock-e.Sold)
 	}

@@ -22,7 +22,7 @@ func TestSay(t *testing.T) {
 			"没有及时得到结果：有人错过了唤醒，队列停住了",
 		"each of 200 orders is sold or refused, and each of 445 pieces has a buyer": "200 个订单都已成交或被拒绝，" +
 			"卖出的 445 件都有买家",
-		"sold 191 of 400, and the stock counts the other 209": "库存 400 件，卖出 191 件，其余 209 件都在",
+		"sold 191 of 400, and the stock counts the other 209":          "库存 400 件，卖出 191 件，其余 209 件都在",
 		"order no. 17 is REJECTED, and 1 piece is gone from the stock": "第 17 号订单为 REJECTED，而 1 件已从库存扣减",
 		"stock-1, 8 orders together":                                   "stock-1，8 个订单一起",
 		"12 orders of 120 hang for ever: a process died, and nobody looks for its orders": "120 个订单中有 12 个订单永远悬着：" +
