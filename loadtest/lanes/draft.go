@@ -168,11 +168,11 @@ func (d *draft) stress(lane int, point, more string) {
 	d.mark(lane, point, func(s *Step) { s.Text += more })
 }
 
-// keep keeps all steps at a point.
-func (d *draft) keep(point string) {
+// weigh gives the steps with these names another weight.
+func (d *draft) weigh(weight int, names ...faultpoint.Step) {
 	for i, m := range d.all {
-		if isAt(m, point) && m.Held == "" {
-			d.all[i].Weight = max(m.weight, 8)
+		if slices.Contains(names, m.event.Step) && m.Held == "" {
+			d.all[i].Weight = weight
 		}
 	}
 }

@@ -99,7 +99,7 @@ func TestNamesAreSortedByAPiece(t *testing.T) {
 	r.Events = append(r.Events, event(30, "stock-2", "2", "queue/after",
 		faultpoint.Values{Node: "_c_99999999-7ffe-4-5-6-lock-0000000013"}))
 	if got := fmt.Sprint(steps(TwoReaders(r))); !strings.Contains(got, "1 is first in the queue: …13 "+
-		"✗ 7ffe in its name is before 9a3f in that of order …1, which holds the lock") {
+		"✗ sorted by 7ffe in its name, it is before order …1, which holds the lock with 9a3f") {
 		t.Errorf("of a node that is sorted by a piece of its name, %s is shown", got)
 	}
 }
@@ -151,6 +151,24 @@ func TestSceneHasTwelveSteps(t *testing.T) {
 		if utf8.RuneCountInString(line) > 81 {
 			t.Errorf("a line is too long: %s", line)
 		}
+	}
+}
+
+// TestLevelsMatterLeast to one order: no other one changes them meanwhile.
+func TestLevelsMatterLeast(t *testing.T) {
+	r := &Run{History: &history.History{Goods: []history.Goods{{ID: 1}}}, Events: []faultpoint.Event{
+		event(1, "order-1", "1", "insert-order/after", faultpoint.Values{Said: "true"}),
+		event(9, "stock-1", "1", "read-stock/after", faultpoint.Values{Read: new(int64(7))}),
+		event(10, "stock-1", "1", "release-lock/before", faultpoint.Values{}),
+	}}
+	for i := range 11 {
+		process := []string{"stock-1", "order-1"}[i%2]
+		point := map[string]string{"stock-1": "acquire-lock/after", "order-1": "call-stock/before"}[process]
+		r.Events = append(r.Events, event(20+i, process, "1", point, faultpoint.Values{}))
+	}
+	got := fmt.Sprint(steps(r.path("1").end("")))
+	if !strings.Contains(got, "writes the order") || strings.Contains(got, "reads") || strings.Contains(got, "back") {
+		t.Errorf("of an order, %s is shown", got)
 	}
 }
 
@@ -435,12 +453,13 @@ func TestLateCommit(t *testing.T) {
 			event(2000, "order-1", "1", "call-stock/after", faultpoint.Values{Error: "deadline"}),
 			event(2001, "order-1", "2", "call-stock/after", faultpoint.Values{Error: "deadline"}),
 			event(2021, "stock-1", "group-1", "commit/after", faultpoint.Values{}),
+			event(2025, "order-1", "2", "call-stock/after", faultpoint.Values{Said: "DONE"}), // a reconciler's
 			event(2030, "order-1", "2", "confirm/after", faultpoint.Values{Said: "DONE"}),
 		},
 	}
 	got := fmt.Sprint(steps(LateCommit(r)))
 	if !strings.Contains(got, "1 writes the levels 1 stands still for 2.0 s") || !strings.Contains(got,
-		"0 hears: nothing in time ✓ the order stays PENDING 1 commits 0 reads the ledger: done ✓ the ledger decides") {
+		"0 hears: nothing in time ✓ the order stays PENDING 1 commits 0 hears: done 0 reads the ledger: done ✓ the ledger decides") {
 		t.Errorf("of an order whose group was held, %s is shown", got)
 	}
 }
@@ -560,14 +579,16 @@ func TestRepeat(t *testing.T) {
 		Broken: true, History: &history.History{Goods: []history.Goods{{ID: 1}}},
 		Orders: []Order{{ID: "1", Status: "CANCELLED"}}, Flows: []Flow{{"1", 1, -1}},
 		Events: []faultpoint.Event{
+			event(1, Client, "1", "sends/", faultpoint.Values{From: "place"}),
 			event(5, "stock-1", "1", "commit/after", faultpoint.Values{}), lost,
-			event(8, "stock-1", "1", "lookup-flow/after", faultpoint.Values{Said: "DONE"}),
+			event(8, "stock-2", "1", "lookup-flow/after", faultpoint.Values{Said: "DONE"}),
 			event(9, "order-1", "1", "call-stock/after", faultpoint.Values{Error: "conflict"}),
+			event(10, "order-1", "1", "set-status/after", faultpoint.Values{Said: "true", To: "CANCELLED"}),
 		},
 	}
-	want := "[1 commits 1 its answer is lost ‖ lost there by the experiment " +
-		"1 looks into the ledger: done ✗ it finds the outcome, and answers only that this is a repeat " +
-		"0 hears: a repeat, and no outcome ✗ the first attempt had deducted it]"
+	want := "[0 orders 2 commits 2 its answer is lost ‖ lost there by the experiment " +
+		"3 looks into the ledger: done ✗ it finds the outcome, and answers only that this is a repeat " +
+		"1 hears: a repeat, and no outcome ✗ the first attempt had deducted it 1 the order is CANCELLED]"
 	if got := fmt.Sprint(steps(Repeat(r))); got != want {
 		t.Errorf("%s is shown, want %s", got, want)
 	}

@@ -39,6 +39,7 @@ func Basket(r *Run) *Scene {
 				r.short(o.ID), report.Are(a.taken, "piece")))
 		case a.reads > 1 && !r.Broken:
 			d := r.path(o.ID, a.process)
+			d.weigh(4, faultpoint.ReadStock)
 			d.rightAt("stock", "commit/after", "nothing is taken")
 			return d.end(r.rows(o.ID))
 		}
@@ -70,7 +71,7 @@ func TakenFlag(r *Run) *Scene {
 		return nil
 	}
 	d := r.path(flag, r.passed(flag, "take-flag/after")...)
-	d.keep("take-flag/after")
+	d.weigh(8, faultpoint.TakeFlag)
 	if r.Broken {
 		d.wrongAt("stock", "take-flag/after", "it takes the order for a repeat")
 		d.wrongAt("order", "call-stock/after", "nothing was ever deducted")
@@ -83,7 +84,7 @@ func TakenFlag(r *Run) *Scene {
 // Repeat shows an order that is deducted, and asked for again.
 func Repeat(r *Run) *Scene {
 	if flag := earliest(r.failed(faultpoint.Error)); flag != "" {
-		d := r.path(flag)
+		d := r.path(flag, r.passed(flag, "lookup-flow/after", "reply/before")...)
 		d.wrongAt("stock", "lookup-flow/after", "it finds the outcome, and answers only that this is a repeat")
 		d.wrongAt("order", "call-stock/after", "the first attempt had deducted it")
 		return d.end(r.rows(flag))
@@ -107,7 +108,7 @@ func Orphan(r *Run) *Scene {
 	}
 	flag := died.Flag
 	d := r.path(flag)
-	d.keep("insert-order/after")
+	d.weigh(8, faultpoint.InsertOrder)
 	if o := r.order[flag]; o.Status == "PENDING" {
 		d.dead("nobody looks for the order again")
 		if heard, ok := r.first(func(e faultpoint.Event) bool { return e.Flag == flag && e.Step == hears }); ok {

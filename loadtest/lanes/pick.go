@@ -104,8 +104,8 @@ func TwoReaders(r *Run) *Scene {
 	d := r.follow(min(a.acquired, b.acquired), max(a.ended, b.ended), r.by(a), r.by(b))
 	d.forgets(a, b, 0, 1)
 	if b.node != "" && a.holds(b.acquired) {
-		d.wrong(1, "queue/after", fmt.Sprintf("%s in its name is before %s in that of order %s, which holds the lock",
-			piece(b.node), piece(a.node), r.short(a.flag)))
+		d.wrong(1, "queue/after", fmt.Sprintf("sorted by %s in its name, it is before order %s, which holds the lock with %s",
+			piece(b.node), r.short(a.flag), piece(a.node)))
 	}
 	return d.end(r.Books)
 }
@@ -269,7 +269,9 @@ func (r *Run) pathIn(group, flag string, stocks ...string) *draft {
 			})
 		})
 	}
-	return r.follow(0, 1<<62, lanes[:min(len(lanes), mostLanes)]...)
+	d := r.follow(0, 1<<62, lanes[:min(len(lanes), mostLanes)]...)
+	d.weigh(1, faultpoint.ReadStock, faultpoint.ReleaseLock)
+	return d
 }
 
 // passed returns the processes that came to one of the points with the flag or, without points, that worked for it.
@@ -381,7 +383,8 @@ func LateCommit(r *Run) *Scene {
 		d.wrongAt("order", "set-status/after", "it cannot know that: the deduction is still at work")
 		d.wrongAt("stock", "commit/after", "the pieces are gone, and nobody owns them")
 	} else {
-		d.rightAt("order", "call-stock/after", "the order stays PENDING")
+		d.markIf(func(m moment) bool { return isAt(m, "call-stock/after") && answer(m.event) == inTime },
+			func(s *Step) { s.Right = "the order stays PENDING" })
 		d.rightAt("order", "confirm/after", "the ledger decides")
 	}
 	return d.end(r.rows(flag))
@@ -398,7 +401,7 @@ func (r *Run) delayed() (group faultpoint.Event, flag string) {
 			group = e
 		case e.Process == late.Process && group.Flag == "" && one(e):
 			waits[e.Flag] = e.Step != faultpoint.Reply
-		case group.Flag != "" && e.Step == faultpoint.CallStock && waits[e.Flag] && answer(e) == "nothing in time":
+		case group.Flag != "" && e.Step == faultpoint.CallStock && waits[e.Flag] && answer(e) == inTime:
 			return group, e.Flag
 		}
 	}

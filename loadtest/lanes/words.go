@@ -150,6 +150,9 @@ func (r *Run) heard(e faultpoint.Event) string {
 	return "an error, " + e.Error
 }
 
+// inTime is the answer that came too late.
+const inTime = "nothing in time"
+
 // answer describes an answer of a service.
 func answer(e faultpoint.Event) string {
 	switch {
@@ -158,7 +161,7 @@ func answer(e faultpoint.Event) string {
 	case strings.Contains(e.Error, "conflict"):
 		return "a repeat, and no outcome"
 	case strings.Contains(e.Error, "unknown outcome") || strings.Contains(e.Error, "deadline"):
-		return "nothing in time"
+		return inTime
 	case e.Error != "":
 		return "an error"
 	}

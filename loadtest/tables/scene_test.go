@@ -195,7 +195,7 @@ var scenes = map[string]shown{
 		"[01] ✗ .* is forgotten",
 	}, oversold},
 	"B": {[]string{
-		"stock takes .* locks?", "stock takes .*refused.*commits", "stock ✗ the pieces it took before are gone",
+		"stock takes .* locks?", "stock takes .*refused.*commits", `stock ✗ \d+ pieces? (is|are) gone, and the order fails`,
 		"buyer hears: failed",
 	}, differing},
 	"C": {[]string{

@@ -23,8 +23,17 @@ func TestSay(t *testing.T) {
 		"each of 200 orders is sold or refused, and each of 445 pieces has a buyer": "200 个订单都已成交或被拒绝，" +
 			"卖出的 445 件都有买家",
 		"sold 191 of 400, and the stock counts the other 209":          "库存 400 件，卖出 191 件，其余 209 件都在",
-		"order no. 17 is REJECTED, and 1 piece is gone from the stock": "第 17 号订单为 REJECTED，而 1 件已从库存扣减",
-		"stock-1, 8 orders together":                                   "stock-1，8 个订单一起",
+		"order no. 17 is REJECTED, and 1 piece is gone from the stock": "17 号订单为 REJECTED，而 1 件已从库存扣减",
+		"33 pieces are gone, and the order fails":                      "扣走了 33 件，订单却失败了",
+		"sorted by 7ffe in its name, it is before order no. 2, which holds the lock with 9a3f": "按节点名里的 7ffe 排序，" +
+			"它排在持有锁的 2 号订单（9a3f）之前",
+		"it looks again, and order no. 13 is before it": "它再看一次，13 号订单还排在它前面",
+		"orders no. 3 and no. 1 took their pieces":      "3 号和 1 号订单都扣减成功",
+		"stock-1, order no. 5":                          "stock-1，5 号订单",
+		"order no. 9 is REJECTED, the ledger has no line, and 1 piece is gone": "9 号订单为 REJECTED，" +
+			"流水表里没有记录，而库存少了 1 件",
+		"59 overwrites 60: the sale of order no. 2 is forgotten": "59 覆盖了 60：2 号订单的这笔销售丢失了",
+		"stock-1, 8 orders together":                             "stock-1，8 个订单一起",
 		"12 orders of 120 hang for ever: a process died, and nobody looks for its orders": "120 个订单中有 12 个订单永远悬着：" +
 			"进程崩溃，没有人再查它的订单",
 	} {
