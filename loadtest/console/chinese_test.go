@@ -187,7 +187,7 @@ func TestReportIsChinese(t *testing.T) {
 	for name, wants := range map[string][]string{
 		"the report of a run": {"发生了什么", "违规", "得到应答：失败", "每秒应答的订单", "违反次数"},
 		"the report of the tour": {
-			"3 个故障中有 2 个", "错误版的表现", "没有它时，每秒的订单是 1.8 倍", "这次没有出现", "得到应答：失败", "C，实际版",
+			"3 个故障中有 2 个", "错误版的表现", "没有这个故障时，每秒订单数是 1.8 倍", "这次没有出现", "得到应答：失败", "C，实际版",
 			"（种子 43）",
 		},
 		locked: {"本页需要控制台的令牌"},

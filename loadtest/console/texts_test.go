@@ -93,7 +93,7 @@ func serverTexts() []string {
 // names are English words that are the same in Chinese.
 const names = "orderstock ZooKeeper Redis Redlock redsync MySQL token fencing lost update mutual exclusion " +
 	"idempotency key ledger reconciler lock granularity context finally NodeExists GUID English PENDING REJECTED " +
-	"CONFIRMED CANCELLED ms stock order make console id stage CANCELLING redis mysql zookeeper"
+	"CONFIRMED CANCELLED latch ms stock order make console id stage CANCELLING redis mysql zookeeper"
 
 // TestPagesOfFaultsAreChinese, too: each fault has a page in that language, and no English word is left in it.
 func TestPagesOfFaultsAreChinese(t *testing.T) {
