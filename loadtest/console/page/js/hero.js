@@ -23,7 +23,7 @@ function runWords(run) {
   if (run.stock) parts.push(run.goods > 1 ? t`${many(run.stock, "piece")} of ${run.goods} products` : many(run.stock, "piece"));
   if (run.strategy) parts.push(run.strategy);
   if (run.seed) parts.push(t`seed ${run.seed}`);
-  if (run.attempts > 1) parts.push(t`try ${run.attempt} of ${run.attempts}`);
+  if (run.attempt > 1) parts.push(t`try ${run.attempt} of ${run.attempts}`);
   return parts.join(" · ");
 }
 

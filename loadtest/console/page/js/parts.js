@@ -40,10 +40,11 @@ export const booksTable = (books, most = 8) => {
         h("td", { class: "number", colspan: 5 }, t`${count(books.sold)} sold of ${count(books.stock)}`))) : null);
 };
 
-// booksWords says whether the books agree, and if not, where.
+// booksWords says whether the books agree, and if not, where. Nothing is praised while pieces are out that no client has.
 export const booksWords = (books) => {
   const wrong = books.rows.filter((row) => row.wrong).map((row) => t`${say(row.name) || row.goods}: ${say(row.wrong)}`);
   if (books.wrong && !wrong.length) wrong.push(say(books.wrong));
+  if (!wrong.length && books.unequal) return h("p", {}, t`In − out + back equals there.`);
   if (!wrong.length) return h("p", { class: "good" }, h("span", { class: "sign" }, "✓ "), t`The books agree: in − out + back equals there.`);
   return h("ul", { class: "plain bad" }, wrong.slice(0, 3).map((text, i) => h("li", { key: i }, h("span", { class: "sign" }, "✗ "), text)),
     wrong.length > 3 ? h("li", { key: "more" }, t`and ${wrong.length - 3} more`) : null);
