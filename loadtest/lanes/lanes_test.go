@@ -11,6 +11,7 @@ import (
 	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/report"
+	"orderstock/pkg/operation"
 )
 
 // event is an event of the first product after that many milliseconds.
@@ -451,7 +452,8 @@ func TestLateCommit(t *testing.T) {
 			event(10, "stock-1", "group-1", "update-stock/after", faultpoint.Values{}), held,
 			event(1999, "order-1", "3", "call-stock/after", faultpoint.Values{Error: "deadline"}),
 			event(2000, "order-1", "1", "call-stock/after", faultpoint.Values{Error: "deadline"}),
-			event(2001, "order-1", "2", "call-stock/after", faultpoint.Values{Error: "deadline"}),
+			event(2001, "order-1", "2", "call-stock/after",
+				faultpoint.Values{Error: "deduct: " + operation.ErrUnknownOutcome.Error()}),
 			event(2021, "stock-1", "group-1", "commit/after", faultpoint.Values{}),
 			event(2025, "order-1", "2", "call-stock/after", faultpoint.Values{Said: "DONE"}), // a reconciler's
 			event(2030, "order-1", "2", "confirm/after", faultpoint.Values{Said: "DONE"}),

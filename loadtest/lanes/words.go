@@ -9,6 +9,7 @@ import (
 
 	"orderstock/loadtest/faultpoint"
 	"orderstock/loadtest/report"
+	"orderstock/pkg/operation"
 )
 
 // describe returns an event in words, and its weight: 0 if it is left out.
@@ -160,7 +161,7 @@ func answer(e faultpoint.Event) string {
 		return "nothing, the answer is lost"
 	case strings.Contains(e.Error, "conflict"):
 		return "a repeat, and no outcome"
-	case strings.Contains(e.Error, "unknown outcome") || strings.Contains(e.Error, "deadline"):
+	case strings.Contains(e.Error, operation.ErrUnknownOutcome.Error()) || strings.Contains(e.Error, "deadline"):
 		return inTime
 	case e.Error != "":
 		return "an error"
