@@ -99,9 +99,15 @@ func TestNamesAreSortedByAPiece(t *testing.T) {
 	r.Events = append(r.Events, deduction("stock-2", "2", 7, 5, 30, 95, 40, 91, 92)...)
 	r.Events = append(r.Events, event(30, "stock-2", "2", "queue/after",
 		faultpoint.Values{Node: "_c_99999999-7ffe-4-5-6-lock-0000000013"}))
-	if got := fmt.Sprint(steps(TwoReaders(r))); !strings.Contains(got, "1 is first in the queue: …13 "+
-		"✗ sorted by 7ffe in its name, it is before order …1, which holds the lock with 9a3f") {
+	s := TwoReaders(r)
+	if got := fmt.Sprint(steps(s)); !strings.Contains(got, "1 is first in the queue: …13 "+
+		"✗ sorted by 7ffe in its name: before the holder's 9a3f") {
 		t.Errorf("of a node that is sorted by a piece of its name, %s is shown", got)
+	}
+	for _, step := range s.Steps {
+		if step.Lane == 0 && strings.Contains(step.Text, "s the lock, ") && step.Weight < 9 {
+			t.Errorf("the stage may leave out the holder: %+v", step)
+		}
 	}
 }
 
@@ -589,10 +595,14 @@ func TestRepeat(t *testing.T) {
 		},
 	}
 	want := "[0 orders 2 commits 2 its answer is lost ‖ lost there by the experiment " +
-		"3 looks into the ledger: done ✗ it finds the outcome, and answers only that this is a repeat " +
+		"3 looks into the ledger: done ✗ answers only that it is a repeat " +
 		"1 hears: a repeat, and no outcome ✗ the first attempt had deducted it 1 the order is CANCELLED]"
-	if got := fmt.Sprint(steps(Repeat(r))); got != want {
+	s := Repeat(r)
+	if got := fmt.Sprint(steps(s)); got != want {
 		t.Errorf("%s is shown, want %s", got, want)
+	}
+	if commits := s.Steps[1]; commits.Weight < 8 {
+		t.Errorf("the stage may leave out that it was deducted: %+v", commits)
 	}
 }
 

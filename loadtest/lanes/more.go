@@ -85,7 +85,8 @@ func TakenFlag(r *Run) *Scene {
 func Repeat(r *Run) *Scene {
 	if flag := earliest(r.failed(faultpoint.Error)); flag != "" {
 		d := r.path(flag, r.passed(flag, "lookup-flow/after", "reply/before")...)
-		d.wrongAt("stock", "lookup-flow/after", "it finds the outcome, and answers only that this is a repeat")
+		d.weigh(8, faultpoint.Commit)
+		d.wrongAt("stock", "lookup-flow/after", "answers only that it is a repeat")
 		d.wrongAt("order", "call-stock/after", "the first attempt had deducted it")
 		return d.end(r.rows(flag))
 	}
@@ -96,6 +97,7 @@ func Repeat(r *Run) *Scene {
 		return nil
 	}
 	d := r.path(again.Flag, r.passed(again.Flag, "lookup-flow/after", "reply/before")...)
+	d.weigh(8, faultpoint.Commit)
 	d.rightAt("stock", "lookup-flow/after", "so the repeat gets the first outcome")
 	return d.end(r.rows(again.Flag))
 }

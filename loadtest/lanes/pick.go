@@ -102,10 +102,10 @@ func TwoReaders(r *Run) *Scene {
 		return r.turns(all)
 	}
 	d := r.follow(min(a.acquired, b.acquired), max(a.ended, b.ended), r.by(a), r.by(b))
+	d.stress(0, "acquire-lock/after", "")
 	d.forgets(a, b, 0, 1)
 	if b.node != "" && a.holds(b.acquired) {
-		d.wrong(1, "queue/after", fmt.Sprintf("sorted by %s in its name, it is before order %s, which holds the lock with %s",
-			piece(b.node), r.short(a.flag), piece(a.node)))
+		d.wrong(1, "queue/after", fmt.Sprintf("sorted by %s in its name: before the holder's %s", piece(b.node), piece(a.node)))
 	}
 	return d.end(r.Books)
 }

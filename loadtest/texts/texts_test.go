@@ -25,11 +25,10 @@ func TestSay(t *testing.T) {
 		"sold 191 of 400, and the stock counts the other 209":          "库存 400 件，卖出 191 件，其余 209 件都在",
 		"order no. 17 is REJECTED, and 1 piece is gone from the stock": "17 号订单为 REJECTED，而 1 件已从库存扣减",
 		"33 pieces are gone, and the order fails":                      "扣走了 33 件，订单却失败了",
-		"sorted by 7ffe in its name, it is before order no. 2, which holds the lock with 9a3f": "按节点名里的 7ffe 排序，" +
-			"它排在持有锁的 2 号订单（9a3f）之前",
-		"it looks again, and order no. 13 is before it": "它再看一次，13 号订单还排在它前面",
-		"orders no. 3 and no. 1 took their pieces":      "3 号和 1 号订单都扣减成功",
-		"stock-1, order no. 5":                          "stock-1，5 号订单",
+		"sorted by 7ffe in its name: before the holder's 9a3f":         "按节点名里的 7ffe 排序，排在持有者的 9a3f 之前",
+		"it looks again, and order no. 13 is before it":                "它再看一次，13 号订单还排在它前面",
+		"orders no. 3 and no. 1 took their pieces":                     "3 号和 1 号订单都扣减成功",
+		"stock-1, order no. 5":                                         "stock-1，5 号订单",
 		"order no. 9 is REJECTED, the ledger has no line, and 1 piece is gone": "9 号订单为 REJECTED，" +
 			"流水表里没有记录，而库存少了 1 件",
 		"59 overwrites 60: the sale of order no. 2 is forgotten": "59 覆盖了 60：2 号订单的这笔销售丢失了",
