@@ -178,7 +178,8 @@ func TestBreaksByHandAreInTheCommand(t *testing.T) {
 // TestBooksSayWhyOutAndSoldDiffer in the words of the server, and praise nothing then: pieces of failed orders may be
 // gone. Nor does a first try promise others.
 func TestBooksSayWhyOutAndSoldDiffer(t *testing.T) {
-	s := openStill(t, `"run": {"id": "r1", "title": "fault E", "attempt": 1, "attempts": 3}, "books": {"heard": true, "unequal": "7 more pieces went out than were confirmed", "wrong": "",
+	s := openStill(t, `"run": {"id": "r1", "title": "fault E", "attempt": 1, "attempts": 3},
+		"books": {"heard": true, "unequal": "7 more pieces went out than were confirmed", "wrong": "",
 		"rows": [{"goods": "1", "name": "product 1", "in": 300, "out": 57, "back": 0, "there": 243, "told": 50}]}`, nil)
 	s.await(`document.querySelector("#books").innerText.includes("7 more pieces went out")`)
 	if eval[bool](s.browser, `!!document.querySelector("#books .good")`) || s.says("#books", "✓") {

@@ -105,7 +105,8 @@ func TwoReaders(r *Run) *Scene {
 	d.stress(0, "acquire-lock/after", "")
 	d.forgets(a, b, 0, 1)
 	if b.node != "" && a.holds(b.acquired) {
-		d.wrong(1, "queue/after", fmt.Sprintf("sorted by %s in its name: before the holder's %s", piece(b.node), piece(a.node)))
+		d.wrong(1, "queue/after",
+			fmt.Sprintf("sorted by %s in its name: before the holder's %s", piece(b.node), piece(a.node)))
 	}
 	return d.end(r.Books)
 }

@@ -104,7 +104,7 @@ func (r *Run) prepare() {
 // work is the work of a process under a flag or, of a group, under the token of its lock.
 type work struct{ process, name string }
 
-// refusal is what a transaction commits that takes nothing.
+// refusal marks the commit of a transaction that takes nothing.
 const refusal = "refusal"
 
 // infer adds to the events the values that follow from others of their attempt. An attempt that asks for several locks

@@ -40,7 +40,9 @@ func TestSentences(t *testing.T) {
 		{"H", Here, Ends{OrdersPerS: 70}, right, "70.0 orders a second"},
 		{"A", Here, Ends{Stock: 300, Sold: 300}, right, "sold 300 of 300"},
 		{
-			"E", Fixed, Ends{Orders: 200, Stock: 19_997, Sold: 445}, right,
+			"E", Fixed,
+			Ends{Orders: 200, Stock: 19_997, Sold: 445},
+			right,
 			"each of 200 orders is sold or refused, and each of 445 pieces has a buyer",
 		},
 		{"D", Broken, Ends{Orders: 200, Stock: 20_000, Sold: 445}, unknown, "sold 445 of 20,000"},

@@ -74,9 +74,10 @@ func (p Pair) Played() string {
 		if scene := *of.scene; scene != nil {
 			b.WriteString(scene.Markdown() + "\n")
 		}
-	}
-	if times := p.Fixed.OrdersPerS / max(p.Broken.OrdersPerS, 0.1); p.Kind == "time" {
-		fmt.Fprintf(&b, "That is %.1f times as many orders without the fault.\n", times)
+		if p.Kind == "time" && of.run.Variant == Fixed {
+			times := p.Fixed.OrdersPerS / max(p.Broken.OrdersPerS, 0.1)
+			fmt.Fprintf(&b, "That is %.1f times as many orders without the fault.\n\n", times)
+		}
 	}
 	return strings.TrimSpace(b.String())
 }

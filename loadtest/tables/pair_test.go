@@ -61,3 +61,18 @@ func TestATourIsJudgedByItsWorstFault(t *testing.T) {
 		t.Errorf("%q, %v", &table, err)
 	}
 }
+
+// TestPageComparesTheFixedRun, and not the product, with the broken one.
+func TestPageComparesTheFixedRun(t *testing.T) {
+	p := tables.Pair{
+		Kind:   "time",
+		Broken: tables.Run{Variant: tables.Broken, Sentence: "2.6 orders a second", OrdersPerS: 2.6},
+		Fixed:  tables.Run{Variant: tables.Fixed, Sentence: "26.0 orders a second", OrdersPerS: 26},
+		Here:   tables.Run{Variant: tables.Here, Sentence: "33.0 orders a second", OrdersPerS: 33},
+	}
+	const want = "**Fixed: 26.0 orders a second.**\n\nThat is 10.0 times as many orders without the fault.\n\n" +
+		"**As it runs here: 33.0 orders a second.**"
+	if got := p.Played(); !strings.HasSuffix(got, want) {
+		t.Errorf("the page says %s", got)
+	}
+}
