@@ -110,6 +110,8 @@ func TestSemaphoreWaitsTriesAndGivesUp(t *testing.T) {
 	first, second := acquire(t, m), acquire(t, theirs)
 	wantErr(t, errorOf(theirs.TryAcquire(t.Context())), zklock.ErrNotAcquired, "try without a lease left")
 	wantErr(t, inVain(t, theirs.Acquire), zklock.ErrNotAcquired, "timed acquire without a lease left")
+	awaitChildren(t, other.Conn(), dir+"/leases", 2) // its nodes are removed in the background
+	awaitChildren(t, other.Conn(), dir+"/locks", 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := begin(ctx, theirs)
 	awaitChildren(t, other.Conn(), dir+"/leases", 3)
