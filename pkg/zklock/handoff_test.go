@@ -368,6 +368,7 @@ func TestWantedSharesItsWatch(t *testing.T) {
 		wantErr(t, poll(0), context.DeadlineExceeded, "a look at a lock that nobody else wants")
 		wantErr(t, poll(time.Millisecond), context.DeadlineExceeded, "a look at a lock that nobody else wants")
 	}
+	eventually(t, "a listing with a watch", func() bool { return l.requests(opChildren) > before })
 	if n := l.requests(opChildren) - before; n != 1 {
 		t.Errorf("%d listings with a watch, want 1", n)
 	}
