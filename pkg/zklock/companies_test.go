@@ -128,10 +128,11 @@ func TestTLS(t *testing.T) {
 	release(t, acquire(t, zklock.NewMutex(again, "/lock")))
 	closeSession(t, again)
 
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	_, err = zklock.Connect(ctx, []string{local(port)}, zklock.WithTLS(&tls.Config{RootCAs: roots}))
-	if err == nil || !strings.Contains(err.Error(), "TLS handshake with 127.0.0.1") {
+	named := func(err error) bool {
+		return err != nil && strings.Contains(err.Error(), "TLS handshake with 127.0.0.1")
+	}
+	err = connectInVain(t, named, []string{local(port)}, zklock.WithTLS(&tls.Config{RootCAs: roots}))
+	if !named(err) {
 		t.Errorf("a certificate for another name: %v", err)
 	}
 }
@@ -163,19 +164,23 @@ func TestCausesOfALoss(t *testing.T) {
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 	defer slog.SetDefault(before)
-	s, l := dialLink(t, zklock.WithSessionTimeout(2*time.Second))
-	m := zklock.NewMutex(s, newRoot(t)+"/lock")
+	path := newRoot(t) + "/lock"
+	s, l := dialLink(t) // its session outlives a machine that stands still
+	brief, silent := dialLink(t, zklock.WithSessionTimeout(2*time.Second))
 	causes := []error{zklock.ErrExpired, zklock.ErrSilence, zklock.ErrDeleted}
-	for i, lose := range []func(){
-		func() { l.expire(t) }, l.silence, func() {
-			node := awaitChildren(t, s.Conn(), m.Path(), 1)[0]
-			must(t, s.Conn().Delete(m.Path()+"/"+node, -1))
-		},
+	for i, c := range []struct {
+		of   *zklock.Session
+		lose func()
+	}{
+		{s, func() { l.expire(t) }}, {brief, silent.silence}, {s, func() {
+			node := awaitChildren(t, s.Conn(), path, 1)[0]
+			must(t, s.Conn().Delete(path+"/"+node, -1))
+		}},
 	} {
-		lock := acquire(t, m)
-		lose()
+		lock := acquire(t, zklock.NewMutex(c.of, path))
+		c.lose()
 		await(t, lock.Context().Done(), "the loss of the lock")
-		l.restore()
+		silent.restore()
 		for k, cause := range append(causes, zklock.ErrLost) {
 			if got := context.Cause(lock.Context()); errors.Is(got, cause) != (i == k || k == len(causes)) {
 				t.Errorf("loss %d: the cause is %v, and that it is %v: %v", i, got, cause, i != k)

@@ -14,7 +14,7 @@ import (
 
 func TestValidFor(t *testing.T) {
 	t.Parallel()
-	s, l := dialLink(t, zklock.WithSessionTimeout(2*time.Second))
+	s, l := dialLink(t, zklock.WithSessionTimeout(6*time.Second))
 	for _, m := range kindsOfMutex(s, newRoot(t)+"/lock") {
 		lock := acquire(t, m)
 		if d := lock.ValidFor(); d <= 0 || d > s.Timeout() || !lock.Valid() {

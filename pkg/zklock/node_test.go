@@ -433,7 +433,7 @@ func TestParentMadeAgainIsLookedAt(t *testing.T) {
 // The server drops the event of a watch whose owner may not read the node just then. All that wait look again.
 func TestReadPermissionIsAwayForAMoment(t *testing.T) {
 	t.Parallel()
-	s, other := connect(t, zklock.WithSessionTimeout(2*time.Second)), connect(t)
+	s, other := connect(t, zklock.WithSessionTimeout(6*time.Second)), connect(t)
 	dir := newRoot(t)
 	set := func(node string, perms int32) {
 		t.Helper()

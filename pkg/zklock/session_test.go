@@ -136,7 +136,7 @@ func TestExpiryWhileReleasing(t *testing.T) {
 // before the server may give the lock to another.
 func TestSilenceEndsLocksInTime(t *testing.T) {
 	t.Parallel()
-	const timeout = 2 * time.Second
+	const timeout = 6 * time.Second
 	s, l := dialLink(t, zklock.WithSessionTimeout(timeout))
 	path := newRoot(t) + "/lock"
 	var locks []*zklock.Lock
