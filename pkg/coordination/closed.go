@@ -28,8 +28,8 @@ func closeOpenNodes(ctx context.Context, session *zklock.Session, cfg Config, no
 			cfg.Log.Warn("closed nodes that were open to everybody", "nodes", c.closed)
 		}
 		if err != nil && ctx.Err() == nil {
-			cfg.Log.Error("no use of ZooKeeper", "error", err.Error())
 			note(err)
+			cfg.Log.Error("no use of ZooKeeper", "error", err.Error())
 		}
 		return err
 	})

@@ -56,8 +56,8 @@ func connect(ctx context.Context, cfg Config, note func(error)) (*zklock.Session
 				zklock.WithAuth("digest", []byte(cfg.Auth)), zklock.WithLogger(cfg.Log))
 		}
 		if err != nil && ctx.Err() == nil {
-			cfg.Log.Warn("no ZooKeeper session", "error", err.Error())
 			note(err)
+			cfg.Log.Warn("no ZooKeeper session", "error", err.Error())
 		}
 		return session, err
 	})
