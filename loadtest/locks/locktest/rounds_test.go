@@ -443,6 +443,9 @@ func (r *round) judge(ctx context.Context) error {
 func (r *round) leftovers(ctx context.Context) error {
 	for deadline := time.Now().Add(3 * shortSession); ; {
 		left, _, err := r.session.Conn().Children(r.lock())
+		if errors.Is(err, zk.ErrNoNode) { // the server removes the queue, a container, once it is empty
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("list the queue: %w", err)
 		}
