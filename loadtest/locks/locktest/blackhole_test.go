@@ -43,7 +43,7 @@ func TestBlackhole(t *testing.T) {
 		told <- time.Now()
 	}()
 	next := acquire(t, plain(other, path), 4*timeout)
-	granted := time.Now()
+	late, granted := holder.Valid(), time.Now() // by the clock, as a busy machine may end the context late
 	var knew time.Time
 	select {
 	case knew = <-told:
@@ -52,8 +52,8 @@ func TestBlackhole(t *testing.T) {
 	}
 	t.Logf("the holder knew after %s, the next one held after %s",
 		knew.Sub(begin).Round(time.Millisecond), granted.Sub(begin).Round(time.Millisecond))
-	if knew.After(granted) {
-		t.Errorf("the holder learnt of its loss %s after the next one held", knew.Sub(granted))
+	if late {
+		t.Error("the next one held before the holder knew of its loss")
 	}
 	if cause := context.Cause(holder.Context()); !errors.Is(cause, zklock.ErrLost) {
 		t.Errorf("the cause is %v", cause)
