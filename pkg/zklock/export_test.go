@@ -17,3 +17,6 @@ func Pause(s *Session) (resume func()) {
 	timeout := life.Timeout.Swap(0)
 	return func() { life.Timeout.Store(timeout) }
 }
+
+// Remove removes the node at path, as an acquisition does that fails after it has made it.
+func Remove(s *Session, path string) { (&node{s: s, path: path}).remove() }

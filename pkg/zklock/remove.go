@@ -28,7 +28,8 @@ const (
 // remove deletes the node in the background, even after the caller's end, until the node is gone or
 // the session is closed: all behind the node wait for that. The channel gets the outcome once: nil if
 // the node is gone, ErrLost if somebody else has deleted it or its session has expired, ErrSessionClosed if
-// the session is closed first, or the reason why the server refuses to delete it for now.
+// the session is closed first, or the reason why the server refuses to delete it for now. Of a Session that is
+// closed before, it deletes the node once.
 func (n *node) remove() <-chan error {
 	outcome := make(chan error, 1)
 	report := func(err error) {
@@ -46,6 +47,9 @@ func (n *node) remove() <-chan error {
 	})
 	if !begun {
 		report(ErrSessionClosed)
+		if n.path != "" { // of an acquisition that Close has not seen, perhaps; the session may be the caller's and go on
+			go func() { _ = n.s.nodes.deleteNow(n.path) }() // fails if the connection is closed, and the node with it
+		}
 	}
 	return outcome
 }

@@ -219,6 +219,18 @@ func TestCloseEndsLocksAndWaits(t *testing.T) {
 	}
 }
 
+// An acquisition that gets the answer to its create just before Close, and goes on just after, leaves no node in the
+// session of a wrapped connection, which stays.
+func TestCloseOvertakesAnAcquisition(t *testing.T) {
+	s, conn := wrap(t)
+	dir := newRoot(t)
+	node, err := conn.Create(dir+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	must(t, err)
+	closeSession(t, s)
+	zklock.Remove(s, node)
+	awaitChildren(t, conn, dir, 0)
+}
+
 // wrap returns a session on a connection that the caller owns.
 func wrap(t testing.TB) (*zklock.Session, *zk.Conn) {
 	t.Helper()
