@@ -12,11 +12,10 @@ import (
 )
 
 // javaOptions are for the java command. The ZooKeeper servers of tests live for seconds. In so short a time, Java's
-// second compiler and its parallel collector cost more processor time than they save. Nor do they remove containers, as
-// they would once a minute: between two steps of a test, that would take away the path of a lock that is free.
+// second compiler and its parallel collector cost more processor time than they save.
 const (
 	envJavaOptions = "JDK_JAVA_OPTIONS"
-	javaOptions    = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dznode.container.checkIntervalMs=86400000"
+	javaOptions    = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 )
 
 func testCommand() *cobra.Command {

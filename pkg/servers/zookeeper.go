@@ -75,6 +75,7 @@ func (o Options) zooKeeper(ctx context.Context) (s Spec, err error) {
 	args := append([]string{
 		"-cp", classpath, "-Xmx512m",
 		"-Dzookeeper.extendedTypesEnabled=true",
+		"-Dznode.container.checkIntervalMs=60000",
 		"-Dzookeeper.jmx.log4j.disable=true",
 		"-Dorg.slf4j.simpleLogger.showDateTime=true",
 	}, o.Args...)
