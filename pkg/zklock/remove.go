@@ -1,6 +1,7 @@
 package zklock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,11 +26,10 @@ const (
 	maxLast = 1024
 )
 
-// remove deletes the node in the background, even after the caller's end, until the node is gone or
-// the session is closed: all behind the node wait for that. The channel gets the outcome once: nil if
-// the node is gone, ErrLost if somebody else has deleted it or its session has expired, ErrSessionClosed if
-// the session is closed first, or the reason why the server refuses to delete it for now. Of a Session that is
-// closed before, it deletes the node once.
+// remove deletes the node in the background, even after the caller's end, until the node is gone or the session is
+// closed: all behind the node wait for that. The channel gets the outcome once: nil if the node is gone, ErrLost if
+// somebody else has deleted it or its session has expired, ErrSessionClosed if the session is closed first, or the
+// reason why the server refuses to delete it for now. If the session was closed before, the node is deleted once.
 func (n *node) remove() <-chan error {
 	outcome := make(chan error, 1)
 	report := func(err error) {
@@ -47,9 +47,8 @@ func (n *node) remove() <-chan error {
 	})
 	if !begun {
 		report(ErrSessionClosed)
-		if n.path != "" { // of an acquisition that Close has not seen, perhaps; the session may be the caller's and go on
-			go func() { _ = n.s.nodes.deleteNow(n.path) }() // fails if the connection is closed, and the node with it
-		}
+		// Close may not have seen it, and the connection of a caller goes on. On a closed one this fails, as with no path.
+		go func() { _ = n.s.nodes.deleteNow(n.path) }()
 	}
 	return outcome
 }
@@ -73,11 +72,7 @@ func (n *node) removeUntilGone(ctx context.Context, report func(error)) {
 		return
 	}
 	if n.opts.hooks.Orphaned != nil {
-		orphan := n.path
-		if orphan == "" {
-			orphan = n.dir + "/" + protection(n.guid)
-		}
-		n.opts.hooks.Orphaned(orphan)
+		n.opts.hooks.Orphaned(cmp.Or(n.path, n.dir+"/"+protection(n.guid)))
 	}
 	report(n.loss(nil)) // that it was not there the second time may be the work of the first
 }
