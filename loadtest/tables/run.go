@@ -97,7 +97,11 @@ const (
 
 // String names the run for a log.
 func (r Run) String() string {
-	if r.Variant != "" {
+	switch r.Variant {
+	case "":
+	case Here:
+		r.Title += ", as it runs here"
+	default:
 		r.Title += ", " + string(r.Variant)
 	}
 	return fmt.Sprintf("%s, seed %d", r.Title, r.Seed)

@@ -30,7 +30,7 @@ function runWords(run) {
 const UNDER = {
   RUNNING: t`Orders are on their way. The books on the page are read while they run.`,
   "WRONG SO FAR": t`The run goes on, and its books are wrong already. The judge reads them, and all answers, when it has settled.`,
-  VIOLATION: t`Something that must hold does not. The books and the verdict say what.`,
+  VIOLATION: t`This must never happen. The books and the verdict say what did.`,
   PASS: t`Every order came to one end, and every piece is in the books once.`,
   UNKNOWN: t`The judge could not read everything, so it does not say that all is well.`,
   SLOW: t`Every order came to one end, and every piece is in the books once: the fault costs time. Press Fixed to compare.`,
