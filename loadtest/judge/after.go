@@ -278,14 +278,15 @@ func (p *phase) cancelled(ctx context.Context) error {
 	if err := p.each(ctx, clients, again, func(ctx context.Context, o *prepared) { p.cancel(ctx, o, 1) }); err != nil {
 		return err
 	}
-	if err := p.buyAgain(ctx, clients, chosen); err != nil {
+	if err := p.buyAgain(ctx, chosen); err != nil {
 		return err
 	}
 	return p.sellOut(ctx, time.Duration(p.f.Settle))
 }
 
-// buyAgain orders more than the limit for some of the buyers whose orders were cancelled, if there is a limit.
-func (p *phase) buyAgain(ctx context.Context, clients int, cancelled []*prepared) error {
+// buyAgain orders more than the limit for some of the buyers whose orders were cancelled, if there is a limit. It goes
+// from one to the next, since the first orders of many would leave nothing for the second ones.
+func (p *phase) buyAgain(ctx context.Context, cancelled []*prepared) error {
 	if p.f.Limit == nil {
 		return nil
 	}
@@ -306,7 +307,7 @@ func (p *phase) buyAgain(ctx context.Context, clients int, cancelled []*prepared
 	if err := p.buyers(ctx, orders); err != nil {
 		return err
 	}
-	return p.each(ctx, clients, orders, p.buy)
+	return p.each(ctx, p.group, orders, p.buy)
 }
 
 // cancel sends the request that cancels an order, so often at the same moment.

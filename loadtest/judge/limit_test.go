@@ -3,6 +3,7 @@ package judge_test
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"slices"
@@ -136,13 +137,25 @@ func TestEachThingIsSoldOutAgain(t *testing.T) {
 	}
 }
 
-// Who has cancelled may have as much as before, and no more. The judge orders again for the same buyers.
+// Who has cancelled may have as much as before, and no more. The judge orders again for the same buyers, also where a
+// buyer's second order takes longer than the first ones of others.
 func TestTheLimitHoldsAfterACancel(t *testing.T) {
 	t.Parallel()
 	for mistake, want := range map[string][]string{"": nil, "frees": {judge.WithinLimit}} {
 		s := oneEach()
 		s.mistake = mistake
-		f := coupons(t, serve(t, s), "answers:", "cancel: {delete: '/orders/{{order}}'}\nanswers:")
+		var asked sync.Map
+		f := coupons(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				body, _ := io.ReadAll(r.Body)
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				n, _ := asked.LoadOrStore(string(body), new(atomic.Int64))
+				if n.(*atomic.Int64).Add(1)%2 == 0 {
+					time.Sleep(100 * time.Millisecond)
+				}
+			}
+			s.ServeHTTP(w, r)
+		})), "answers:", "cancel: {delete: '/orders/{{order}}'}\nanswers:")
 		r := run(t, judge.Config{File: f, Phases: []string{judge.Cancelled}})
 		if p := &r.Phases[0]; !slices.Equal(p.Violated(), want) || p.Cancelled == 0 {
 			t.Errorf("mistake %q: %s, %v; want %v\n%s", mistake, p.Line(), p.Violated(), want, text(r))
