@@ -204,7 +204,7 @@ func TestReportIsChinese(t *testing.T) {
 			}
 		}
 		shown := regexp.MustCompile(`(?s)<style>.*?</style>|VERDICT: [^\n<]*|<[^>]*>`)
-		for _, word := range regexp.MustCompile(`[A-Za-z_]{2,}`).FindAllString(shown.ReplaceAllString(chinese, "\n"), -1) {
+		for _, word := range regexp.MustCompile(latinWord).FindAllString(shown.ReplaceAllString(chinese, "\n"), -1) {
 			if !slices.Contains(append(strings.Fields(names), "UTC", "kill"), word) {
 				t.Errorf("%s: %q is not Chinese", name, word)
 			}

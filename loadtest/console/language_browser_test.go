@@ -35,10 +35,10 @@ var english = fmt.Sprintf(`(() => {
 		if (node.parentElement.closest("code, kbd, option, .changes small, #judged small, .mark")) continue;
 		const text = node.textContent;
 		if (node.parentElement.closest(".idea") && !/\/\//.test(text)) continue;
-		for (const word of text.match(/[A-Za-z_]{2,}/g) || []) if (!names.has(word)) found.push(word + " in: " + text.trim());
+		for (const word of text.match(/%s/g) || []) if (!names.has(word)) found.push(word + " in: " + text.trim());
 	}
 	return [...new Set(found)].join("\n");
-})()`, names)
+})()`, names, latinWord)
 
 // inChinese is the state of a console after a run that sold too many.
 const inChinese = `

@@ -95,11 +95,14 @@ const names = "orderstock ZooKeeper Redis Redlock redsync MySQL token fencing lo
 	"idempotency key ledger reconciler lock granularity context finally NodeExists GUID English PENDING REJECTED " +
 	"CONFIRMED CANCELLED latch ms stock order make console id stage CANCELLING redis mysql zookeeper"
 
+// latinWord matches a word of letters. A piece of a node's name, such as 8fb8, is none.
+const latinWord = `\b[A-Za-z_]{2,}\b`
+
 // TestPagesOfFaultsAreChinese, too: each fault has a page in that language, and no English word is left in it.
 func TestPagesOfFaultsAreChinese(t *testing.T) {
 	known := strings.Fields(names)
-	word := regexp.MustCompile(`[A-Za-z_]{2,}`)
-	ofCode := regexp.MustCompile("`[^`]*`|\\]\\([^)]*\\)|<[^>]*>|\\b[0-9a-f]{4}\\b") // the last: a piece of a node's name
+	word := regexp.MustCompile(latinWord)
+	ofCode := regexp.MustCompile("`[^`]*`|\\]\\([^)]*\\)|<[^>]*>")
 	for _, f := range tables.Published {
 		page, err := faults.Pages.ReadFile(path.Base(texts.Chinese().File(f.PageFile())))
 		if err != nil {
