@@ -87,11 +87,14 @@ func TestAttachedConsoleShowsAnothersRun(t *testing.T) {
 	page.barred("attached, the reasons")
 	page.clean()
 
-	state := stateOf(t, d.url, server)
-	if n := state.Edges["stock_zookeeper"]; n == 0 {
-		t.Errorf("no lock was taken: %v", state.Edges)
-	}
-	if state.Lock.Path == "" {
-		t.Error("the lock's queue is not looked at")
-	}
+	// The console pauses between two looks at the metrics and at the queue, too.
+	var edges map[string]int64
+	queue := ""
+	console.Await(t, func() bool {
+		state := stateOf(t, d.url, server)
+		edges, queue = state.Edges, state.Lock.Path
+		return edges["stock_zookeeper"] > 0 && queue != ""
+	}, func() string {
+		return fmt.Sprintf("the edges %v, and the queue %q; want a lock that was taken", edges, queue)
+	})
 }
