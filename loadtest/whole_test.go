@@ -198,7 +198,7 @@ func priceChanges(t *testing.T, bin string) {
 	at := slices.IndexFunc(h.Asides, func(a history.Aside) bool { return strings.Contains(a.Body, h.More(1).Flag) })
 	told := map[int64]int{} // answers by price
 	for i := range h.Calls {
-		for _, it := range h.ToldItems(&h.Calls[i]) {
+		for _, it := range h.Named(h.Calls[i].Named, h.Calls[i].Kind, int(h.Calls[i].Op)) {
 			told[it.Price]++
 		}
 	}

@@ -160,7 +160,7 @@ func (c *client) record(named []history.PricedItem, reason string) {
 	c.f.telling.Lock()
 	defer c.f.telling.Unlock()
 	e := &c.event
-	e.Told, e.Reason = c.f.h.Tell(e.Kind, c.sorted, named), c.f.h.Reasoned(reason)
+	e.Named, e.Reason = c.f.h.Identify(e.Kind, c.sorted, named), c.f.h.Reasoned(reason)
 }
 
 // unreadable marks an answer that violates the contract, unless its code is 500 or more: a proxy that reaches no

@@ -349,7 +349,7 @@ func TestDeductionsMadeByAFunction(t *testing.T) {
 	}
 	h, _ := run(t, cfg)
 	for i, want := range []history.Call{
-		{Status: history.Done, Code: 200, Told: history.ToldAsSent},
+		{Status: history.Done, Code: 200, Named: history.ItemsAsSent},
 		{Status: history.Rejected, Code: 200, Replayed: true},
 		{Code: 409, Problem: history.FlagConflict},
 		{Failure: history.Refused},
@@ -358,7 +358,7 @@ func TestDeductionsMadeByAFunction(t *testing.T) {
 	} {
 		got := h.Calls[i]
 		if got.Status != want.Status || got.Code != want.Code || got.Replayed != want.Replayed ||
-			got.Failure != want.Failure || got.Problem != want.Problem || got.Told != want.Told {
+			got.Failure != want.Failure || got.Problem != want.Problem || got.Named != want.Named {
 			t.Errorf("call %d: %+v, want %+v", i+1, got, want)
 		}
 		if made[i] != h.Key(int(got.Op)) {

@@ -157,7 +157,7 @@ func (c *client) readList(a *history.Aside) {
 		if listed.Op >= 0 {
 			sent = c.f.h.Items(int(listed.Op))
 		}
-		listed.Told = c.f.h.Tell(history.ReadOrder, sent, named)
+		listed.Named = c.f.h.Identify(history.ReadOrder, sent, named)
 		a.Listed = append(a.Listed, listed)
 	}
 	if page.Next != "" {

@@ -53,9 +53,9 @@ type Aside struct {
 
 // Listed is an order on a page.
 type Listed struct {
-	Order int64 `json:"order,string"`
-	Total int64 `json:"total"`
-	Told  Told  `json:"-"`
+	Order int64      `json:"order,string"`
+	Total int64      `json:"total"`
+	Named NamedItems `json:"-"`
 	// Op is the number of the order, or -1 if no earlier answer named its id.
 	Op     int32  `json:"op"`
 	Reason Reason `json:"-"`
@@ -77,10 +77,10 @@ type asideLine struct {
 
 type listedLine struct {
 	Listed
-	ToldItems []PricedItem `json:"told_items,omitzero"` // not if they are the items that were sent
-	Nothing   bool         `json:"nothing,omitzero"`    // it has no items
-	Created   *int64       `json:"created_us,omitzero"` // not if earlier answers gave it and the reason
-	Reason    string       `json:"reason,omitzero"`
+	NamedItems []PricedItem `json:"told_items,omitzero"` // not if they are the items that were sent
+	Nothing    bool         `json:"nothing,omitzero"`    // it has no items
+	Created    *int64       `json:"created_us,omitzero"` // not if earlier answers gave it and the reason
+	Reason     string       `json:"reason,omitzero"`
 }
 
 // asideLine returns aside i as written to the file.
@@ -92,9 +92,9 @@ func (h *History) asideLine(i int) asideLine {
 	}
 	for _, o := range a.Listed {
 		line := listedLine{Listed: o}
-		if o.Told != ToldAsSent {
-			line.ToldItems = h.Named(o.Told, ReadOrder, int(o.Op))
-			line.Nothing = len(line.ToldItems) == 0
+		if o.Named != ItemsAsSent {
+			line.NamedItems = h.Named(o.Named, ReadOrder, int(o.Op))
+			line.Nothing = len(line.NamedItems) == 0
 		}
 		if !o.AsAnswered {
 			line.Created, line.Reason = &o.Created, h.reason(o.Reason)
@@ -116,7 +116,7 @@ func (r *reading) aside(l *asideLine) (Aside, bool) {
 	a.Listed = slices.Grow(a.Listed, len(l.Listed))
 	for _, line := range l.Listed {
 		o := line.Listed
-		o.Told = ToldAsSent
+		o.Named = ItemsAsSent
 		if o.AsAnswered = line.Created == nil; !o.AsAnswered {
 			o.Created, o.Reason = *line.Created, r.h.Reasoned(line.Reason)
 		}
@@ -125,13 +125,13 @@ func (r *reading) aside(l *asideLine) (Aside, bool) {
 		}
 		switch {
 		case line.Nothing:
-			o.Told = ToldNothing
-		case len(line.ToldItems) > 0:
+			o.Named = NoItems
+		case len(line.NamedItems) > 0:
 			var sent []Item
 			if o.Op >= 0 {
 				sent = r.h.Items(int(o.Op))
 			}
-			o.Told = r.h.Tell(ReadOrder, sent, line.ToldItems)
+			o.Named = r.h.Identify(ReadOrder, sent, line.NamedItems)
 		case o.Op < 0:
 			return Aside{}, false
 		}

@@ -131,8 +131,8 @@ type Call struct {
 	Code uint16 `json:"code,omitzero"`
 	// Problem is the code of the error in the answer.
 	Problem Problem `json:"problem,omitzero"`
-	// Told identifies the items in the answer. History.ToldItems returns them.
-	Told Told `json:"-"`
+	// Named identifies the items in the answer. History.Named returns them.
+	Named NamedItems `json:"-"`
 	// Intended is the intended send time, Sent the real one, and Done when the answer was read or given up.
 	Intended time.Duration `json:"intended_us,format:micro"`
 	Sent     time.Duration `json:"sent_us,format:micro"`

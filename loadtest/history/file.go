@@ -30,10 +30,10 @@ type callLine struct {
 	Key  string    `json:"key"`
 	Body *bodyLine `json:"body,omitzero"`
 	Call
-	AsSent    bool         `json:"as_sent,omitzero"` // the items in the answer are ToldAsSent, and told_items is empty
-	ToldItems []PricedItem `json:"told_items,omitzero"`
-	Reason    string       `json:"reason,omitzero"`
-	Rows      []Row        `json:"rows,omitzero"`
+	AsSent     bool         `json:"as_sent,omitzero"` // the items in the answer are ItemsAsSent, and told_items is empty
+	NamedItems []PricedItem `json:"told_items,omitzero"`
+	Reason     string       `json:"reason,omitzero"`
+	Rows       []Row        `json:"rows,omitzero"`
 }
 
 type bodyLine struct {
@@ -66,11 +66,11 @@ func (h *History) Write(w io.Writer) error {
 func (h *History) line(i int) callLine {
 	c := &h.Calls[i]
 	l := callLine{
-		Line: i + 2, Kind: c.Kind.String(), Key: h.Key(int(c.Op)), Call: *c, AsSent: c.Told == ToldAsSent,
+		Line: i + 2, Kind: c.Kind.String(), Key: h.Key(int(c.Op)), Call: *c, AsSent: c.Named == ItemsAsSent,
 		Reason: h.Reason(c), Rows: h.FlowRows(c),
 	}
 	if !l.AsSent {
-		l.ToldItems = h.ToldItems(c)
+		l.NamedItems = h.Named(c.Named, c.Kind, int(c.Op))
 	}
 	if c.Kind.Places() {
 		l.Body = &bodyLine{}

@@ -84,8 +84,8 @@ type History struct {
 	Asides []Aside `json:"-"`
 
 	items   itemLists
-	prices  []map[int64]int64 // by product id, for answers at other prices than the first: see Told
-	told    [][]PricedItem
+	prices  []map[int64]int64 // by product id, for answers at other prices than the first: see NamedItems
+	named   [][]PricedItem
 	reasons []string
 	rows    [][]Row
 }
@@ -113,7 +113,7 @@ type Act struct {
 func (h *History) Clone() *History {
 	clone := *h
 	clone.Calls, clone.Asides = slices.Clone(h.Calls), slices.Clone(h.Asides)
-	clone.prices, clone.told = slices.Clip(h.prices), slices.Clip(h.told)
+	clone.prices, clone.named = slices.Clip(h.prices), slices.Clip(h.named)
 	clone.reasons, clone.rows = slices.Clip(h.reasons), slices.Clip(h.rows)
 	return &clone
 }

@@ -119,12 +119,12 @@ func (r *reading) takeCall(l *callLine) error {
 		return err
 	}
 	sent := r.h.Items(int(c.Op))
-	if l.AsSent && (len(l.ToldItems) > 0 || sent == nil) {
-		return fmt.Errorf("items as sent, and items %v, of order %d", l.ToldItems, c.Op)
+	if l.AsSent && (len(l.NamedItems) > 0 || sent == nil) {
+		return fmt.Errorf("items as sent, and items %v, of order %d", l.NamedItems, c.Op)
 	}
 	c.Rows, c.Reason = r.h.SawRows(sent, l.Rows), r.h.Reasoned(l.Reason)
-	if c.Told = ToldAsSent; !l.AsSent {
-		c.Told = r.h.Tell(c.Kind, sent, l.ToldItems)
+	if c.Named = ItemsAsSent; !l.AsSent {
+		c.Named = r.h.Identify(c.Kind, sent, l.NamedItems)
 	}
 	r.h.Calls = append(r.h.Calls, c)
 	return nil

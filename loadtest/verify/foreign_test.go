@@ -137,9 +137,9 @@ func TestARefusedDeductionMayBeCancelled(t *testing.T) {
 			first,
 			{
 				Kind: history.Cancel, Sent: 3, Done: 4, Code: http.StatusOK, Status: history.Cancelled,
-				Told: history.ToldNothing,
+				Named: history.NoItems,
 			},
-			{Op: 1, Sent: 5, Done: 6, Code: http.StatusOK, Status: history.Done, Told: history.ToldAsSent},
+			{Op: 1, Sent: 5, Done: 6, Code: http.StatusOK, Status: history.Done, Named: history.ItemsAsSent},
 		}
 		price := int64(100)
 		books := &verify.Tables{
@@ -162,7 +162,7 @@ func TestARefusedDeductionMayBeCancelled(t *testing.T) {
 			t.Errorf("%s:\n%s", name, &text)
 		}
 		h.Calls = h.Calls[:1:1] // nobody cancelled
-		h.Calls = append(h.Calls, history.Call{Op: 1, Sent: 5, Done: 6, Code: 200, Status: history.Done, Told: 1})
+		h.Calls = append(h.Calls, history.Call{Op: 1, Sent: 5, Done: 6, Code: 200, Status: history.Done, Named: 1})
 		if v := verify.Judge(books.Books(), h, verify.Terms{}); v.Outcome != verify.Violation {
 			t.Errorf("%s: a tombstone without a cancellation: %s", name, v.Outcome)
 		}

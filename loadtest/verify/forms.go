@@ -169,7 +169,7 @@ func mayHaveWorked(c *history.Call) bool {
 // facts are the parts of an answer other than the state of the order.
 type facts struct {
 	order, total, created int64
-	told                  history.Told
+	named                 history.NamedItems
 	reason                string
 	location              history.Location
 	replayed              bool
@@ -178,7 +178,7 @@ type facts struct {
 
 // shown returns the facts in an answer.
 func (j *judgement) shown(r *reply) facts {
-	return facts{r.Order, r.Total, r.Created, r.Told, j.h.Reason(r.Call), r.Location, r.Replayed, r.Rows}
+	return facts{r.Order, r.Total, r.Created, r.Named, j.h.Reason(r.Call), r.Location, r.Replayed, r.Rows}
 }
 
 // owed returns the facts that an answer must have, as its form and the order in the books require. A fact that either
@@ -189,8 +189,8 @@ func (j *judgement) owed(r *reply, did end) (f facts) {
 		f.order, f.total, f.created = did.order, did.total, did.created
 	}
 	if has&lines != 0 {
-		if f.told = paid; j.h.Says(says.told, r.Kind, j.h.Items(int(r.Op)), j.itemsOf(paid, r)) {
-			f.told = says.told
+		if f.named = paid; j.h.Says(says.named, r.Kind, j.h.Items(int(r.Op)), j.itemsOf(paid, r)) {
+			f.named = says.named
 		}
 	}
 	if has&located != 0 {
@@ -215,22 +215,22 @@ func (j *judgement) owed(r *reply, did end) (f facts) {
 	if j.h.Library && r.Kind == history.Place { // a library keeps little of an answer
 		f.created, f.reason, f.location = says.created, says.reason, says.location
 		if j.h.Path == history.PathOrder {
-			f.told = says.told
+			f.named = says.named
 		}
 	}
 	return f
 }
 
 // paid stands for the items in the books. No answer has it.
-const paid = ^history.ToldNothing
+const paid = ^history.NoItems
 
-// itemsOf returns the items of a Told in an answer. The ledger, and PathDeduct, have no prices.
-func (j *judgement) itemsOf(told history.Told, r *reply) []history.PricedItem {
+// itemsOf returns the items that an answer named. The ledger, and PathDeduct, have no prices.
+func (j *judgement) itemsOf(named history.NamedItems, r *reply) []history.PricedItem {
 	switch {
-	case told != paid:
-		return j.h.Named(told, r.Kind, int(r.Op))
+	case named != paid:
+		return j.h.Named(named, r.Kind, int(r.Op))
 	case r.Kind == history.ReadLedger || j.h.Path == history.PathDeduct:
-		return j.h.Named(history.ToldAsSent, r.Kind, int(r.Op))
+		return j.h.Named(history.ItemsAsSent, r.Kind, int(r.Op))
 	}
 	return j.paid
 }
@@ -250,7 +250,7 @@ func (j *judgement) differing(f, others facts, r *reply) string {
 		date = "the date " + strconv.FormatInt(-f.created, 10) + " µs and a part of one"
 	}
 	say(f.created != others.created, date)
-	say(f.told != others.told, words(j.itemsOf(f.told, r)))
+	say(f.named != others.named, words(j.itemsOf(f.named, r)))
 	say(f.reason != others.reason, "the reason "+strconv.Quote(f.reason))
 	say(f.location != others.location, "the header Location: "+strconv.Quote(f.location.String()))
 	say(f.replayed != others.replayed, map[bool]string{true: "a repeat", false: "no repeat"}[f.replayed])

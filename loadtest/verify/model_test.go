@@ -201,7 +201,7 @@ func TestOddCalls(t *testing.T) {
 			history.Aside{
 				Method: "GET", Route: pages, Path: pages + "?limit=50", Op: -1, Code: 200, All: 20, Next: firstOrder,
 				Listed: slices.Repeat([]history.Listed{{
-					Order: firstOrder, Total: 100, Told: history.ToldAsSent, Status: history.Confirmed, AsAnswered: true,
+					Order: firstOrder, Total: 100, Named: history.ItemsAsSent, Status: history.Confirmed, AsAnswered: true,
 				}}, 20),
 			}, "want up to 50 orders on a page, and so many if others follow, found 20: 200 for",
 		},
@@ -216,7 +216,7 @@ func TestOddCalls(t *testing.T) {
 			history.Aside{
 				Method: "GET", Route: pages, Path: pages + "?status=REJECTED", Op: -1, Code: 200, All: 1,
 				Listed: []history.Listed{{
-					Order: firstOrder, Total: 100, Told: history.ToldAsSent, Status: history.Confirmed, AsAnswered: true,
+					Order: firstOrder, Total: 100, Named: history.ItemsAsSent, Status: history.Confirmed, AsAnswered: true,
 				}},
 			}, "want orders that are REJECTED alone, found CONFIRMED: 200 for",
 		},
@@ -232,7 +232,7 @@ func TestOddCalls(t *testing.T) {
 			history.Aside{
 				Method: "GET", Route: pages, Path: pages + "?follow=true", Op: -1, Code: 200, All: 1, Next: firstOrder,
 				Listed: []history.Listed{{
-					Order: firstOrder, Total: 100, Told: history.ToldAsSent, Status: history.Confirmed, AsAnswered: true,
+					Order: firstOrder, Total: 100, Named: history.ItemsAsSent, Status: history.Confirmed, AsAnswered: true,
 				}},
 			}, "want no order that is less than a minute old",
 		},
@@ -315,7 +315,7 @@ func TestPartsOfAnAnswer(t *testing.T) {
 			*c = history.Call{Sent: c.Sent, Done: c.Done, Code: 422, Problem: history.InvalidNum}
 		},
 		"want 1 of product 1 at 100, found nothing: place": func(_ *history.History, c *history.Call) {
-			c.Told = history.ToldNothing
+			c.Named = history.NoItems
 		},
 		"want the reason \"\", found the reason \"why\": place at 1s, after 1s: 503 overloaded": func(
 			h *history.History, c *history.Call,
@@ -345,7 +345,7 @@ func oneOrder() *history.History {
 	h.AddOrder(items(1, 1))
 	h.Calls = []history.Call{{
 		Sent: time.Second, Done: 2 * time.Second, Code: http.StatusCreated, Status: history.Confirmed, Order: firstOrder,
-		Total: 100, Told: history.ToldAsSent, Created: created, Location: history.Located,
+		Total: 100, Named: history.ItemsAsSent, Created: created, Location: history.Located,
 	}}
 	return h
 }

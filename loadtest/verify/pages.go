@@ -73,7 +73,7 @@ func (j *judgement) onPages(n int, did end) {
 		page, o := &j.h.Asides[l.page], j.listed(l)
 		j.shownOnPages = append(j.shownOnPages, history.Call{
 			Op: int32(n), Kind: history.ReadOrder, Code: page.Code, Sent: page.Sent, Done: page.Done, Order: o.Order,
-			Total: o.Total, Status: o.Status, Told: o.Told, Created: o.Created, Reason: o.Reason,
+			Total: o.Total, Status: o.Status, Named: o.Named, Created: o.Created, Reason: o.Reason,
 		})
 		j.take(n, &j.shownOnPages[len(j.shownOnPages)-1], o)
 	}
@@ -160,7 +160,7 @@ func (j *judgement) orderList(a *history.Aside, values map[string][]string) {
 func (j *judgement) itemsOn(a *history.Aside) (items int) {
 	for i := range a.Listed {
 		o := &a.Listed[i]
-		items += len(j.h.Named(o.Told, history.ReadOrder, int(o.Op)))
+		items += len(j.h.Named(o.Named, history.ReadOrder, int(o.Op)))
 	}
 	return items
 }

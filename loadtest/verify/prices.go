@@ -139,7 +139,7 @@ func (j *judgement) paidFor(e *Entry, n int) bool {
 		j.paid = append(j.paid, history.PricedItem{GoodsID: row.GoodsID, Num: row.Num, Price: row.Price})
 	}
 	if !right {
-		j.paid = j.h.Named(history.ToldAsSent, history.Place, n)
+		j.paid = j.h.Named(history.ItemsAsSent, history.Place, n)
 	}
 	return right
 }

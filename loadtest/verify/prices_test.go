@@ -60,7 +60,7 @@ func TestAPriceThatChanges(t *testing.T) {
 			}, verify.AnswersTrue,
 		},
 		"items at the old price, the new paid": {
-			12000, 15000, after, func(h *history.History) { h.Calls[0].Told = history.ToldAsSent }, verify.AnswersTrue,
+			12000, 15000, after, func(h *history.History) { h.Calls[0].Named = history.ItemsAsSent }, verify.AnswersTrue,
 		},
 	} {
 		h := &history.History{
@@ -77,10 +77,10 @@ func TestAPriceThatChanges(t *testing.T) {
 		if try.price == after {
 			price = after
 		}
-		told := h.Tell(history.Place, h.Items(0), []history.PricedItem{{GoodsID: 1, Num: 1, Price: price}})
+		told := h.Identify(history.Place, h.Items(0), []history.PricedItem{{GoodsID: 1, Num: 1, Price: price}})
 		h.Calls = []history.Call{{
 			Sent: try.sent * time.Millisecond, Done: try.done * time.Millisecond, Code: http.StatusCreated,
-			Status: history.Confirmed, Order: firstOrder, Total: try.price, Told: told, Created: created,
+			Status: history.Confirmed, Order: firstOrder, Total: try.price, Named: told, Created: created,
 			Location: history.Located,
 		}}
 		v := verify.Judge(soldAt(h, try.price), changed(h, try.change), verify.Terms{})

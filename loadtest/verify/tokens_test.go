@@ -35,7 +35,7 @@ func sold(row zklock.Token, sales ...sale) (*verify.Tables, *history.History) {
 		h.AddOrder(items(1, 1))
 		flag := []byte(h.Key(n))
 		h.Calls = append(h.Calls, history.Call{
-			Op: int32(n), Sent: s.sent, Done: s.answered, Code: 200, Status: history.Done, Told: history.ToldAsSent,
+			Op: int32(n), Sent: s.sent, Done: s.answered, Code: 200, Status: history.Done, Named: history.ItemsAsSent,
 		})
 		books.Operations = append(books.Operations, verify.OperationRow{
 			Flag: flag, State: history.Done, Items: []byte("1:1"), Token: bytes(s.token),

@@ -241,7 +241,7 @@ var corruptions = []corruption{
 		sent, done := w.placed(4).Done, w.placed(5).Sent
 		w.h.Calls = slices.Insert(w.h.Calls, 5, history.Call{
 			Op: 4, Kind: history.ReadLedger, Sent: sent, Done: done, Code: 200, Status: history.Restored,
-			Told: history.ToldAsSent, Rows: history.GivenBack,
+			Named: history.ItemsAsSent, Rows: history.GivenBack,
 		})
 	}},
 	{name: "a repeat told another end", finds: verify.AnswersOverTime, history: func(w *world) {

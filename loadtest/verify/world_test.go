@@ -233,7 +233,7 @@ func (w *world) call(n int, kind history.Kind, status history.Status) *history.C
 	at := time.Duration(len(w.h.Calls)+1) * time.Millisecond
 	c := history.Call{
 		Op: int32(n), Kind: kind, Intended: at, Sent: at, Done: at + 500*time.Microsecond, Code: codes[status],
-		Status: status, Order: orderID(n), Total: w.total(n), Told: history.ToldAsSent,
+		Status: status, Order: orderID(n), Total: w.total(n), Named: history.ItemsAsSent,
 	}
 	if kind == history.Cancel {
 		c.Code = 200
@@ -329,7 +329,7 @@ func (w *world) page(after int64, a history.Aside) {
 func (w *world) list(n int, change func(*history.Listed)) {
 	c := w.placed(n)
 	o := history.Listed{
-		Order: c.Order, Total: c.Total, Told: c.Told, Op: int32(n), Status: c.Status, AsAnswered: true,
+		Order: c.Order, Total: c.Total, Named: c.Named, Op: int32(n), Status: c.Status, AsAnswered: true,
 	}
 	change(&o)
 	w.page(o.Order-1, history.Aside{Code: 200, Next: o.Order, Listed: []history.Listed{o}})

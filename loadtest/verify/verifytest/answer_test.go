@@ -22,9 +22,9 @@ func (c *change) changeAnswer(r *rand.Rand) bool {
 		}},
 		{"Status", func() { call.Status = upTo(r, history.Unheard) }},
 		{"Problem", func() { call.Problem = upTo(r, history.Problems-1) }},
-		{"Told", func() {
-			call.Told = pick(r, history.ToldNothing, history.ToldAsSent, repriced(h, call.Kind, call.Op),
-				c.tellOther(r, call))
+		{"Named", func() {
+			call.Named = pick(r, history.NoItems, history.ItemsAsSent, repriced(h, call.Kind, call.Op),
+				c.answerOther(r, call))
 		}},
 		{"Order", func() { call.Order = pick(r, 0, call.Order+1, other.Order) }},
 		{"Total", func() { call.Total = pick(r, 0, call.Total+1, other.Total, -call.Total) }},
@@ -147,9 +147,9 @@ func (c *change) changeListed(r *rand.Rand, a *history.Aside) bool {
 		c.what = "listed Status"
 		o.Status = upTo(r, history.Unheard)
 	case 5:
-		c.what = "listed Told"
-		if o.Told = history.ToldNothing; o.Op >= 0 && r.IntN(2) == 0 {
-			o.Told = repriced(c.history, history.ReadOrder, o.Op)
+		c.what = "listed Named"
+		if o.Named = history.NoItems; o.Op >= 0 && r.IntN(2) == 0 {
+			o.Named = repriced(c.history, history.ReadOrder, o.Op)
 		}
 	case 6:
 		c.what = "listed Created"
@@ -166,21 +166,21 @@ func (c *change) changeListed(r *rand.Rand, a *history.Aside) bool {
 	return c.before != c.after
 }
 
-// repriced returns the Told of the items of an order at the last prices: ToldAsSent without the product Repriced.
-func repriced(h *history.History, kind history.Kind, op int32) history.Told {
-	named := h.Named(history.ToldAsSent, kind, int(op))
+// repriced identifies the items of an order at the last prices: as ItemsAsSent without the product Repriced.
+func repriced(h *history.History, kind history.Kind, op int32) history.NamedItems {
+	named := h.Named(history.ItemsAsSent, kind, int(op))
 	for i := range named {
 		if named[i].GoodsID == h.Goods[history.Repriced].ID && named[i].Price != 0 {
 			named[i].Price = h.NewPrice()
 		}
 	}
-	return h.Tell(kind, h.Items(int(op)), named)
+	return h.Identify(kind, h.Items(int(op)), named)
 }
 
-// tellOther returns an answer with one item more or less, or with another number or price.
-func (c *change) tellOther(r *rand.Rand, call *history.Call) history.Told {
+// answerOther returns an answer with one item more or less, or with another number or price.
+func (c *change) answerOther(r *rand.Rand, call *history.Call) history.NamedItems {
 	h, sent := c.history, c.history.Items(int(call.Op))
-	named := h.Named(history.ToldAsSent, call.Kind, int(call.Op))
+	named := h.Named(history.ItemsAsSent, call.Kind, int(call.Op))
 	switch at := r.IntN(len(named)); r.IntN(4) {
 	case 0:
 		named[at].Num++
@@ -191,7 +191,7 @@ func (c *change) tellOther(r *rand.Rand, call *history.Call) history.Told {
 	case 3:
 		named = append(named, named[at])
 	}
-	return h.Tell(call.Kind, sent, named)
+	return h.Identify(call.Kind, sent, named)
 }
 
 // changeFile deletes, duplicates, moves or truncates a line of the history's file, and reads the file again.
