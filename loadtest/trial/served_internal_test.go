@@ -17,6 +17,18 @@ import (
 // Earlier runs left the circuit breakers of both order services open, and there was no traffic since. The next run is
 // not accused of what they refuse.
 func TestARunBeginsWhenOrdersAreServed(t *testing.T) {
+	r := burst(t)
+	for try := 2; try <= 3 && r.Outcome == verify.Unknown; try++ { // a machine stood still for a second
+		r = burst(t)
+	}
+	if r.Outcome != verify.Pass {
+		t.Errorf("%s: %s", r.Outcome, r.Why)
+	}
+}
+
+// burst runs a load of many orders on new services, whose breakers were opened before.
+func burst(t *testing.T) *Result {
+	t.Helper()
 	st := systemtest.Up(t, systemtest.Build(t), func(c *system.Config) {
 		c.OrderServices, c.StockServices = 2, 2
 		c.OrderEnv = map[string]string{"CONFIRM_BUDGET": "1s", "PENDING_LIMIT": "1s", "PRICE_TTL": "1m"}
@@ -56,9 +68,5 @@ func TestARunBeginsWhenOrdersAreServed(t *testing.T) {
 	e := Experiment{Name: "burst", Load: fire.Config{
 		Orders: 200, Concurrency: 100, Patience: 15 * time.Second, Mix: fire.Mix{Stock: 1000},
 	}}
-	r := e.Run(t.Context(), st, 1, nil, nil)
-	tooSlow := r.Outcome == verify.Unknown && r.Verdict != nil && r.Verdict.Calm < 50 // calls take a second
-	if r.Outcome != verify.Pass && !tooSlow {
-		t.Errorf("%s: %s", r.Outcome, r.Why)
-	}
+	return e.Run(t.Context(), st, 1, nil, nil)
 }

@@ -23,7 +23,7 @@ func dropsNoIdleConnection(t *testing.T, server *servers.MySQL) {
 		must(t, server.QueryRow(t.Context(), "SHOW GLOBAL STATUS LIKE '"+status+"'", new(string), &n))
 		return n
 	}
-	const conns, rounds, tries = 32, 5, 5
+	const conns, rounds, tries = 32, 5, 2
 	opened := ask("Connections")
 	db, err := mysqldb.Open(server.AdminDSN(), mysqldb.Options{MaxConns: conns})
 	must(t, err)
