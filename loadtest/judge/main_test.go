@@ -45,8 +45,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// killable serves a shop that is killed and goes on: a kill ends the one connection by which nothing was sent, as the
-// judge sees a kill by it. killable returns the beginning of its file, and of its service there.
+// killable serves a shop that goes on when it is killed: a kill closes only the one connection on which nothing was
+// sent, which the judge takes for the end of the service. It returns the beginning of the shop's file, and the one of
+// service: there.
 func killable(t *testing.T, h http.Handler) (head, service string) {
 	t.Helper()
 	self, err := os.Executable()

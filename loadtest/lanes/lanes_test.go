@@ -296,12 +296,16 @@ func TestTwoReadersInTheirOrder(t *testing.T) {
 		"[{stock-1 order …3} {stock-2 order …4}]": slices.Concat(crossed, plain),
 		"[{stock-2 order …2} {stock-1 order …1}]": crossed, // there are no others
 	} {
-		s := TwoReaders(&Run{
-			Broken: true, History: &history.History{Goods: []history.Goods{{ID: 1}}}, Events: events,
-		})
-		if got := fmt.Sprint(s.Lanes); got != want || !strings.Contains(fmt.Sprint(steps(s)), "is forgotten") {
-			t.Errorf("%s are shown, want %s: %s", got, want, steps(s))
-		}
+		wantLanes(t, TwoReaders, events, want, "is forgotten")
+	}
+}
+
+// wantLanes looks for the lanes, and for a text in the steps, of the scene of a broken run's events.
+func wantLanes(t *testing.T, pick func(*Run) *Scene, events []faultpoint.Event, lanes, text string) {
+	t.Helper()
+	s := pick(&Run{Broken: true, History: &history.History{Goods: []history.Goods{{ID: 1}}}, Events: events})
+	if got := fmt.Sprint(s.Lanes); got != lanes || !strings.Contains(fmt.Sprint(steps(s)), text) {
+		t.Errorf("%s are shown, want %s, with %q: %s", got, lanes, text, steps(s))
 	}
 }
 
@@ -360,12 +364,7 @@ func TestLeftBehind(t *testing.T) {
 			late, waiter("3", "n-3", "n-9", 21, 40), waiter("4", "n-4", "n-3", 22, 50)),
 		"[{stock-1 order …1} {stock-1 order …2}]": late, // there are no others
 	} {
-		s := LeftBehind(&Run{
-			Broken: true, History: &history.History{Goods: []history.Goods{{ID: 1}}}, Events: events,
-		})
-		if got := fmt.Sprint(s.Lanes); got != want || !strings.Contains(fmt.Sprint(steps(s)), "nobody serves it") {
-			t.Errorf("%s are shown, want %s: %s", got, want, steps(s))
-		}
+		wantLanes(t, LeftBehind, events, want, "nobody serves it")
 	}
 }
 

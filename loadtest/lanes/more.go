@@ -104,7 +104,7 @@ func Repeat(r *Run) *Scene {
 
 // Orphan shows an order whose process died after it was written.
 func Orphan(r *Run) *Scene {
-	died, ok := r.first(func(e faultpoint.Event) bool { return e.Action == faultpoint.Kill && one(e) })
+	died, ok := r.first(func(e faultpoint.Event) bool { return e.Action == faultpoint.Kill && ofOperation(e) })
 	if !ok {
 		return nil
 	}

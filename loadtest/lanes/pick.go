@@ -340,15 +340,15 @@ func earliest(flags []string) string {
 func (r *Run) struck(a faultpoint.Action) (flags []string) {
 	r.prepare()
 	for _, e := range r.timeline {
-		if e.Action == a && one(e) {
+		if e.Action == a && ofOperation(e) {
 			flags = append(flags, e.Flag)
 		}
 	}
 	return flags
 }
 
-// one reports whether an event is of one operation.
-func one(e faultpoint.Event) bool { return e.Flag != "" && !faultpoint.IsGroup(e.Flag) }
+// ofOperation reports whether an event is of one operation, not of a group.
+func ofOperation(e faultpoint.Event) bool { return e.Flag != "" && !faultpoint.IsGroup(e.Flag) }
 
 // rows sums up the order's row and the ledger's.
 func (r *Run) rows(flag string) string {
@@ -384,7 +384,7 @@ func LateCommit(r *Run) *Scene {
 		d.wrongAt("order", "set-status/after", "it cannot know that: the deduction is still at work")
 		d.wrongAt("stock", "commit/after", "the pieces are gone, and nobody owns them")
 	} else {
-		d.markIf(func(m moment) bool { return isAt(m, "call-stock/after") && answer(m.event) == inTime },
+		d.markIf(func(m moment) bool { return isAt(m, "call-stock/after") && answer(m.event) == tooLate },
 			func(s *Step) { s.Right = "the order stays PENDING" })
 		d.rightAt("order", "confirm/after", "the ledger decides")
 	}
@@ -400,9 +400,9 @@ func (r *Run) delayed() (group faultpoint.Event, flag string) {
 		switch {
 		case e.Process == late.Process && e.Flag == late.Flag && e.Step == faultpoint.Deduct && e.When == faultpoint.Before:
 			group = e
-		case e.Process == late.Process && group.Flag == "" && one(e):
+		case e.Process == late.Process && group.Flag == "" && ofOperation(e):
 			waits[e.Flag] = e.Step != faultpoint.Reply
-		case group.Flag != "" && e.Step == faultpoint.CallStock && waits[e.Flag] && answer(e) == inTime:
+		case group.Flag != "" && e.Step == faultpoint.CallStock && waits[e.Flag] && answer(e) == tooLate:
 			return group, e.Flag
 		}
 	}

@@ -151,8 +151,8 @@ func (r *Run) heard(e faultpoint.Event) string {
 	return "an error, " + e.Error
 }
 
-// inTime is the answer that came too late.
-const inTime = "nothing in time"
+// tooLate stands for an answer that came too late.
+const tooLate = "nothing in time"
 
 // answer describes an answer of a service.
 func answer(e faultpoint.Event) string {
@@ -162,7 +162,7 @@ func answer(e faultpoint.Event) string {
 	case strings.Contains(e.Error, "conflict"):
 		return "a repeat, and no outcome"
 	case strings.Contains(e.Error, operation.ErrUnknownOutcome.Error()) || strings.Contains(e.Error, "deadline"):
-		return inTime
+		return tooLate
 	case e.Error != "":
 		return "an error"
 	}

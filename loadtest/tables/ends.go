@@ -234,8 +234,8 @@ func (e Ends) outcome(f Fault, side Side, v *verify.Verdict) (text string) {
 	return text
 }
 
-// right says what no violation has disproved: of a fault that costs orders, what became of the orders; of one that
-// costs pieces though there are enough, what became of all pieces.
+// right returns the sentence of a run without a violation. Of a pass, it says what became of the orders, if the fault
+// costs orders, or how many pieces are left, if it costs pieces though there are enough.
 func (e Ends) right(f Fault, v *verify.Verdict) string {
 	text := sold(e.Sold, e.Stock, "")
 	switch {
